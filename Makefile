@@ -1,0 +1,34 @@
+# Every target sets up .venv by itself; a second run is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-all check bench clean
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)  ## the main job from end to end: a plan, a release, answers, a picture
+	@$(BIN)/milepost demo --output docs/images/demo.png
+
+test: check  ## lint, types and the quick tests
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(READY)  ## statistics and benchmark checks
+	@$(BIN)/python -m pytest -m slow
+	@set -e; for name in $$($(BIN)/python -m bench); do echo "bench.$$name --check"; $(BIN)/python -m bench.$$name --check; done
+
+check: $(READY)  ## format, lint, types
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+bench: $(READY)  ## every benchmark at full size
+	@set -e; for name in $$($(BIN)/python -m bench); do $(BIN)/python -m bench.$$name; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

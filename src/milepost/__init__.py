@@ -1,0 +1,25 @@
+"""Milepost: how far is this point, on average, from the people in a private table?"""
+
+from milepost.errors import MilepostError, PromiseWarning
+from milepost.plan import Plan, plan
+from milepost.privacy.guarantee import Guarantee
+from milepost.release import exact, interactive, release
+from milepost.session import Answer, Session
+from milepost.spaces import L1
+from milepost.synopsis import Synopsis, load
+
+__all__ = [
+    "L1",
+    "Answer",
+    "Guarantee",
+    "MilepostError",
+    "Plan",
+    "PromiseWarning",
+    "Session",
+    "Synopsis",
+    "exact",
+    "interactive",
+    "load",
+    "plan",
+    "release",
+]

@@ -1,0 +1,161 @@
+"""Data: NumPy arrays, pandas frames, Arrow tables and CSV files as batches of rows."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from milepost.arrays import AnyArray
+from milepost.errors import MilepostError
+
+BATCH_ROWS = 1 << 17
+
+Columns: TypeAlias = Sequence[str | int] | str | int | None
+Batch: TypeAlias = pa.RecordBatch | AnyArray
+
+
+def batches(data: Any, columns: Columns = None, names: tuple[str, ...] | None = None) -> Iterator[Batch]:
+    """The rows of a table in batches: RecordBatches where columns have names, else 2-D arrays.
+
+    columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
+    names: the space's own names, looked for when `columns` is not given.
+    """
+    if isinstance(columns, str | int):
+        columns = [columns]
+    if columns is not None and names is not None and len(columns) != len(names):
+        raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
+    for batch in _named_batches(data, columns, names):
+        if columns is None or names is None or isinstance(batch, np.ndarray):
+            yield batch
+        else:
+            yield batch.rename_columns(list(names))
+
+
+def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
+    if isinstance(data, str | os.PathLike):
+        yield from _csv(Path(data), columns, names)
+    elif isinstance(data, pa.Table | pa.RecordBatch):
+        table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+        yield from table.select(_pick(table.column_names, columns, names)).to_batches(max_chunksize=BATCH_ROWS)
+    elif _is_pandas(data):
+        frame = data.to_frame() if data.ndim == 1 else data
+        frame = frame.iloc[:, _pick([str(name) for name in frame.columns], columns, names)]
+        for start in range(0, len(frame), BATCH_ROWS):
+            yield _from_pandas(frame.iloc[start : start + BATCH_ROWS])
+    else:
+        array = _array(data)
+        if columns is not None:
+            array = array[:, _pick([str(k) for k in range(array.shape[1])], columns, None)]
+        for start in range(0, len(array), BATCH_ROWS):
+            yield array[start : start + BATCH_ROWS]
+
+
+def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]:
+    """Query points as one batch, whether it was one single point, and a pandas index to keep (or None)."""
+    if _is_pandas(data):
+        if data.ndim == 1:  # a Series: one point, or the values of a one-column space
+            data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
+            return _from_pandas(data), width != 1, data.index if width == 1 else None
+        return _from_pandas(data), False, data.index
+    if isinstance(data, pa.Table):
+        return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
+    if isinstance(data, pa.RecordBatch):
+        return data, False, None
+    if isinstance(data, dict):
+        raise MilepostError("query points must be a point, a list of points or a frame, got a dict")
+    array = np.asarray(data, dtype=np.float64) if np.ndim(data) == 0 and np.isreal(data) else _values(data)
+    if array.ndim == 0 and width == 1:
+        return array.reshape(1, 1), True, None
+    if array.ndim == 1 and (len(array) == width or width != 1):
+        return array.reshape(1, -1), True, None
+    return array, False, None
+
+
+def _values(data: Any) -> AnyArray:
+    try:
+        return np.asarray(data)
+    except ValueError:
+        raise MilepostError(
+            "points must have the same number of coordinates each, got rows of different lengths"
+        ) from None
+
+
+def _array(data: Any) -> AnyArray:
+    array = _values(data)
+    if array.ndim == 1 and array.dtype.kind in "iufb":
+        array = array[:, None]
+    if array.ndim != 2:
+        raise MilepostError(
+            "data must be a 2-D array, a pandas frame, an Arrow table or the path of a CSV file, "
+            f"got {type(data).__name__} with {array.ndim} dimensions"
+        )
+    return array
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas"
+
+
+def _from_pandas(frame: Any) -> pa.RecordBatch:
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    try:
+        return pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        texts = [name for name in frame.columns if frame[name].dtype == object]
+        raise MilepostError(f"column {texts[0] if texts else '?'!r} mixes numbers with other objects") from None
+
+
+def _empty(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
+
+
+def _pick(present: Sequence[str], columns: Columns, names: Sequence[str] | None) -> list[int]:
+    """Positions of the wanted columns, by name or by position; the space's own where it has names, else all."""
+    if columns is None:
+        known = names is not None and set(names) <= set(present)
+        return [list(present).index(name) for name in names or ()] if known else list(range(len(present)))
+    picked = []
+    for wanted in [columns] if isinstance(columns, str | int) else columns:
+        if isinstance(wanted, str) and wanted in present:
+            picked.append(list(present).index(wanted))
+        elif isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < len(present):
+            picked.append(wanted)
+        else:
+            raise MilepostError(f"columns: the table has no column {wanted!r}; it has {', '.join(present)}")
+    return picked
+
+
+def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+    if path.suffix.lower() not in {".csv", ".txt"}:
+        raise MilepostError(f"{path.name}: only CSV files (.csv, .txt) are read from a path")
+    present: list[str] = []
+    try:
+        with path.open("rb") as stream:
+            present = pa.csv.open_csv(stream).schema.names
+            wanted = [present[position] for position in _pick(present, columns, names)]
+            stream.seek(0)
+            # wanted columns are read as numbers, so that text is refused whichever block it stands in
+            convert = pa.csv.ConvertOptions(
+                include_columns=wanted, column_types={name: pa.float64() for name in wanted}
+            )
+            yield from (batch for batch in pa.csv.open_csv(stream, convert_options=convert) if batch.num_rows)
+    except FileNotFoundError:
+        raise MilepostError(f"there is no file {path}") from None
+    except OSError as error:
+        raise MilepostError(f"{path.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+    except pa.ArrowInvalid as error:
+        raise MilepostError(_csv_reason(str(error), path, present)) from None
+
+
+def _csv_reason(reason: str, path: Path, present: Sequence[str]) -> str:
+    """Arrow's reason may quote a private value: keep the column only."""
+    if "empty csv" in reason.lower():
+        return f"{path.name} is empty; the first row must name the columns"
+    found = re.search(r"CSV column #(\d+)", reason)
+    where = f"column {present[int(found.group(1))]!r} of {path.name}" if found else path.name
+    return f"{where} holds something that is not a number, or rows of different lengths; give columns of numbers only"

@@ -1,0 +1,70 @@
+"""The file: safetensors with one metadata key, a JSON card and a digest of everything. No pickle."""
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from milepost.arrays import IntArray
+from milepost.errors import MilepostError
+
+KEY = "milepost"
+
+
+def write(path: Path, card: dict[str, Any], tensors: dict[str, IntArray]) -> None:
+    """Write card and tensors, through a temporary file in the same folder."""
+    text = json.dumps(card, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    entry = json.dumps({"card": text, "sha256": _digest(text, tensors)})
+    content = safetensors.numpy.save(tensors, metadata={KEY: entry})
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, IntArray]]:
+    """Card and tensors of a file, once its digest is right."""
+    try:
+        with safetensors.safe_open(path, framework="numpy") as content:
+            entry = (content.metadata() or {}).get(KEY)
+            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise MilepostError(f"there is no file {path}") from None
+    except (safetensors.SafetensorError, OSError, ValueError):
+        raise MilepostError(f"{path} is not a milepost file, or is damaged or cut short") from None
+    if entry is None:
+        raise MilepostError(f"{path} is a safetensors file but not a milepost one: it has no {KEY!r} card")
+    try:
+        outer = json.loads(entry)
+        text, digest = outer["card"], outer["sha256"]
+        card = json.loads(text)
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise MilepostError(f"{path} is damaged: its card cannot be read") from None
+    if digest != _digest(text, tensors) or not isinstance(card, dict):
+        raise MilepostError(f"{path} is damaged: its content does not match its digest")
+    return card, tensors
+
+
+def _digest(card: str, tensors: dict[str, IntArray]) -> str:
+    content = hashlib.sha256(card.encode())
+    for name in sorted(tensors):
+        content.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
+        content.update(tensors[name].tobytes())
+    return content.hexdigest()

@@ -1,0 +1,129 @@
+"""The iterative database construction game (Definition 3), played openly or, by Lemma 3, privately."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.mechanisms.learners import Learner, Reading
+from milepost.mechanisms.margins import Margins
+from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.sparse_vector import AboveThreshold
+from milepost.spaces.base import Hosts
+from milepost.statistics.sketch import Borders
+
+
+def play(
+    learner: Learner,
+    truth: Callable[[FloatArray], float],
+    oracle: Callable[[FloatArray], Reading],
+    adversary: Callable[[Learner], FloatArray | None],
+    alpha: float,
+) -> int:
+    """Play in the open until the adversary gives up (None); how many mistakes it has forced.
+
+    A mistake is |F̂(y) − F(y)| > α (F − F̂ > α for a one-sided learner); the learner then gets the oracle's reading.
+    """
+    mistakes = 0
+    while (point := adversary(learner)) is not None:
+        error = truth(point) - float(learner.predict(point[None, :])[0])
+        if (abs(error) if learner.two_sided else error) > alpha:
+            mistakes += 1
+            learner.update(point, oracle(point))
+    return mistakes
+
+
+@dataclass(frozen=True)
+class Line:
+    """One noisy reading of one coordinate, on its integer lattice: all that a game releases besides its tests."""
+
+    coordinate: int
+    border: int
+    value: int
+    count: int
+
+
+class PrivateGame:
+    """Lemma 3 for any learner: test each query by sparse vector, and read noisy values and slopes on a mistake.
+
+    Input: the exact sums at cell borders. Output: for each query one bit, and on "above" D noisy values and counts.
+    Guarantee: `margins.cost(hosts)` in ρ (or ε when pure) for replacing one record, however the queries are chosen.
+    The compared value leaves this object only through AboveThreshold; the sums only through noise.
+    """
+
+    def __init__(self, learner: Learner, borders: Borders, hosts: Hosts, margins: Margins) -> None:
+        self.learner = learner
+        self.margins = margins
+        self.updates = 0
+        self.lines: list[Line] = []
+        self._borders = borders
+        self._hosts = hosts
+        self._signs = (1, -1) if learner.two_sided else (1,)
+        # Σ τᵢ·Σ|qᵢ − t| as an exact integer: τᵢ are floats, so integers over one power of two
+        ratios = [float(quantum).as_integer_ratio() for quantum in hosts.quantum]
+        finest = max([denominator for _, denominator in ratios] + [int(2.0**16 / margins.lattice)])
+        self._weights = [numerator * (finest // denominator) for numerator, denominator in ratios]
+        self._unit = finest.bit_length() - 1
+        self._step = margins.n * int(math.ldexp(margins.lattice, self._unit))
+        self._epoch = self._new_epoch()
+
+    @property
+    def open(self) -> bool:
+        """Whether queries are still tested: after `margins.updates` times "above" the hypothesis is final."""
+        return self._epoch is not None
+
+    def ask(self, borders: IntArray) -> Iterator[tuple[float, bool, bool]]:
+        """Test queries at cell borders int64[k, D] in turn; of each the hypothesis, and whether tested and updated."""
+        points = borders.astype(np.float64) * (1 << self._borders.bits)
+        predicted = self.learner.predict(points)
+        for position, border in enumerate(borders):
+            tested = self.open
+            updated = tested and self._above(border, float(predicted[position]))
+            if updated:
+                self._read(border, points[position])
+                predicted[position:] = self.learner.predict(points[position:])
+            yield float(predicted[position]), tested, updated
+
+    def _new_epoch(self) -> AboveThreshold | None:
+        game = self.margins
+        if self.updates >= game.updates:
+            return None
+        return AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
+
+    def _above(self, border: IntArray, predicted: float) -> bool:
+        if self._epoch is None:
+            return False
+        sums = self._borders.value[np.arange(len(border)), border].tolist()
+        exact = sum(weight * value for weight, value in zip(self._weights, sums, strict=True))
+        error = exact - self.margins.n * math.floor(math.ldexp(predicted, self._unit))
+        return any(self._epoch.above(sign * error // self._step) for sign in self._signs)
+
+    def _read(self, border: IntArray, point: FloatArray) -> None:
+        """Noisy values and counts of all coordinates; every "above" ends an epoch, line or no line."""
+        self.updates += 1
+        self._epoch = self._new_epoch()
+        game, hosts = self.margins, self._hosts
+        everyone = np.arange(hosts.dimension)
+        value = _noisy(self._borders.value[everyone, border], game.value_scale, game.pure)
+        count = np.zeros_like(value)
+        if game.slope_scale.size:
+            count = _noisy(self._borders.below[everyone, border], game.slope_scale, game.pure)
+        self.lines += [
+            Line(i, int(border[i]), int(v), int(c)) for i, (v, c) in enumerate(zip(value, count, strict=True))
+        ]
+        self.learner.update(point, reading(value, count, hosts, game.n))
+
+
+def reading(value: IntArray, count: IntArray, hosts: Hosts, n: int) -> Reading:
+    """Noisy integer sums as values and slopes (a distance a quantum) of the mean distance."""
+    return Reading(value * hosts.quantum / n, hosts.quantum * (2 * count / n - 1))
+
+
+def _noisy(sums: IntArray, scales: FloatArray, pure: bool) -> IntArray:
+    result = np.empty_like(sums)
+    for scale in np.unique(scales):
+        chosen = scales == scale
+        result[chosen] = (laplace if pure else gaussian)(sums[chosen], float(scale))
+    return result

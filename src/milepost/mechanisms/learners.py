@@ -1,0 +1,134 @@
+"""Learners: the convex learner of Figure 1, its sum over coordinates (Lemma 6), and a plain grid for comparison.
+
+Positions, values and slopes are plain numbers here; whether an oracle is exact or noisy is told by the margins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What an oracle says at one point: value and slope of each coordinate's function, float64[D] each."""
+
+    value: FloatArray
+    slope: FloatArray
+
+
+class Learner(Protocol):
+    """The algorithm's side of an iterative database construction (Definition 3)."""
+
+    two_sided: bool  # False: the hypothesis never exceeds the function while readings keep to their margins
+
+    def predict(self, points: FloatArray) -> FloatArray:
+        """The hypothesis at points float64[k, D]: float64[k]."""
+
+    def update(self, point: FloatArray, reading: Reading) -> None:
+        """Learn from a reading at a point float64[D]."""
+
+
+class ConvexLearner:
+    """Figure 1: learn a convex, Lipschitz function on [low, high] as a maximum of tangents, starting from 0.
+
+    value_margin, slope_margin: how far a reading's value, and its slope × (high − low), may be off. Lines are lowered
+    by both, so the hypothesis stays below the function; with margins 0 the oracle is exact.
+
+    >>> learner = ConvexLearner(0.0, 1.0, lipschitz=1.0)
+    >>> learner.update(1.0, value=0.5, slope=1.0)
+    >>> float(learner.predict(0.9))
+    0.4
+    """
+
+    def __init__(
+        self, low: float, high: float, lipschitz: float, value_margin: float = 0.0, slope_margin: float = 0.0
+    ) -> None:
+        self.low, self.high, self.lipschitz = low, high, lipschitz
+        self.lowered = value_margin + slope_margin
+        self.lines: list[tuple[float, float, float]] = []  # anchor, height there, slope
+        self.nodes = np.array([low, high], dtype=np.float64)  # the upper envelope, as a polygon
+        self.heights = np.zeros(2)
+
+    def predict(self, position: FloatArray | float) -> FloatArray:
+        """The hypothesis: binary search on the upper envelope."""
+        return np.asarray(np.interp(position, self.nodes, self.heights))
+
+    def update(self, position: float, value: float, slope: float) -> None:
+        """Add the tangent at a position, lowered by the margins, its slope clipped to ±lipschitz."""
+        slope = min(max(slope, -self.lipschitz), self.lipschitz)
+        height = value - self.lowered
+        self.lines.append((position, height, slope))
+        line = height + slope * (self.nodes - position)
+        gain = line - self.heights
+        if not (gain > 0).any():
+            return
+        # the new line is on top on one interval of the envelope: cut its two ends, drop the nodes between
+        crossing = np.flatnonzero((gain[:-1] > 0) != (gain[1:] > 0))
+        share = gain[crossing] / (gain[crossing] - gain[crossing + 1])
+        cut = self.nodes[crossing] + share * (self.nodes[crossing + 1] - self.nodes[crossing])
+        keep = gain <= 0
+        keep[[0, -1]] = True
+        nodes = np.concatenate([self.nodes[keep], cut])
+        heights = np.concatenate([np.maximum(self.heights, line)[keep], height + slope * (cut - position)])
+        order = np.argsort(nodes, kind="stable")
+        self.nodes, self.heights = nodes[order], heights[order]
+
+
+class DecomposableLearner:
+    """Lemma 6: one convex learner a coordinate; the hypothesis is their sum.
+
+    On a mistake every coordinate takes the tangent of its reading. A choice of the ones "on which a mistake is made"
+    would have to be paid for, and gains nothing: a tangent never hurts, and in the analysis each mistake is still
+    charged to one coordinate that has erred (docs/proofs/tangents.md).
+    """
+
+    two_sided = False
+
+    def __init__(self, learners: Sequence[ConvexLearner]) -> None:
+        self.learners = tuple(learners)
+
+    def predict(self, points: FloatArray) -> FloatArray:
+        """The sum of the coordinates' hypotheses."""
+        result = np.zeros(len(points))
+        for i, learner in enumerate(self.learners):
+            result += learner.predict(points[:, i])
+        return result
+
+    def update(self, point: FloatArray, reading: Reading) -> None:
+        """Give each coordinate its tangent."""
+        for i, learner in enumerate(self.learners):
+            learner.update(float(point[i]), float(reading.value[i]), float(reading.slope[i]))
+
+
+class GridLearner:
+    """A plain learner for the same game: cells of equal width a coordinate, one value each; it errs on both sides.
+
+    low, high, start: float64[D]; cells: how many a coordinate has; start: the value of a cell not read yet.
+    """
+
+    two_sided = True
+
+    def __init__(self, low: FloatArray, high: FloatArray, start: FloatArray, cells: Sequence[int]) -> None:
+        self.low, self.high = low, high
+        self.values = [np.full(count, value) for count, value in zip(cells, start, strict=True)]
+
+    def _cell(self, i: int, position: FloatArray) -> IntArray:
+        count = len(self.values[i])
+        share = (position - self.low[i]) / (self.high[i] - self.low[i])
+        return np.minimum(np.maximum((share * count).astype(np.int64), 0), count - 1)
+
+    def predict(self, points: FloatArray) -> FloatArray:
+        """The sum of the values of the cells that hold the points."""
+        result = np.zeros(len(points))
+        for i, values in enumerate(self.values):
+            result += values[self._cell(i, points[:, i])]
+        return result
+
+    def update(self, point: FloatArray, reading: Reading) -> None:
+        """Set the value of the cell that holds the point, in each coordinate."""
+        for i, values in enumerate(self.values):
+            values[self._cell(i, point[i : i + 1])] = reading.value[i]

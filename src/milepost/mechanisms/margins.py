@@ -1,0 +1,218 @@
+"""Margins: how much noise an interactive game draws, and the error α that follows. docs/proofs/tangents.md.
+
+A game over D coordinates tests, on every query, whether F − F̂ is above a threshold (sparse vector); on "above" it reads
+noisy values and slopes of all coordinates, at most `updates` times. `solve` finds the least α that the learner's
+mistake bound, the noise tails at failure β and the budget allow together.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.privacy import sparse_vector
+from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
+from milepost.spaces.base import QUANTA, Hosts
+
+SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
+LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a learner's proof asks of the margins: α = 2·η_test + Σᵢ (value·ηvᵢ + slope·ηgᵢWᵢ + γᵢ).
+
+    gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): how many mistakes can be charged to a coordinate.
+    """
+
+    value: float
+    slope: float
+    gap_power: float
+    lines: Callable[[FloatArray], IntArray]
+
+
+def _tangent_lines(ratio: FloatArray) -> IntArray:
+    # any two tangents satisfy (g′ − g)(y′ − y) ≥ γ, so (T − 1)²γ ≤ 2w (Lemma 4)
+    return np.floor(np.sqrt(2 * ratio) * (1 + 1e-9)).astype(np.int64) + 1
+
+
+CONVEX = Rule(value=2, slope=2, gap_power=1 / 3, lines=_tangent_lines)
+GRID = Rule(value=1, slope=0, gap_power=1 / 2, lines=lambda ratio: np.ceil(ratio * (1 + 1e-9)).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Everything public about one game. Distances unless said otherwise; arrays are float64[D].
+
+    lattice: step g of the tested values floor((F − F̂)/g), a power of two; threshold and sensitivity count its steps.
+    value_scale, slope_scale: noise parameters of the integer sums (quanta; records); no slopes are read where empty.
+    value_margin, slope_margin: ηvᵢ and ηgᵢWᵢ, which no reading exceeds except with probability within β.
+    """
+
+    pure: bool
+    n: int
+    alpha: float
+    updates: int
+    beta: float
+    queries: int
+    lattice: float
+    sensitivity: int
+    threshold: int
+    epsilon_test: float
+    value_scale: FloatArray
+    slope_scale: FloatArray
+    value_margin: FloatArray
+    slope_margin: FloatArray
+    gap: FloatArray
+
+    def cost(self, hosts: Hosts) -> float:
+        """The whole game's ρ, or ε when pure, from the noise parameters themselves."""
+        test = self.epsilon_test if self.pure else self.epsilon_test**2 / 2
+        value = _value_cost(self.value_scale, hosts, self.pure)
+        slope = float(np.sum(1 / self.slope_scale if self.pure else 0.5 / self.slope_scale**2))
+        return self.updates * (test + value + slope)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any]) -> "Margins":
+        """The inverse of `to_json`."""
+        fields: dict[str, Any] = {key: np.array(v) if isinstance(v, list) else v for key, v in card.items()}
+        return cls(**fields)
+
+
+def solve(rule: Rule, hosts: Hosts, n: int, budget: float, pure: bool, queries: int, beta: float) -> Margins:
+    """The margins with the least α for a game of `queries` queries on n public records."""
+
+    def at(updates: int) -> Margins:
+        return _with_updates(rule, hosts, n, budget, pure, queries, beta, updates)
+
+    low = hosts.dimension
+    tried: dict[int, Margins] = {}
+    candidates = np.unique(np.rint(np.geomspace(low, low * 1e5, 100)).astype(np.int64)).tolist()
+    while candidates:
+        for updates in candidates:
+            tried.setdefault(updates, at(updates))
+            if tried[updates].alpha > 8 * min(game.alpha for game in tried.values()):
+                break  # α grows from here on
+        best = min(tried, key=lambda updates: tried[updates].alpha)
+        order = sorted(tried)
+        place = order.index(best)
+        left, right = order[max(0, place - 1)], order[min(len(order) - 1, place + 1)]
+        inner = np.unique(np.linspace(left, right, 18).astype(np.int64)).tolist()
+        candidates = [updates for updates in inner if updates not in tried]
+    result = tried[best]
+    for scale in (*result.value_scale, *result.slope_scale, *_test_scales(result)):
+        check_scale(float(scale))
+    return result
+
+
+def _test_scales(game: Margins) -> tuple[float, float]:
+    return sparse_vector.noise_scales(game.sensitivity, game.epsilon_test)
+
+
+def _with_updates(
+    rule: Rule, hosts: Hosts, n: int, budget: float, pure: bool, queries: int, beta: float, updates: int
+) -> Margins:
+    epoch = budget / updates / SLACK
+    lattice = 2.0 ** math.floor(math.log2(hosts.reach / n / LATTICE_STEPS))
+    sensitivity = math.ceil(hosts.reach / lattice / n * SLACK)
+
+    def game(shares: FloatArray) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """ε of the test, its margin, and scales and margins of values and slopes, from shares of the epoch's budget."""
+        test, value, slope = (epoch * float(share) for share in shares)
+        epsilon_test = test if pure else math.sqrt(2 * test)
+        # 1 more step: the tested value is rounded down
+        steps = 1 + sparse_vector.margin(sensitivity, epsilon_test, updates, queries, beta / 2)
+        value_scale = _value_scale(hosts, value, pure)
+        slope_scale = _slope_scale(hosts, slope, pure) if rule.slope else np.empty(0)
+        tail = laplace_tail if pure else gaussian_tail
+        failure = beta / 4 / (updates * hosts.dimension)
+        value_margin = np.array([tail(scale, failure) for scale in value_scale]) * hosts.quantum / n
+        slope_margin = np.zeros(hosts.dimension)
+        if rule.slope:
+            slope_margin = np.array([tail(scale, failure) for scale in slope_scale]) * 2 * hosts.spread / n
+        return epsilon_test, steps * lattice, value_scale, slope_scale, value_margin, slope_margin
+
+    # α adds c_k/√share_k (zCDP) or c_k/share_k (pure) over test, values, slopes: the best shares go as c^{2/3} or √c
+    _, test_margin, _, _, value_margin, slope_margin = game(np.ones(3))
+    terms = np.array([2 * test_margin, rule.value * value_margin.sum(), rule.slope * slope_margin.sum()])
+    shares = terms**0.5 if pure else terms ** (2 / 3)
+    shares = shares / shares.sum() / SLACK
+    epsilon_test, test_margin, value_scale, slope_scale, value_margin, slope_margin = game(shares)
+
+    gap = _gaps(rule, hosts, updates)
+    alpha = 2 * test_margin + float(np.sum(rule.value * value_margin + rule.slope * slope_margin + gap)) * SLACK
+    return Margins(
+        pure=pure,
+        n=n,
+        alpha=alpha,
+        updates=updates,
+        beta=beta,
+        queries=queries,
+        lattice=lattice,
+        sensitivity=sensitivity,
+        threshold=math.floor((alpha - test_margin) / lattice),
+        epsilon_test=epsilon_test,
+        value_scale=value_scale,
+        slope_scale=slope_scale,
+        value_margin=value_margin,
+        slope_margin=slope_margin,
+        gap=gap,
+    )
+
+
+def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
+    """The least γᵢ ∝ wᵢ^gap_power for which the learner's lines number at most `updates`."""
+    shape: FloatArray = hosts.spread**rule.gap_power
+    shape = shape / shape.sum()
+    # a coordinate needs at most one line once γᵢ > 2wᵢ, so `updates` ≥ D is always feasible
+    high = float(np.max(hosts.spread / shape)) * 4
+    low = high / (16.0 * updates**2)
+    while rule.lines(hosts.spread / (low * shape)).sum() <= updates:
+        low /= 4
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        feasible = rule.lines(hosts.spread / (middle * shape)).sum() <= updates
+        low, high = (low, middle) if feasible else (middle, high)
+    return high * shape
+
+
+def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
+    """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
+    scale = QUANTA / np.sqrt(hosts.spread)
+    return scale * (_value_cost(scale, hosts, pure) / budget) ** (1 if pure else 0.5) * SLACK
+
+
+def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
+    """The cost of one release of all D values: sup over Δᵢ ≤ wᵢ, ΣΔᵢ ≤ reach of Σ|Δᵢ/bᵢ| or Σ Δᵢ²/(2σᵢ²).
+
+    Both are at most Σ Δᵢ·rateᵢ with rateᵢ = 1/bᵢ or wᵢ/(2σᵢ²) (as Δᵢ² ≤ wᵢΔᵢ): fill the largest rates first.
+    """
+    noise = scale * hosts.quantum  # as a distance
+    rate = 1 / noise if pure else hosts.spread / (2 * noise**2)
+    order = np.argsort(-rate)
+    before = np.concatenate([[0.0], np.cumsum(hosts.spread[order])[:-1]])
+    taken = np.clip(hosts.reach - before, 0, hosts.spread[order])
+    return float(np.sum(taken * rate[order])) * SLACK
+
+
+def _slope_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
+    """Noise of the counts below a border, variance ∝ wᵢ as slope × width; each count moves by at most 1."""
+    scale = 1 / np.sqrt(hosts.spread)
+    cost = float(np.sum(1 / scale if pure else 0.5 / scale**2))
+    return scale * (cost / budget) ** (1 if pure else 0.5) * SLACK
+
+
+def check_game(queries: int, beta: float, name: str = "max_queries") -> None:
+    """Refuse a count of queries or a failure probability that no game can have."""
+    if isinstance(queries, bool) or not isinstance(queries, int | np.integer) or not 1 <= queries <= 1 << 40:
+        raise MilepostError(f"{name} must be a whole number of at least 1, got {queries!r}")
+    if not isinstance(beta, int | float) or not 1e-12 <= beta < 1:
+        raise MilepostError(f"beta must lie between 1e-12 and 1 (a failure probability, 0.05 is usual), got {beta!r}")

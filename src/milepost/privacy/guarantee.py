@@ -1,0 +1,114 @@
+"""Guarantee: (ε, δ), its zCDP equivalent, and the two conversions between them."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from milepost.errors import MilepostError
+
+SMALLEST_EPSILON = 1e-9
+LARGEST_EPSILON = 1e3
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A differential privacy guarantee: (ε, δ), or pure ε when δ = 0.
+
+    Inside, a guarantee with δ > 0 is spent as ρ-zCDP (`rho`), and a pure one as ε itself; `budget` is whichever
+    adds up.
+
+    >>> Guarantee(1.0).pure
+    True
+    >>> round(Guarantee(1.0, 1e-6).rho, 5)
+    0.02435
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise MilepostError(f"{name} must be a number, got {value!r}")
+            object.__setattr__(self, name, float(value))
+        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            raise MilepostError(
+                f"epsilon must be a positive number between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
+                f"got {self.epsilon:g}"
+            )
+        if not 0 <= self.delta < 1:
+            raise MilepostError(
+                f"delta must be at least 0 and less than 1, got {self.delta:g}; 0 means pure epsilon, "
+                "1e-6 is a usual choice otherwise"
+            )
+        if 0 < self.delta < 1e-100:
+            raise MilepostError(f"delta must be 0 or at least 1e-100, got {self.delta:g}; 0 means pure epsilon")
+
+    @property
+    def pure(self) -> bool:
+        """Whether δ = 0, so that only pure ε mechanisms may be used."""
+        return self.delta == 0
+
+    @property
+    def rho(self) -> float:
+        """The largest ρ found for which ρ-zCDP implies this (ε, δ); needs δ > 0."""
+        if self.pure:
+            raise MilepostError("a pure guarantee (delta = 0) is spent as epsilon and has no zCDP form")
+        return rho_of(self.epsilon, self.delta)
+
+    @property
+    def budget(self) -> float:
+        """What adds up when mechanisms are composed: ε when pure, ρ otherwise."""
+        return self.epsilon if self.pure else self.rho
+
+    def to_json(self) -> dict[str, float]:
+        """As the card stores it."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon:g}" if self.pure else f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+
+
+def _profile(rho: float) -> Any:
+    """OpenDP's privacy profile of a ρ-zCDP mechanism (tight conversion)."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    maker: Any = dp.c.make_zCDP_to_approxDP
+    space = dp.atom_domain(T=dp.i64), dp.absolute_distance(T=float)
+    scale = math.nextafter(math.sqrt(0.5 / rho), 0.0)  # a smaller scale: the profile is that of at least ρ
+    return maker(dp.m.make_gaussian(*space, scale=scale)).map(1.0)
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """An ε for which ρ-zCDP implies (ε, δ), never too small.
+
+    >>> round(epsilon_of(0.5, 1e-6), 3)
+    5.004
+    """
+    if not rho > 0:
+        raise MilepostError(f"rho must be positive, got {rho!r}")
+    if not 0 < delta < 1:
+        raise MilepostError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+    return float(_profile(rho).epsilon(delta))
+
+
+@lru_cache(maxsize=256)
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest ρ found by bisection for which ρ-zCDP implies (ε, δ), never too large."""
+
+    def enough(rho: float) -> bool:
+        return bool(_profile(rho).delta(epsilon) <= delta)
+
+    # ρ-zCDP implies ε = ρ + 2√(ρ ln 1/δ), so half of that ρ is feasible with room for rounding
+    root = math.sqrt(math.log(1 / delta))
+    low = (epsilon / (math.sqrt(root * root + epsilon) + root)) ** 2 / 2
+    high = 2 * low
+    while enough(high):
+        low, high = high, 2 * high
+    while high - low > 1e-12 * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low

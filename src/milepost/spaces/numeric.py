@@ -1,0 +1,116 @@
+"""Numeric tables: columns by name or position become float64 points, with clear errors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray
+from milepost.errors import MilepostError
+
+
+def read_matrix(batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, width: int) -> FloatArray:
+    """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position."""
+    if isinstance(batch, np.ndarray):
+        return _from_array(batch, width)
+    names = list(batch.schema.names)
+    if columns is None:
+        if len(names) != width:
+            raise MilepostError(
+                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({', '.join(names)}); "
+                "name the ones to use with columns=[…]"
+            )
+        columns = tuple(names)
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise MilepostError(
+            f"the table has no column {missing[0]!r}; it has {', '.join(names) or 'no columns'}. "
+            "Name the ones to use with columns=[…], in the order of the space"
+        )
+    return np.column_stack([_from_column(batch.column(names.index(name)), name) for name in columns])
+
+
+def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_row: int = 0) -> None:
+    """Refuse NaN; infinities are ordinary values outside the space."""
+    missing = np.isnan(points)
+    if missing.any():
+        row, column = (int(k) for k in np.argwhere(missing)[0])
+        raise MilepostError(
+            f"{what} must be numbers, but column {names[column]!r} has a missing value or NaN in row "
+            f"{first_row + row + 1}; drop or fill such rows first"
+        )
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
+
+
+def _from_array(array: AnyArray, width: int) -> FloatArray:
+    if array.dtype.kind not in "iufb":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise MilepostError("points must be numbers, got an array that holds text or other objects") from None
+    if array.ndim != 2 or array.shape[1] != width:
+        shape = " × ".join(str(size) for size in array.shape)
+        raise MilepostError(f"expected points with {_columns(width)}, got an array of shape {shape}")
+    return array.astype(np.float64)
+
+
+def _from_column(column: Any, name: str) -> FloatArray:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+    elif not (pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        raise MilepostError(f"column {name!r} must hold numbers, got {kind}; convert it or leave it out")
+    result: FloatArray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return result
+
+
+def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, float]]]:
+    """Bounds as names (None for positions) and (low, high) pairs, each checked."""
+    named = isinstance(bounds, Mapping)
+    items = (
+        list(bounds.items()) if named else list(enumerate(bounds if isinstance(bounds, Sequence | np.ndarray) else ()))
+    )
+    if not items:
+        raise MilepostError(
+            f"bounds must give a (low, high) pair for at least one column, as a dict by name or a list, got {bounds!r}"
+        )
+    pairs = []
+    for key, pair in items:
+        try:
+            low, high = (float(value) for value in pair)
+        except (TypeError, ValueError):
+            raise MilepostError(
+                f"bounds of column {key!r} must be a pair of numbers (low, high), got {pair!r}"
+            ) from None
+        if not np.isfinite([low, high]).all():
+            raise MilepostError(f"bounds of column {key!r} must be finite, got ({low:g}, {high:g})")
+        if not low <= high:
+            raise MilepostError(f"bounds of column {key!r} are reversed: low {low:g} is above high {high:g}")
+        pairs.append((low, high))
+    return (tuple(str(key) for key, _ in items) if named else None), pairs
+
+
+def named_weights(weights: Any, columns: tuple[str, ...] | None, width: int) -> tuple[float, ...]:
+    """Weights by name or position, 1 where none are given, each finite and at least 0."""
+    if weights is None:
+        return (1.0,) * width
+    if isinstance(weights, Mapping):
+        unknown = [key for key in weights if columns is None or key not in columns]
+        if unknown:
+            raise MilepostError(f"weights name the unknown column {unknown[0]!r}; bounds name {columns}")
+        weights = [weights.get(name, 1.0) for name in columns or ()]
+    try:
+        values = tuple(float(value) for value in weights)
+    except (TypeError, ValueError):
+        raise MilepostError(f"weights must be numbers, one a column, got {weights!r}") from None
+    if len(values) != width:
+        raise MilepostError(f"weights must have one number a column ({width}), got {len(values)}")
+    if not all(np.isfinite(value) and value >= 0 for value in values):
+        raise MilepostError(f"weights must be finite and at least 0, got {values}")
+    return values

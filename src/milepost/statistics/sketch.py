@@ -1,0 +1,141 @@
+"""Sketch: per host coordinate, exact integers from which the mean distance at every cell border follows."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from milepost.arrays import AnyArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, QUANTUM_BITS
+
+LARGEST_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
+
+
+@dataclass(frozen=True, eq=False)
+class Borders:
+    """Exact sums at the cell borders of one group: J = 0..cells, at quantum J·2^bits.
+
+    value[i, J] = Σ |qᵢ − J·2^bits| (so n·Fᵢ in quanta), below[i, J] = the weight with qᵢ < J·2^bits (all at J = cells),
+    so that 2·below − total is a subgradient of n·Fᵢ there. int64[D, cells + 1] each.
+    """
+
+    value: IntArray
+    below: IntArray
+    total: int
+    bits: int
+
+
+class Sketch:
+    """Two integer histograms a coordinate: weight in each cell, and weighted offsets from the cell's left border.
+
+    All sums are int64 and do not depend on the order of records; sketches of parts of a table add up to its sketch.
+    counts, offsets: int64[groups, D, cells]; totals: int64[groups].
+    """
+
+    def __init__(self, dimension: int, groups: int = 1, cells: int | None = None) -> None:
+        self.cells = default_cells(dimension) if cells is None else cells
+        if self.cells < 1 or self.cells & (self.cells - 1) or self.cells > QUANTA:
+            raise MilepostError(f"cells must be a power of two up to 2^{QUANTUM_BITS}, got {self.cells}")
+        self.counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
+        self.offsets = np.zeros_like(self.counts)
+        self.totals = np.zeros(groups, dtype=np.int64)
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of host coordinates."""
+        return self.counts.shape[1]
+
+    @property
+    def groups(self) -> int:
+        """How many groups are kept apart."""
+        return self.counts.shape[0]
+
+    @property
+    def bits(self) -> int:
+        """A cell has 2^bits quanta."""
+        return QUANTUM_BITS - (self.cells.bit_length() - 1)
+
+    def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
+        """Add records at quanta int64[n, D] in 0..2²⁴, with a group index and an integer weight each."""
+        weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
+        of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
+        self._check_total(int(self.totals.sum()) + int(weights.sum()))
+        step = max(1, min(len(quanta), (1 << 28) // int(weights.max(initial=1))))  # float64 sums below stay exact
+        for start in range(0, len(quanta), step):
+            part = slice(start, start + step)
+            self._add_block(quanta[part], of[part], weights[part], plain=weight is None)
+
+    def _add_block(self, quanta: IntArray, group: IntArray, weight: IntArray, plain: bool) -> None:
+        shape = (self.groups, self.cells)
+        size = self.groups * self.cells
+        self.totals += np.bincount(group, weight, self.groups).astype(np.int64)
+        shift = group * self.cells
+        for i in range(self.dimension):
+            position = quanta[:, i]
+            cell = np.minimum(position >> self.bits, self.cells - 1)
+            offset = position - (cell << self.bits)
+            key = cell + shift
+            count = np.bincount(key, None if plain else weight, size)
+            self.counts[:, i] += count.astype(np.int64).reshape(shape)
+            self.offsets[:, i] += np.bincount(key, offset * weight, size).astype(np.int64).reshape(shape)
+
+    def __add__(self, other: Self) -> "Sketch":
+        """The sketch of both tables together."""
+        if self.counts.shape != other.counts.shape:
+            raise MilepostError(f"sketches of shapes {self.counts.shape} and {other.counts.shape} do not add up")
+        self._check_total(int(self.totals.sum()) + int(other.totals.sum()))
+        return self._with(self.counts + other.counts, self.offsets + other.offsets, self.totals + other.totals)
+
+    def coarsen(self, cells: int) -> "Sketch":
+        """The same table on fewer cells, exactly."""
+        if cells > self.cells:
+            raise MilepostError(f"a sketch of {self.cells} cells cannot be refined to {cells}")
+        ratio = self.cells // cells
+        shape = (self.groups, self.dimension, cells, ratio)
+        counts = self.counts.reshape(shape)
+        starts = np.arange(ratio, dtype=np.int64) << self.bits
+        offsets = self.offsets.reshape(shape).sum(axis=3) + (counts * starts).sum(axis=3)
+        return self._with(counts.sum(axis=3), offsets, self.totals, cells)
+
+    def repeat(self, times: int) -> "Sketch":
+        """The sketch of the table in which every record stands `times` times."""
+        self._check_total(int(self.totals.sum()) * times)
+        return self._with(self.counts * times, self.offsets * times, self.totals * times)
+
+    def only(self, i: int) -> "Sketch":
+        """The sketch of host coordinate i alone."""
+        part = slice(i, i + 1)
+        result = Sketch(1, self.groups, self.cells)
+        result.counts, result.offsets, result.totals = self.counts[:, part], self.offsets[:, part], self.totals
+        return result
+
+    def borders(self, group: int = 0) -> Borders:
+        """Exact sums at every cell border of one group."""
+        counts, total = self.counts[group], int(self.totals[group])
+        below = np.zeros((self.dimension, self.cells + 1), dtype=np.int64)
+        np.cumsum(counts, axis=1, out=below[:, 1:])
+        # C_j = Σ clip((j+1)·2^bits − q, 0, 2^bits), and its running sum Σ_{j<J} C_j = Σ max(0, J·2^bits − q)
+        cumulative = (below[:, 1:] << self.bits) - self.offsets[group]
+        value = np.zeros_like(below)
+        np.cumsum(cumulative, axis=1, out=value[:, 1:])
+        # Σ|q − t| = 2·Σ max(0, t − q) + Σq − n·t
+        grid = np.arange(self.cells + 1, dtype=np.int64) << self.bits
+        everything = total * QUANTA - value[:, -1:]
+        return Borders(2 * value + everything - total * grid, below, total, self.bits)
+
+    def _with(self, counts: IntArray, offsets: IntArray, totals: IntArray, cells: int | None = None) -> "Sketch":
+        result = Sketch(self.dimension, self.groups, cells or self.cells)
+        result.counts, result.offsets, result.totals = counts, offsets, totals
+        return result
+
+    @staticmethod
+    def _check_total(total: int) -> None:
+        if total > LARGEST_TOTAL:
+            raise MilepostError(f"a sketch holds a total weight of at most 2^37, got {total}")
+
+
+def default_cells(dimension: int) -> int:
+    """min(2¹⁶, 2²²/D), rounded down to a power of two."""
+    share = max(1, (1 << 22) // dimension)
+    return min(1 << 16, 1 << (share.bit_length() - 1))
