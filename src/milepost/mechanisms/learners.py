@@ -119,7 +119,8 @@ class GridLearner:
     def _cell(self, i: int, position: FloatArray) -> IntArray:
         count = len(self.values[i])
         share = (position - self.low[i]) / (self.high[i] - self.low[i])
-        return np.minimum(np.maximum((share * count).astype(np.int64), 0), count - 1)
+        cell: IntArray = np.clip(share * count, 0, count - 1).astype(np.int64)
+        return cell
 
     def predict(self, points: FloatArray) -> FloatArray:
         """The sum of the values of the cells that hold the points."""

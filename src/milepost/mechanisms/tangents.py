@@ -145,10 +145,10 @@ class TangentLines:
 
     def value(self, positions: FloatArray) -> FloatArray:
         """The envelope's middle; queries outside the space are answered at its border."""
-        result = np.full(len(positions), self.alpha / 2)
+        result: FloatArray = np.full(len(positions), self.alpha / 2)
         for i, learner in enumerate(self.learners):
             result += learner.predict(positions[:, i])
-        return np.minimum(np.maximum(result, 0), self.hosts.reach)
+        return np.minimum(np.maximum(result, 0.0), self.hosts.reach)
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
         """α/2 and rounding: the promise is for all queries at once, so uniform or not is the same."""

@@ -38,11 +38,10 @@ class L1:
         object.__setattr__(self, "low", tuple(low for low, _ in pairs))
         object.__setattr__(self, "high", tuple(high for _, high in pairs))
         object.__setattr__(self, "weights", named_weights(weights, columns, len(pairs)))
-        spread = np.asarray(self.weights) * (np.asarray(self.high) - np.asarray(self.low))
-        if not 1e-200 < spread.max() <= spread.sum() < 1e200:
+        if not 1e-200 < self.diameter < 1e200:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-200 "
-                f"and 1e200, got columns of width {spread.tolist()}"
+                f"and 1e200, got a diameter of {self.diameter:g}"
             )
 
     @property
@@ -58,12 +57,17 @@ class L1:
     @property
     def diameter(self) -> float:
         """The distance between opposite corners."""
-        return float(np.sum(np.asarray(self.weights) * (np.asarray(self.high) - np.asarray(self.low))))
+        return sum(self._spread)
+
+    @property
+    def _spread(self) -> list[float]:
+        """The distance across each column."""
+        return [w * (high - low) for w, low, high in zip(self.weights, self.low, self.high, strict=True)]
 
     @cached_property
     def _live(self) -> IntArray:
-        """Columns that add to the distance; the others have no host coordinate."""
-        spread = np.asarray(self.weights) * (np.asarray(self.high) - np.asarray(self.low))
+        """Columns that add to the distance (beyond float rounding); the others have no host coordinate."""
+        spread = np.array(self._spread)
         return np.flatnonzero(spread > 1e-15 * spread.max())
 
     @cached_property

@@ -1,0 +1,48 @@
+"""Guarantee: what is refused, and conversions that round to the private side."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from milepost import Guarantee, MilepostError
+from milepost.privacy.guarantee import epsilon_of, rho_of
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, 1e9, 1e-12, "1", None, True])
+def test_bad_epsilon_is_refused(epsilon: object) -> None:
+    """The error names the argument."""
+    with pytest.raises(MilepostError, match="epsilon"):
+        Guarantee(epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [1, 2, -1e-9, math.nan, math.inf, 1e-300, "0", None])
+def test_bad_delta_is_refused(delta: object) -> None:
+    """The error names the argument."""
+    with pytest.raises(MilepostError, match="delta"):
+        Guarantee(1, delta)  # type: ignore[arg-type]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(-3, 2.9), st.floats(-20, -0.01))
+def test_round_trip_is_safe(log_epsilon: float, log_delta: float) -> None:
+    """ρ of (ε, δ) implies no more than (ε, δ), and a ρ 0.1 % larger would imply more."""
+    epsilon, delta = 10**log_epsilon, 10**log_delta
+    rho = rho_of(epsilon, delta)
+    assert epsilon_of(rho, delta) <= epsilon
+    assert epsilon_of(rho * 1.001, delta) > epsilon
+
+
+def test_the_conversion_is_the_tight_one() -> None:
+    """DESIGN.md: ε = 1, δ = 1e-6 needs σ = 4.531 for sensitivity 1; the simple rule ρ + 2√(ρ ln 1/δ) needs 5.3."""
+    rho = Guarantee(1, 1e-6).rho
+    assert math.sqrt(0.5 / rho) == pytest.approx(4.531, abs=1e-3)
+    assert rho + 2 * math.sqrt(rho * math.log(1e6)) > 1.1
+
+
+def test_a_pure_guarantee_has_no_rho() -> None:
+    """δ = 0 is honoured: nothing turns it into zCDP."""
+    assert Guarantee(2.0).budget == 2.0
+    with pytest.raises(MilepostError, match="pure"):
+        _ = Guarantee(2.0).rho

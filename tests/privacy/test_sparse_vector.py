@@ -1,0 +1,88 @@
+"""AboveThreshold: privacy by exact computation, its law by sampling, its margin."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from milepost import MilepostError
+from milepost.arrays import FloatArray
+from milepost.privacy.sparse_vector import AboveThreshold, margin, noise_scales
+
+
+def outcome_law(values: Sequence[int], threshold: int, scales: tuple[float, float]) -> FloatArray:
+    """Pr[first "above" at position 0, 1, …, or never], by summing over the threshold's noise."""
+    support = np.arange(-int(60 * scales[0]) - 60, int(60 * scales[0]) + 61)
+    weight = np.exp(-np.abs(support) / scales[0])
+    weight /= weight.sum()
+    still, law = weight, []
+    r = math.exp(-1 / scales[1])
+    for value in values:
+        least = (threshold + support - value).astype(float)  # above when the noise is at least this
+        upper = np.where(least > 0, r ** np.maximum(least, 0) / (1 + r), 1 - r ** np.maximum(1 - least, 0) / (1 + r))
+        law.append(float((still * upper).sum()))
+        still = still * (1 - upper)
+    return np.array([*law, float(still.sum())])
+
+
+def worst_loss(epsilon: float, sensitivity: int, scales: tuple[float, float]) -> float:
+    """The largest |log ratio| of any outcome, as a share of ε, over neighboring streams.
+
+    All short streams on a grid, and long ones that move one way except at their end: the worst known.
+    """
+    d = sensitivity
+    pairs = list(itertools.product(itertools.product((-4, 0, 3), repeat=3), itertools.product((-d, 0, d), repeat=3)))
+    for length, value, last in itertools.product((10, 100), (-8 * d, -2 * d, 0, 4 * d), (-8 * d, 0)):
+        pairs.append(((*[value] * length, last), (*[d] * length, -d)))
+    losses = []
+    for values, moves in pairs:
+        left = outcome_law(values, 1, scales)
+        right = outcome_law([v + m for v, m in zip(values, moves, strict=True)], 1, scales)
+        seen = np.minimum(left, right) > 1e-200
+        losses.append(np.abs(np.log(left[seen] / right[seen])).max())
+    return float(max(losses)) / epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.5, 1), (1.0, 2), (3.0, 1)])
+def test_answers_are_private_on_a_grid_of_outcomes(epsilon: float, sensitivity: int) -> None:
+    """Exact probabilities: no outcome of neighboring streams differs by more than e^ε, and the bound is used well."""
+    scales = noise_scales(sensitivity, epsilon)
+    assert 0.8 < worst_loss(epsilon, sensitivity, scales) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("wrong", [(0.5, 1.0), (1.0, 0.5), (0.5, 0.5)])
+def test_smaller_noise_would_be_caught(wrong: tuple[float, float]) -> None:
+    """Halving the noise of the threshold or of the queries breaks the test above."""
+    threshold, query = noise_scales(1, 1.0)
+    assert worst_loss(1.0, 1, (threshold * wrong[0], query * wrong[1])) > 1.01
+
+
+def test_the_object_follows_that_law() -> None:
+    """χ² of 20,000 epochs at a false-alarm rate of 1e-7; the law of a stream shifted by one is rejected."""
+    values, threshold = [0, 2, -1, 4], 3
+    counts = np.zeros(5)
+    for _ in range(20_000):
+        epoch = AboveThreshold(threshold, 1, 1.0)
+        counts[next((k for k, value in enumerate(values) if epoch.above(value)), 4)] += 1
+    law = outcome_law(values, threshold, noise_scales(1, 1.0)) * counts.sum()
+    shifted = outcome_law([v + 1 for v in values], threshold, noise_scales(1, 1.0)) * counts.sum()
+    assert chisquare(counts, law * counts.sum() / law.sum()).pvalue > 1e-7
+    assert chisquare(counts, shifted * counts.sum() / shifted.sum()).pvalue < 1e-7
+
+
+def test_an_epoch_says_above_once() -> None:
+    """A second test after "above" would not be paid for."""
+    epoch = AboveThreshold(0, 1, 1.0)
+    assert epoch.above(10**6)
+    with pytest.raises(MilepostError, match="over"):
+        epoch.above(0)
+
+
+def test_the_margin_holds() -> None:
+    """Noise of threshold and query together pass the margin at most as often as the failure allows (rate 1e-9)."""
+    reach = margin(1, 1.0, epochs=1, queries=1, failure=0.1)
+    wrong = sum(AboveThreshold(reach, 1, 1.0).above(-1) + (not AboveThreshold(-reach, 1, 1.0).above(1)) for _ in range(3000))
+    assert wrong <= 0.1 * 6000

@@ -1,0 +1,105 @@
+"""Sketch: exact integers that add up, whatever the order, the batches and the cells."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milepost import MilepostError
+from milepost.arrays import IntArray
+from milepost.spaces.base import QUANTA
+from milepost.statistics.sketch import Sketch, default_cells
+
+tables = st.integers(1, 4).flatmap(
+    lambda d: st.lists(
+        st.lists(st.one_of(st.integers(0, QUANTA), st.sampled_from([0, QUANTA, QUANTA // 2])), min_size=d, max_size=d),
+        min_size=1,
+        max_size=12,
+    )
+).map(lambda rows: np.array(rows, dtype=np.int64))
+
+
+def sketch_of(quanta: IntArray, cells: int = 64) -> Sketch:
+    sketch = Sketch(quanta.shape[1], cells=cells)
+    sketch.add(quanta)
+    return sketch
+
+
+def same(left: Sketch, right: Sketch) -> bool:
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in ("counts", "offsets", "totals"))
+
+
+@given(tables, st.sampled_from([1, 2, 64, 1024]))
+def test_borders_are_exact(quanta: IntArray, cells: int) -> None:
+    """n·F and a subgradient at every border equal brute force, as integers."""
+    borders = sketch_of(quanta, cells).borders()
+    grid = np.arange(cells + 1, dtype=np.int64) * (QUANTA // cells)
+    brute = np.abs(quanta[:, :, None] - grid).sum(axis=0)
+    assert np.array_equal(borders.value, brute)
+    slope = 2 * borders.below - borders.total
+    right = len(quanta) - 2 * (quanta[:, :, None] > grid).sum(axis=0)
+    left = len(quanta) - 2 * (quanta[:, :, None] >= grid).sum(axis=0)
+    assert ((left <= slope) & (slope <= right)).all()
+
+
+@given(tables, st.sampled_from([1, 2, 16, 64]))
+def test_coarsening_is_exact(quanta: IntArray, cells: int) -> None:
+    """A coarsened sketch is the sketch on fewer cells."""
+    assert same(sketch_of(quanta).coarsen(cells), sketch_of(quanta, cells))
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_sums_do_not_depend_on_order_or_batches(quanta: IntArray, random: Random) -> None:
+    """Any order and any split into parts give the same integers."""
+    order = list(range(len(quanta)))
+    random.shuffle(order)
+    cut = len(quanta) // 2
+    parts = sketch_of(quanta[order[:cut]].reshape(cut, -1)) + sketch_of(quanta[order[cut:]]) if cut else None
+    assert same(sketch_of(quanta[order]), sketch_of(quanta))
+    assert parts is None or same(parts, sketch_of(quanta))
+
+
+@given(tables, st.integers(1, 1000))
+def test_repeat_is_a_table_with_every_record_repeated(quanta: IntArray, times: int) -> None:
+    """And so is an integer weight."""
+    weighted = Sketch(quanta.shape[1], cells=64)
+    weighted.add(quanta, weight=np.full(len(quanta), times))
+    assert same(sketch_of(quanta).repeat(times), weighted)
+
+
+def test_groups_are_kept_apart() -> None:
+    """Each group's part of the sketch is the sketch of its records."""
+    rng = np.random.default_rng(0)
+    quanta, group = rng.integers(0, QUANTA + 1, (500, 3)), rng.integers(0, 4, 500)
+    sketch = Sketch(3, groups=4, cells=128)
+    sketch.add(quanta, group)
+    for g in range(4):
+        alone = sketch_of(quanta[group == g], 128)
+        assert np.array_equal(sketch.counts[g], alone.counts[0])
+        assert np.array_equal(sketch.borders(g).value, alone.borders().value)
+
+
+def test_a_coordinate_alone() -> None:
+    """`only(i)` is the sketch of that column."""
+    quanta = np.random.default_rng(0).integers(0, QUANTA + 1, (50, 3))
+    assert same(sketch_of(quanta).only(1), sketch_of(quanta[:, 1:2]))
+
+
+@pytest.mark.parametrize(("dimension", "cells"), [(1, 1 << 16), (64, 1 << 16), (65, 1 << 15), (1000, 1 << 12)])
+def test_cells_bound_memory(dimension: int, cells: int) -> None:
+    """min(2¹⁶, 2²²/D), a power of two."""
+    assert default_cells(dimension) == cells
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """Too many records, cells that are no power of two, sketches of other shapes."""
+    with pytest.raises(MilepostError, match="2\\^37"):
+        sketch_of(np.zeros((1, 1), dtype=np.int64)).repeat(1 << 38)
+    with pytest.raises(MilepostError, match="cells"):
+        Sketch(1, cells=3)
+    with pytest.raises(MilepostError, match="add up"):
+        _ = Sketch(1, cells=4) + Sketch(1, cells=8)
+    with pytest.raises(MilepostError, match="refined"):
+        Sketch(1, cells=4).coarsen(8)
