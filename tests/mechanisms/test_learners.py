@@ -94,7 +94,7 @@ def test_noisy_learner_keeps_its_mistake_bound(
 ) -> None:
     """Lemma 5: with margins ηv, ηg and α = 2ηv + 2ηg + γ, at most √(2/γ) + 1 updates, and F̂ ≤ F always."""
     alpha = 2 * value_noise + 2 * slope_noise + gap + 1e-12
-    learner = DecomposableLearner([ConvexLearner(0, 1, 1, value_noise, slope_noise)])
+    learner = DecomposableLearner([ConvexLearner(0, 1, 1, value_noise + slope_noise)])
     oracle = oracle_of([function], value_noise, slope_noise, seed)
     mistakes = play(learner, truth_of([function]), oracle, adversary_of([function], alpha, taste, seed), alpha)
     assert mistakes <= math.sqrt(2 / gap) + 1
@@ -115,7 +115,7 @@ def test_decomposable_learner_keeps_the_sum_of_bounds(
 ) -> None:
     """Lemma 6: D coordinates never pass the sum of their bounds, though every one takes every tangent."""
     alpha = len(functions) * (2 * value_noise + 2 * slope_noise + gap + 1e-12)
-    learner = DecomposableLearner([ConvexLearner(0, 1, 1, value_noise, slope_noise) for _ in functions])
+    learner = DecomposableLearner([ConvexLearner(0, 1, 1, value_noise + slope_noise) for _ in functions])
     oracle = oracle_of(functions, value_noise, slope_noise, seed)
     mistakes = play(learner, truth_of(functions), oracle, adversary_of(functions, alpha, taste, seed), alpha)
     assert mistakes <= len(functions) * (math.sqrt(2 / gap) + 1)
@@ -144,7 +144,9 @@ def test_the_envelope_is_the_maximum_of_its_lines(function: Convex, positions: l
     """Binary search on the upper envelope gives what a brute-force maximum over all lines gives."""
     learner = ConvexLearner(0, 1, 1)
     for position in positions:
-        learner.update(position, float(function.value(np.array([position]))[0]), float(function.slope(np.array([position]))[0]))
+        learner.update(
+            position, float(function.value(np.array([position]))[0]), float(function.slope(np.array([position]))[0])
+        )
     anchors, heights, slopes = (np.array(column)[:, None] for column in zip(*learner.lines, strict=True))
     brute = np.maximum((heights + slopes * (GRID - anchors)).max(axis=0), 0)
     assert learner.predict(GRID) == pytest.approx(brute, abs=1e-9)

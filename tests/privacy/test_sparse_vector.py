@@ -84,5 +84,7 @@ def test_an_epoch_says_above_once() -> None:
 def test_the_margin_holds() -> None:
     """Noise of threshold and query together pass the margin at most as often as the failure allows (rate 1e-9)."""
     reach = margin(1, 1.0, epochs=1, queries=1, failure=0.1)
-    wrong = sum(AboveThreshold(reach, 1, 1.0).above(-1) + (not AboveThreshold(-reach, 1, 1.0).above(1)) for _ in range(3000))
+    wrong = sum(
+        AboveThreshold(reach, 1, 1.0).above(-1) + (not AboveThreshold(-reach, 1, 1.0).above(1)) for _ in range(3000)
+    )
     assert wrong <= 0.1 * 6000

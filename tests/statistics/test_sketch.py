@@ -12,13 +12,19 @@ from milepost.arrays import IntArray
 from milepost.spaces.base import QUANTA
 from milepost.statistics.sketch import Sketch, default_cells
 
-tables = st.integers(1, 4).flatmap(
-    lambda d: st.lists(
-        st.lists(st.one_of(st.integers(0, QUANTA), st.sampled_from([0, QUANTA, QUANTA // 2])), min_size=d, max_size=d),
-        min_size=1,
-        max_size=12,
+tables = (
+    st.integers(1, 4)
+    .flatmap(
+        lambda d: st.lists(
+            st.lists(
+                st.one_of(st.integers(0, QUANTA), st.sampled_from([0, QUANTA, QUANTA // 2])), min_size=d, max_size=d
+            ),
+            min_size=1,
+            max_size=12,
+        )
     )
-).map(lambda rows: np.array(rows, dtype=np.int64))
+    .map(lambda rows: np.array(rows, dtype=np.int64))
+)
 
 
 def sketch_of(quanta: IntArray, cells: int = 64) -> Sketch:

@@ -35,8 +35,8 @@ class Learner(Protocol):
 class ConvexLearner:
     """Figure 1: learn a convex, Lipschitz function on [low, high] as a maximum of tangents, starting from 0.
 
-    value_margin, slope_margin: how far a reading's value, and its slope × (high − low), may be off. Lines are lowered
-    by both, so the hypothesis stays below the function; with margins 0 the oracle is exact.
+    margin: how far a reading's tangent may be off, anywhere on the interval. Lines are lowered by it, so that the
+    hypothesis stays below the function; with margin 0 the oracle is exact.
 
     >>> learner = ConvexLearner(0.0, 1.0, lipschitz=1.0)
     >>> learner.update(1.0, value=0.5, slope=1.0)
@@ -44,11 +44,8 @@ class ConvexLearner:
     0.4
     """
 
-    def __init__(
-        self, low: float, high: float, lipschitz: float, value_margin: float = 0.0, slope_margin: float = 0.0
-    ) -> None:
-        self.low, self.high, self.lipschitz = low, high, lipschitz
-        self.lowered = value_margin + slope_margin
+    def __init__(self, low: float, high: float, lipschitz: float, margin: float = 0.0) -> None:
+        self.low, self.high, self.lipschitz, self.margin = low, high, lipschitz, margin
         self.lines: list[tuple[float, float, float]] = []  # anchor, height there, slope
         self.nodes = np.array([low, high], dtype=np.float64)  # the upper envelope, as a polygon
         self.heights = np.zeros(2)
@@ -58,9 +55,9 @@ class ConvexLearner:
         return np.asarray(np.interp(position, self.nodes, self.heights))
 
     def update(self, position: float, value: float, slope: float) -> None:
-        """Add the tangent at a position, lowered by the margins, its slope clipped to ±lipschitz."""
+        """Add the tangent at a position, lowered by the margin, its slope clipped to ±lipschitz."""
         slope = min(max(slope, -self.lipschitz), self.lipschitz)
-        height = value - self.lowered
+        height = value - self.margin
         self.lines.append((position, height, slope))
         line = height + slope * (self.nodes - position)
         gain = line - self.heights

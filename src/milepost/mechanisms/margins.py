@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcinv
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
@@ -24,13 +26,14 @@ LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a learner's proof asks of the margins: α = 2·η_test + Σᵢ (value·ηvᵢ + slope·ηgᵢWᵢ + γᵢ).
+    """What a learner's proof asks of the margins: α = 2·η_test + Σᵢ (readings·ηᵢ + γᵢ).
 
+    ηᵢ: how far a noisy reading of coordinate i may be off, anywhere on its interval when it has a slope.
     gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): how many mistakes can be charged to a coordinate.
     """
 
-    value: float
-    slope: float
+    readings: float
+    slopes: bool
     gap_power: float
     lines: Callable[[FloatArray], IntArray]
 
@@ -40,8 +43,12 @@ def _tangent_lines(ratio: FloatArray) -> IntArray:
     return np.floor(np.sqrt(2 * ratio) * (1 + 1e-9)).astype(np.int64) + 1
 
 
-CONVEX = Rule(value=2, slope=2, gap_power=1 / 3, lines=_tangent_lines)
-GRID = Rule(value=1, slope=0, gap_power=1 / 2, lines=lambda ratio: np.ceil(ratio * (1 + 1e-9)).astype(np.int64))
+def _grid_cells(ratio: FloatArray) -> IntArray:
+    return np.ceil(ratio * (1 + 1e-9)).astype(np.int64)
+
+
+CONVEX = Rule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
+GRID = Rule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +57,7 @@ class Margins:
 
     lattice: step g of the tested values floor((F − F̂)/g), a power of two; threshold and sensitivity count its steps.
     value_scale, slope_scale: noise parameters of the integer sums (quanta; records); no slopes are read where empty.
-    value_margin, slope_margin: ηvᵢ and ηgᵢWᵢ, which no reading exceeds except with probability within β.
+    margin: ηᵢ, which the error of no reading exceeds except with probability within β.
     """
 
     pure: bool
@@ -65,8 +72,7 @@ class Margins:
     epsilon_test: float
     value_scale: FloatArray
     slope_scale: FloatArray
-    value_margin: FloatArray
-    slope_margin: FloatArray
+    margin: FloatArray
     gap: FloatArray
 
     def cost(self, hosts: Hosts) -> float:
@@ -123,32 +129,32 @@ def _with_updates(
     epoch = budget / updates / SLACK
     lattice = 2.0 ** math.floor(math.log2(hosts.reach / n / LATTICE_STEPS))
     sensitivity = math.ceil(hosts.reach / lattice / n * SLACK)
+    failure = beta / 2 / (updates * hosts.dimension)
+    # within a reading, values and slopes share by their noise at equal budget: the best shares for two Gaussians,
+    # and equal scales, within 2 % of the best, for two Laplace laws
+    value_noise = _value_scale(hosts, 1.0, pure)[0] * hosts.quantum[0]
+    slope_noise = _slope_scale(hosts, 1.0, pure)[0] * 2 * hosts.spread[0] if rule.slopes else 0.0
+    values = value_noise / (value_noise + slope_noise)
 
-    def game(shares: FloatArray) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """ε of the test, its margin, and scales and margins of values and slopes, from shares of the epoch's budget."""
-        test, value, slope = (epoch * float(share) for share in shares)
+    def noise(test_share: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
+        """ε of the test and its margin; scales of values and slopes and the margin of readings."""
+        test, rest = epoch * test_share, epoch * (1 - test_share) / SLACK
         epsilon_test = test if pure else math.sqrt(2 * test)
         # 1 more step: the tested value is rounded down
         steps = 1 + sparse_vector.margin(sensitivity, epsilon_test, updates, queries, beta / 2)
-        value_scale = _value_scale(hosts, value, pure)
-        slope_scale = _slope_scale(hosts, slope, pure) if rule.slope else np.empty(0)
-        tail = laplace_tail if pure else gaussian_tail
-        failure = beta / 4 / (updates * hosts.dimension)
-        value_margin = np.array([tail(scale, failure) for scale in value_scale]) * hosts.quantum / n
-        slope_margin = np.zeros(hosts.dimension)
-        if rule.slope:
-            slope_margin = np.array([tail(scale, failure) for scale in slope_scale]) * 2 * hosts.spread / n
-        return epsilon_test, steps * lattice, value_scale, slope_scale, value_margin, slope_margin
+        value_scale = _value_scale(hosts, rest * values, pure)
+        slope_scale = _slope_scale(hosts, rest * (1 - values), pure) if rule.slopes else np.empty(0)
+        margin = _reading_margin(hosts, n, value_scale, slope_scale, pure, failure)
+        return epsilon_test, steps * lattice, value_scale, slope_scale, margin
 
-    # α adds c_k/√share_k (zCDP) or c_k/share_k (pure) over test, values, slopes: the best shares go as c^{2/3} or √c
-    _, test_margin, _, _, value_margin, slope_margin = game(np.ones(3))
-    terms = np.array([2 * test_margin, rule.value * value_margin.sum(), rule.slope * slope_margin.sum()])
-    shares = terms**0.5 if pure else terms ** (2 / 3)
-    shares = shares / shares.sum() / SLACK
-    epsilon_test, test_margin, value_scale, slope_scale, value_margin, slope_margin = game(shares)
+    # α adds c/√share (zCDP) or c/share (pure) over test and readings: the best shares go as c^{2/3} or √c
+    _, test_margin, _, _, margin = noise(0.5)
+    power = 1 / 2 if pure else 2 / 3
+    test_term, reading_term = (2 * test_margin) ** power, (rule.readings * float(margin.sum())) ** power
+    epsilon_test, test_margin, value_scale, slope_scale, margin = noise(test_term / (test_term + reading_term))
 
     gap = _gaps(rule, hosts, updates)
-    alpha = 2 * test_margin + float(np.sum(rule.value * value_margin + rule.slope * slope_margin + gap)) * SLACK
+    alpha = 2 * test_margin + float(np.sum(rule.readings * margin + gap)) * SLACK
     return Margins(
         pure=pure,
         n=n,
@@ -162,10 +168,32 @@ def _with_updates(
         epsilon_test=epsilon_test,
         value_scale=value_scale,
         slope_scale=slope_scale,
-        value_margin=value_margin,
-        slope_margin=slope_margin,
+        margin=margin,
         gap=gap,
     )
+
+
+def _reading_margin(
+    hosts: Hosts, n: int, value_scale: FloatArray, slope_scale: FloatArray, pure: bool, failure: float
+) -> FloatArray:
+    """ηᵢ with Pr[|value error ± slope error × width| > ηᵢ] ≤ failure: the error of a noisy tangent, wherever.
+
+    A discrete draw is within 1 (Laplace: a difference of rounded exponentials) or ½ (Gaussian) of a continuous one,
+    up to a factor e^{1/(8σ²)} in probability for the Gaussian: docs/proofs/tangents.md.
+    """
+    value_step, slope_step = hosts.quantum / n, 2 * hosts.spread / n
+    if not slope_scale.size:
+        tail = laplace_tail if pure else gaussian_tail
+        return np.array([tail(scale, failure) for scale in value_scale]) * value_step
+    value, slope = value_scale * value_step, slope_scale * slope_step
+    if pure:
+        # two equal Laplace laws of scale b: Pr[|sum| > sb] = (1 + s/2)e^{−s}
+        steps = float(brentq(lambda s: math.log1p(s / 2) - s - math.log(failure / 2), 0.0, 200.0))
+        return np.maximum(value, slope) * (steps + 1e-9) + value_step + slope_step
+    excess = 0.125 * (float(np.max(value_scale**-2.0)) + float(np.max(slope_scale**-2.0)))
+    deviations = math.sqrt(2) * float(erfcinv(failure / 2 * math.exp(-excess))) + 1e-9
+    result: FloatArray = np.hypot(value, slope) * deviations + (value_step + slope_step) / 2
+    return result
 
 
 def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:

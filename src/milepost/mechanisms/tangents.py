@@ -26,8 +26,8 @@ def convex_learner(hosts: Hosts, margins: Margins) -> DecomposableLearner:
     """The learner of a game over host positions in quanta."""
     return DecomposableLearner(
         [
-            ConvexLearner(0.0, QUANTA, float(quantum), float(value), float(slope))
-            for quantum, value, slope in zip(hosts.quantum, margins.value_margin, margins.slope_margin, strict=True)
+            ConvexLearner(0.0, QUANTA, float(quantum), float(margin))
+            for quantum, margin in zip(hosts.quantum, margins.margin, strict=True)
         ]
     )
 
@@ -71,23 +71,21 @@ class Tangents:
                 "which add-remove keeps private"
             )
 
-    def scans(self, hosts: Hosts, n: int, guarantee: Guarantee) -> tuple[Scan, ...]:
-        """The games, with the budget split so that the sum of their α is least."""
+    def scans(self, hosts: Hosts, n: int, guarantee: Guarantee, cells: int) -> tuple[Scan, ...]:
+        """The games on grids of at most `cells` cells, with the budget split so that the sum of their α is least."""
         check_game(1, self.beta)
         # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
         parts = hosts.spread ** (3 / 5 if guarantee.pure else 5 / 7)
         parts = parts / parts.sum() / SLACK
         return tuple(
             _scan(float(spread), n, guarantee.budget * float(part), guarantee.pure, self.beta / hosts.dimension, cells)
-            for spread, part, cells in zip(
-                hosts.spread, parts, [default_cells(hosts.dimension)] * hosts.dimension, strict=True
-            )
+            for spread, part in zip(hosts.spread, parts, strict=True)
         )
 
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """α of the offline mechanism, with the paper's own beside it."""
         self.check(change)
-        scans = self.scans(hosts, n, guarantee)
+        scans = self.scans(hosts, n, guarantee, default_cells(hosts.dimension))
         alpha = sum(scan.alpha for scan in scans)
         diameter = hosts.reach
         return Prediction(
@@ -113,7 +111,7 @@ class Tangents:
         """Ask every coordinate's grid, coarse points first, and keep the lines."""
         self.check(change)
         n = int(sketch.totals[0])
-        scans = self.scans(hosts, n, guarantee)
+        scans = self.scans(hosts, n, guarantee, sketch.cells)
         lines: list[Line] = []
         for i, scan in enumerate(scans):
             alone = coordinate(hosts, i)

@@ -1,0 +1,89 @@
+"""The private game: any learner, exact tests, and nothing after the last update."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from milepost import L1, Guarantee
+from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.learners import GridLearner
+from milepost.mechanisms.margins import GRID, solve
+from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.spaces.base import QUANTA
+from milepost.statistics.sketch import Sketch
+
+SPACE = L1([(0, 1), (0, 3)])
+
+
+def big_sketch(times: int = 1000, cells: int = 256) -> Sketch:
+    sketch = Sketch(2, cells=cells)
+    sketch.add(SPACE.quantize(np.random.default_rng(0).beta(2, 4, (1000, 2)) * [1, 3]))
+    return sketch.repeat(times)
+
+
+def test_private_game_runs_the_grid_learner() -> None:
+    """Lemma 3 for another learner: two-sided tests, α kept on every query, updates within the bound."""
+    sketch, guarantee = big_sketch(100_000), Guarantee(1, 1e-6)
+    n = int(sketch.totals[0])
+    margins = solve(GRID, SPACE.hosts, n, guarantee.budget, False, 2 * 3000, 0.01)
+    assert margins.alpha < 0.1 * SPACE.diameter
+    cells = GRID.lines(SPACE.hosts.spread / margins.gap).tolist()
+    learner = GridLearner(np.zeros(2), np.full(2, float(QUANTA)), SPACE.hosts.spread / 2, cells)
+    borders = sketch.borders()
+    game = PrivateGame(learner, borders, SPACE.hosts, margins)
+    asked = np.random.default_rng(1).integers(0, 257, (3000, 2))
+    answers = np.array([value for value, _, _ in game.ask(asked)])
+    exact = (borders.value[[0, 1], asked] * SPACE.hosts.quantum).sum(axis=1) / n
+    assert np.abs(answers - exact).max() <= margins.alpha
+    assert 0 < game.updates <= margins.updates
+
+
+def test_the_tested_value_is_exact() -> None:
+    """floor((F − F̂)/g) in integers equals rational arithmetic, so one record moves it by at most Δ."""
+    sketch = big_sketch(7)
+    margins = interactive_margins(SPACE.hosts, 7000, Guarantee(1), 10, 0.05)
+    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+    seen: list[int] = []
+
+    class Spy:
+        def above(self, value: int) -> bool:
+            seen.append(value)
+            return False
+
+    game._epoch = Spy()  # type: ignore[assignment]
+    points = np.random.default_rng(0).integers(0, 257, (50, 2))
+    list(game.ask(points))
+    for point, value in zip(points, seen, strict=True):
+        sums = [
+            Fraction(float(t)) * int(v)
+            for t, v in zip(SPACE.hosts.quantum, sketch.borders().value[[0, 1], point], strict=True)
+        ]
+        assert value == (sum(sums) / 7000 / Fraction(margins.lattice)).__floor__()
+    assert margins.sensitivity >= Fraction(SPACE.hosts.reach) / 7000 / Fraction(margins.lattice)
+
+
+def test_nothing_is_tested_after_the_last_update() -> None:
+    """After U times "above" the hypothesis is final, and answers say so."""
+    sketch = big_sketch(1)
+    margins = interactive_margins(SPACE.hosts, 1000, Guarantee(1), 500, 0.05)
+    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+    game.updates = margins.updates - 1
+    game._epoch = game._new_epoch()
+    object.__setattr__(margins, "threshold", -(10**9))
+    game._epoch = game._new_epoch()
+    first, second = list(game.ask(np.array([[3, 4], [5, 6]])))
+    assert first[1:] == (True, True)
+    assert second[1:] == (False, False)
+    assert not game.open
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_lines_are_on_the_lattice(pure: bool) -> None:
+    """What a game releases are integers: border, noisy sum of quanta, noisy count."""
+    sketch = big_sketch(100_000)
+    margins = interactive_margins(SPACE.hosts, int(sketch.totals[0]), Guarantee(1, 0 if pure else 1e-6), 500, 0.05)
+    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+    list(game.ask(np.random.default_rng(1).integers(0, 257, (200, 2))))
+    assert len(game.lines) == 2 * game.updates > 0
+    assert all(isinstance(number, int) for line in game.lines for number in vars(line).values())

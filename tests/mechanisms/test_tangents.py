@@ -1,0 +1,148 @@
+"""tangents: the promise, in both settings and under both guarantees, and tests that can fail."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from milepost import L1, Guarantee
+from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.margins import Margins
+from milepost.mechanisms.tangents import Scan, Tangents, convex_learner, interactive_margins
+from milepost.privacy.change import Change
+from milepost.statistics.sketch import Sketch
+
+RUNS, BETA = 200, 0.01
+POSITIONS = np.arange(1025) * 2.0**14
+SPACE = L1([(0, 1), (0, 2)])
+GUARANTEES = {"approximate": Guarantee(1, 1e-6), "pure": Guarantee(1)}
+TIMES = {"approximate": 75_000, "pure": 750_000}
+
+
+def table(kind: str) -> Sketch:
+    """An even column, which needs many tangents, and one with two atoms at its ends, on which F is flat.
+
+    On a flat F a line that is a little too steep is too high.
+    """
+    sketch = Sketch(2, cells=1024)
+    sketch.add(SPACE.quantize(np.stack([np.linspace(0, 1, 40), np.arange(40) % 2 * 2.0], axis=1)))
+    return sketch.repeat(TIMES[kind])
+
+
+def allowed(runs: int) -> int:
+    """More failing runs than this have probability below 1e-6 if the promise holds."""
+    return int(binom.ppf(1 - 1e-6, runs, BETA))
+
+
+def louder(margins: Margins) -> Margins:
+    """Noise × 4 under unchanged margins."""
+    return dataclasses.replace(
+        margins,
+        value_scale=margins.value_scale * 4,
+        slope_scale=margins.slope_scale * 4,
+        epsilon_test=margins.epsilon_test / 4,
+    )
+
+
+def careless(margins: Margins) -> Margins:
+    """Margins set to 0 under unchanged noise: α is what an exact oracle would need."""
+    alpha = float(margins.gap.sum())
+    threshold = int(alpha / margins.lattice)
+    return dataclasses.replace(margins, alpha=alpha, threshold=threshold, margin=np.zeros_like(margins.gap))
+
+
+VARIANTS = {"as solved": lambda margins: margins, "louder": louder, "careless": careless}
+
+
+def interactive_failures(kind: str, variant: str) -> int:
+    """Runs of 1000 queries in which some answer was off by more than α/2.
+
+    The adversary knows the table: it asks where F − F̂ is least, largest, just over α, and just under what fires.
+    """
+    sketch, guarantee = table(kind), GUARANTEES[kind]
+    n = int(sketch.totals[0])
+    solved = interactive_margins(SPACE.hosts, n, guarantee, 1000, BETA)
+    assert solved.alpha <= 0.1 * SPACE.diameter, "a promise this weak proves nothing"
+    margins = VARIANTS[variant](solved)
+    borders = sketch.borders()
+    exact = borders.value * SPACE.hosts.quantum[:, None] / n
+    quiet = 2 * margins.threshold * margins.lattice - margins.alpha  # α − 2·(margin of the test)
+    failures = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng(run)
+        learner = convex_learner(SPACE.hosts, margins)
+        game = PrivateGame(learner, borders, SPACE.hosts, margins)
+        wrong = False
+        for _ in range(50):
+            below = np.stack([e - part.predict(POSITIONS) for e, part in zip(exact, learner.learners, strict=True)])
+            candidates = rng.integers(0, 1025, (2000, 2))
+            error = below[[0, 1], candidates].sum(axis=1)
+            asked = np.concatenate(
+                [
+                    [below.argmin(axis=1), below.argmax(axis=1)],
+                    candidates[np.argsort(np.where(error > margins.alpha, error, np.inf))[:4]],
+                    candidates[np.argsort(np.where(error < quiet, -error, np.inf))[:8]],
+                    candidates[:6],
+                ]
+            )
+            answers = np.array([value for value, _, _ in game.ask(asked)]) + margins.alpha / 2
+            truth = exact[[0, 1], asked].sum(axis=1)
+            wrong |= bool(np.abs(answers - truth).max() > margins.alpha / 2 * (1 + 1e-9))
+        assert game.updates <= margins.updates
+        failures += wrong
+    return failures
+
+
+def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Releases of some columns in which some point of a fine grid was off by more than α/2."""
+    space = L1([((0, 1), (0, 2))[i] for i in columns])
+    whole, guarantee = table(kind), GUARANTEES[kind]
+    sketch = Sketch(len(columns), cells=1024)
+    sketch.counts, sketch.offsets = whole.counts[:, columns], whole.offsets[:, columns]
+    sketch.totals = whole.totals
+    n = int(sketch.totals[0])
+    mechanism = Tangents(beta=BETA)
+    solved = mechanism.scans(space.hosts, n, guarantee, 1024)
+    assert sum(scan.alpha for scan in solved) <= 0.1 * space.diameter, "a promise this weak proves nothing"
+    changed = []
+    for scan, spread in zip(solved, space.hosts.spread, strict=True):
+        margins = VARIANTS[variant](scan.margins)
+        changed.append(Scan(margins, scan.cells, margins.alpha + spread / scan.cells / 2))
+    monkeypatch.setattr(Tangents, "scans", lambda *_: tuple(changed))
+    exact = sketch.borders().value * space.hosts.quantum[:, None] / n
+    failures = 0
+    for _ in range(2 * RUNS):
+        lines = mechanism.run(sketch, space.hosts, Change(), guarantee)
+        below = [e - learner.predict(POSITIONS) for e, learner in zip(exact, lines.learners, strict=True)]
+        # F is a sum over coordinates, so the extremes over all points of the grid are sums of extremes
+        middle = lines.alpha / 2
+        worst = max(abs(sum(b.max() for b in below) - middle), abs(sum(b.min() for b in below) - middle))
+        failures += bool(worst > middle * (1 + 1e-9))
+        for i, scan in enumerate(changed):
+            assert sum(line.coordinate == i for line in lines.lines) <= scan.margins.updates
+    return failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["approximate", "pure"])
+def test_interactive_promise(kind: str) -> None:
+    """Theorem 1: at most the runs that β allows break the promise (binomial test at 1e-6); updates stay within U."""
+    assert interactive_failures(kind, "as solved") <= allowed(RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [[0, 1], [1]])
+@pytest.mark.parametrize("kind", ["approximate", "pure"])
+def test_offline_promise(kind: str, columns: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theorem 2: the same for releases, over all points of a grid at once."""
+    assert offline_failures(kind, "as solved", columns, monkeypatch) <= allowed(2 * RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["louder", "careless"])
+@pytest.mark.parametrize("kind", ["approximate", "pure"])
+def test_the_promise_tests_can_fail(kind: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise × 4, or margins of 0, break both promises far more often than β allows."""
+    assert interactive_failures(kind, variant) > allowed(RUNS)
+    assert offline_failures(kind, variant, [1], monkeypatch) > allowed(2 * RUNS)
