@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
+from rich.console import Console
 
 import milepost as mp
 from milepost import cli
@@ -76,6 +77,13 @@ def test_plan_prints_what_the_library_predicts(run: Run) -> None:
     for prediction in mp.plan(space, n=100_000, epsilon=1, delta=1e-6, max_queries=10_000).predictions:
         assert prediction.mechanism in result.out
         assert f"{prediction.error:.3g}" in result.out
+
+
+def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_console", lambda: Console(width=60))
+    result = run(f"plan {SPACE} --n 1000000 --epsilon 1 --delta 1e-6")
+    assert "…" not in result.out
+    assert "paper's alpha" in result.out
 
 
 def test_release_writes_a_file_with_the_words_of_the_command(released: mp.Synopsis) -> None:

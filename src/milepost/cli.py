@@ -18,6 +18,7 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 import milepost as mp
@@ -94,7 +95,7 @@ def plan(
     chosen = space_from_options(space, bounds or (), weights or ())
     with _progress("Planning"):
         planned = mp.plan(chosen, n=n, epsilon=epsilon, delta=delta, max_queries=max_queries, beta=beta)
-    _console().print(planned.table())
+    _print_plan(planned)
 
 
 @app.command()
@@ -220,6 +221,19 @@ def check_output(path: Path, force: bool) -> None:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise mp.MilepostError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _print_plan(planned: mp.Plan) -> None:
+    """The plan's table, or a paragraph a mechanism where the terminal is too narrow for its numbers."""
+    console, table = _console(), planned.table()
+    if Measurement.get(console, console.options.update(max_width=1000), table).minimum <= console.width:
+        console.print(table)
+        return
+    typer.echo(table.title)
+    for prediction in planned.predictions:
+        typer.echo(f"\n{prediction.mechanism}")
+        for name, value in {"error ±": prediction.error, **prediction.details}.items():
+            typer.echo(f"  {name:<14} {value:.3g}" if isinstance(value, float) else f"  {name:<14} {value}")
 
 
 def _parse_points(texts: Sequence[str], synopsis: mp.Synopsis) -> FloatArray:

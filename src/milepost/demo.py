@@ -11,7 +11,7 @@ from rich.table import Table
 
 from milepost import plots
 from milepost.arrays import FloatArray
-from milepost.plan import plan
+from milepost.plan import Plan, plan
 from milepost.release import exact, interactive, release
 from milepost.session import Session
 from milepost.spaces import L1
@@ -96,17 +96,15 @@ def run(output: Path, n: int = 1_000_000, console: Console | None = None) -> Dem
     with console.status("Building the city …"):
         people = homes(n)
     console.print(
-        f"A city of 10 × 10 km has {n:,} homes, and nobody may learn where anyone lives.\n"
-        "Which of five sites for a clinic has the shortest walk, along the streets and on average?\n"
-        "(The homes are made up, so that the exact answers can be shown beside the private ones.)\n"
+        f"A city of 10 × 10 km has {n:,} homes, and nobody may learn who lives where.\n"
+        "Which of five sites for a clinic has the shortest walk, along the streets\n"
+        "and on average? (The homes are made up, so the exact answers can be shown.)\n"
     )
-    console.print("The plan, before any data is touched (distances in km):", planned.table(), sep="\n\n")
+    console.print("The plan, before any data is touched:", _forecast(planned), sep="\n")
     with console.status("Releasing …"):
         synopsis = release(people, CITY, epsilon=EPSILON, delta=DELTA)
     visits = _visit(synopsis, people)
-    console.print(
-        f"The release: {synopsis.guarantee}, once and for every question ever asked.\n", _table(visits), sep="\n"
-    )
+    console.print(f"The release, {synopsis.guarantee}, answers every question:", _table(visits), sep="\n")
     console.print(_verdict(visits) + "\n")
 
     with (
@@ -116,9 +114,9 @@ def run(output: Path, n: int = 1_000_000, console: Console | None = None) -> Dem
         kept = _stroll(session, people)
         asked, updates, most_updates = session.asked, session.updates, session.margins.updates
     console.print(
-        f"A session, with a budget of its own ({session.guarantee}): {asked} questions, one after another.\n"
-        f"It learned from the data {updates} times (at most {most_updates}) and answered all others from that;\n"
-        f"{kept} of {asked} answers are within its promise of ± {session.error:.3f} km.\n"
+        f"A session, with a budget of its own ({session.guarantee}), took {asked} questions\n"
+        f"one after another. It learned from the data {updates} times (at most {most_updates}) and\n"
+        f"answered all others from that; {kept} of {asked} answers are within ± {session.error:.3f} km.\n"
     )
     with console.status("Drawing …"):
         plots.save(picture(synopsis, people), output)
@@ -141,19 +139,30 @@ def _visit(synopsis: Synopsis, people: FloatArray) -> tuple[Visit, ...]:
     return tuple(Visit(site, answer, synopsis.error(), true) for site, answer, true in rows)
 
 
+def _forecast(planned: Plan) -> Table:
+    table = Table(box=SIMPLE)
+    table.add_column("mechanism")
+    for name in ("promised error", "updates at most", "the paper's own"):
+        table.add_column(name, justify="right")
+    for prediction in planned.predictions:
+        updates, paper = prediction.details.get("updates", ""), prediction.details.get("paper's alpha")
+        bound = f"± {paper:.3g} km" if isinstance(paper, float) else ""
+        table.add_row(prediction.mechanism, f"± {prediction.error:.3g} km", str(updates), bound)
+    return table
+
+
 def _table(visits: tuple[Visit, ...]) -> Table:
     table = Table(box=SIMPLE)
-    table.add_column("site")
-    for name in ("east, north", "average walk, private", "exact", "difference", "within the promise"):
+    table.add_column("site", no_wrap=True)
+    table.add_column("walk in km, private", justify="right", no_wrap=True)
+    for name in ("exact", "difference", "within the promise"):
         table.add_column(name, justify="right")
     for visit in visits:
-        east, north = SITES[visit.site]
         table.add_row(
             visit.site,
-            f"{east:g}, {north:g}",
-            f"{visit.private:.3f} ± {visit.error:.3f} km",
-            f"{visit.exact:.3f} km",
-            f"{visit.difference:+.3f} km",
+            f"{visit.private:.3f} ± {visit.error:.3f}",
+            f"{visit.exact:.3f}",
+            f"{visit.difference:+.3f}",
             "yes" if visit.kept else "no",
         )
     return table
