@@ -60,6 +60,11 @@ class Synopsis:
         return self.answerer.half_width(confidence, uniform)
 
     @property
+    def confidence(self) -> float:
+        """0.95, or less when the release was made with a beta that does not promise as much."""
+        return min(0.95, getattr(self.answerer, "confidence", 1.0))
+
+    @property
     def card(self) -> dict[str, Any]:
         """All that is public about the release, as the file stores it."""
         return {
@@ -88,7 +93,8 @@ class Synopsis:
                 ),
                 "  Outliers       values outside the bounds were moved to the nearest bound; how many is not recorded.",
                 (
-                    f"  Accuracy       answers are within {self.error():.4g} of the truth, with 95 % confidence"
+                    f"  Accuracy       answers are within {self.error(self.confidence):.4g} of the truth, with "
+                    f"{100 * self.confidence:g} % confidence"
                     f" (distances go up to {self.space.diameter:.4g})."
                 ),
             ]
@@ -99,7 +105,8 @@ class Synopsis:
         file.write(Path(path), self.card, self.answerer.tensors())
 
     def __repr__(self) -> str:
-        return f"Synopsis({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error():.4g})"
+        error = self.error(self.confidence)
+        return f"Synopsis({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{error:.4g})"
 
 
 def load(path: str | Path) -> Synopsis:

@@ -151,13 +151,17 @@ class TangentLines:
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
         """α/2 and rounding: the promise is for all queries at once, so uniform or not is the same."""
         check_confidence(confidence)
-        beta = self.scans[0].margins.beta * len(self.scans)
-        if confidence > 1 - beta + 1e-9:
+        if confidence > self.confidence + 1e-9:
             raise MilepostError(
-                f"this release promises its error with probability {1 - beta:g}, confidence {confidence:g} was asked; "
-                f"release with beta={1 - confidence:.2g} for that"
+                f"this release promises its error with probability {self.confidence:g}, confidence {confidence:g} was "
+                f"asked; release with beta={1 - confidence:.2g} for that"
             )
         return min(self.alpha / 2 + self.hosts.rounding, self.hosts.reach)
+
+    @property
+    def confidence(self) -> float:
+        """The largest confidence that `half_width` can promise."""
+        return 1 - self.scans[0].margins.beta * len(self.scans)
 
     def tensors(self) -> dict[str, IntArray]:
         """One row a line: its coordinate, cell border, noisy sum of distances and noisy count below, all integers."""

@@ -1,0 +1,318 @@
+"""The command line: `milepost demo | plan | release | query | show`, thin over the library's functions."""
+
+import io
+import math
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+import milepost as mp
+from milepost.arrays import FloatArray
+from milepost.data import batches
+from milepost.spaces.words import space_from_options
+
+MOST_ROWS = 1000  # of a printed table; --csv writes any number
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+SpaceOption = Annotated[str, typer.Option("--space", help="The distance: l1, or a file.toml with the same words.")]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Once a column; LOW:HIGH goes by position."),
+]
+WeightsOption = Annotated[
+    list[str] | None,
+    typer.Option("--weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
+]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
+]
+EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the guarantee.")]
+DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
+BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file that `milepost release` wrote.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"milepost {metadata.version('milepost')}")
+        raise typer.Exit
+
+
+@app.callback()
+def milepost(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Average distances to the people in a private table, under differential privacy."""
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")] = Path("demo.png"),
+    n: Annotated[int, typer.Option("--n", help="How many homes the made-up table has.")] = 1_000_000,
+) -> None:
+    """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""
+    from milepost.demo import run
+
+    run(output, n, _console())
+
+
+@app.command()
+def plan(
+    space: SpaceOption,
+    n: Annotated[int, typer.Option("--n", help="How many rows the table has.")],
+    epsilon: EpsilonOption,
+    delta: DeltaOption = 0.0,
+    bounds: BoundsOption = None,
+    weights: WeightsOption = None,
+    max_queries: Annotated[
+        int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
+    ] = None,
+    beta: BetaOption = 0.05,
+) -> None:
+    """Print the error to expect, before any data is touched."""
+    chosen = space_from_options(space, bounds or (), weights or ())
+    with _progress("Planning"):
+        planned = mp.plan(chosen, n=n, epsilon=epsilon, delta=delta, max_queries=max_queries, beta=beta)
+    _print_plan(planned)
+
+
+@app.command()
+def release(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table, a CSV file with a header.")],
+    space: SpaceOption,
+    epsilon: EpsilonOption,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
+    delta: DeltaOption = 0.0,
+    bounds: BoundsOption = None,
+    weights: WeightsOption = None,
+    columns: ColumnsOption = None,
+    mechanism: Annotated[str, typer.Option("--mechanism", help="auto or tangents.")] = "auto",
+    beta: BetaOption = 0.05,
+    force: ForceOption = False,
+) -> None:
+    """Spend (ε, δ) once on a private table and write a file that answers every query."""
+    chosen = space_from_options(space, bounds or (), weights or ())
+    check_output(output, force)
+    if output.exists() and table.exists() and output.samefile(table):
+        raise mp.MilepostError(f"{output} is the private table itself; choose another output")
+    with _progress(f"Reading {table} and releasing"):
+        synopsis = mp.release(
+            table,
+            chosen,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            columns=_names(columns),
+            beta=beta,
+        )
+        synopsis.save(output)
+    typer.echo(
+        f"wrote {output}: {synopsis.n:,} rows, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
+        f"answers within {_promise(synopsis)}"
+    )
+
+
+@app.command()
+def query(
+    file: SynopsisArgument,
+    at: Annotated[
+        list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")
+    ] = None,
+    points: Annotated[Path | None, typer.Option("--points", help="A CSV file of points.")] = None,
+    columns: ColumnsOption = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Answer from a released file; asking is free."""
+    if bool(at) == bool(points):
+        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
+    if csv is not None:
+        check_output(csv, force)
+    synopsis = mp.load(file)
+    with _progress("Answering"):
+        asked = _read_points(points, synopsis, columns) if points else _parse_points(at or [], synopsis)
+        values = synopsis.mean_distance(asked)
+    if csv is not None:
+        _write_answers(csv, asked, values, synopsis)
+        typer.echo(f"wrote {csv}: {len(values):,} answers, each within {_promise(synopsis)}")
+    else:
+        _print_answers(asked, values, synopsis)
+
+
+@app.command()
+def show(
+    file: SynopsisArgument,
+    statement: Annotated[
+        bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
+    ] = False,
+) -> None:
+    """Print what is public about a released file."""
+    synopsis = mp.load(file)
+    if statement:
+        typer.echo(synopsis.statement())
+        return
+    space, tensors = synopsis.card["space"], synopsis.answerer.tensors()
+    facts = {
+        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}",
+        **{word: _spell(value) for word, value in space.items()},
+        "rows": f"{synopsis.n:,}",
+        "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
+        "guarantee": str(synopsis.guarantee),
+        "mechanism": synopsis.mechanism,
+        "error": _promise(synopsis),
+        "released": f"{sum(t.size for t in tensors.values()):,} integers ({', '.join(tensors)})",
+        "size": f"{file.stat().st_size:,} bytes",
+        "made with": ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items()),
+    }
+    width = max(len(word) for word in facts)
+    for word, fact in facts.items():
+        typer.echo(f"{word:<{width}}  {fact}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: bad input becomes one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # ε and ± on a terminal that has neither
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", mp.PromiseWarning)
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="milepost")
+        except mp.MilepostError as error:
+            _fail(str(error))
+        except OSError as error:
+            _fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+        finally:
+            for warning in caught:
+                _note(str(warning.message))
+
+
+def check_output(path: Path, force: bool) -> None:
+    """Refuse a file that cannot or should not be written, before anything is spent."""
+    if path.is_dir():
+        raise mp.MilepostError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not force:
+        raise mp.MilepostError(f"{path} exists already; give --force to replace it")
+    if not path.parent.is_dir():
+        raise mp.MilepostError(f"{path} cannot be written: there is no folder {path.parent}")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise mp.MilepostError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _print_plan(planned: mp.Plan) -> None:
+    """The plan's table, or a paragraph a mechanism where the terminal is too narrow for its numbers."""
+    console, table = _console(), planned.table()
+    if Measurement.get(console, console.options.update(max_width=1000), table).minimum <= console.width:
+        console.print(table)
+        return
+    typer.echo(table.title)
+    for prediction in planned.predictions:
+        typer.echo(f"\n{prediction.mechanism}")
+        for name, value in {"error ±": prediction.error, **prediction.details}.items():
+            typer.echo(f"  {name:<14} {value:.3g}" if isinstance(value, float) else f"  {name:<14} {value}")
+
+
+def _parse_points(texts: Sequence[str], synopsis: mp.Synopsis) -> FloatArray:
+    rows = []
+    for text in texts:
+        try:
+            rows.append([float(number) for number in text.split(",")])
+        except ValueError:
+            raise mp.MilepostError(f"--at must be numbers with commas between, such as 35,4, got {text!r}") from None
+        if len(rows[-1]) != synopsis.space.width:
+            names = ", ".join(_point_names(synopsis))
+            raise mp.MilepostError(f"--at must give {synopsis.space.width} numbers ({names}), got {text!r}")
+    return np.array(rows)
+
+
+def _read_points(path: Path, synopsis: mp.Synopsis, columns: str | None) -> FloatArray:
+    space = synopsis.space
+    parts = [space.read_queries(batch) for batch in batches(path, _names(columns), space.columns)]
+    if not parts:
+        raise mp.MilepostError(f"{path} has no points")
+    return np.concatenate(parts)
+
+
+def _print_answers(asked: FloatArray, values: FloatArray, synopsis: mp.Synopsis) -> None:
+    table = Table(box=SIMPLE)
+    for name in [*_point_names(synopsis), "mean distance", "± error"]:
+        table.add_column(escape(name), justify="right")
+    error = synopsis.error(synopsis.confidence)
+    places = min(max(0, 2 - math.floor(math.log10(error))), 15)
+    for point, value in zip(asked[:MOST_ROWS], values[:MOST_ROWS], strict=True):
+        table.add_row(*(f"{number:.10g}" for number in point), f"{value:.{places}f}", f"{error:.{places}f}")
+    _console().print(table)
+    if len(values) > MOST_ROWS:
+        _note(f"these are the first {MOST_ROWS:,} of {len(values):,} answers; --csv answers.csv writes them all")
+
+
+def _write_answers(path: Path, asked: FloatArray, values: FloatArray, synopsis: mp.Synopsis) -> None:
+    names = [*_point_names(synopsis), "mean_distance", "error"]
+    error = pa.array([synopsis.error(synopsis.confidence)] * len(values))
+    pa.csv.write_csv(pa.table([*asked.T, values, error], names=names), path)
+
+
+def _point_names(synopsis: mp.Synopsis) -> list[str]:
+    return list(synopsis.space.columns or (str(position) for position in range(synopsis.space.width)))
+
+
+def _promise(synopsis: mp.Synopsis) -> str:
+    return f"± {synopsis.error(synopsis.confidence):.3g} with {100 * synopsis.confidence:g} % confidence"
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _spell(value: Any) -> str:
+    """A part of the card as a person writes it: {"age": [18, 90], "visits": [0, 40]} as age 18:90, visits 0:40."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_spell([part])}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(":".join(map(_spell, part)) if isinstance(part, list) else _spell(part) for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+
+
+def _progress(what: str) -> AbstractContextManager[Any]:
+    return Console(stderr=True).status(escape(f"{what} …"))
+
+
+def _note(message: str) -> None:
+    typer.echo(f"note: {message}", err=True)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo("error: " + " ".join(message.split()), err=True)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""The Faber–Schauder basis of one coordinate function: its integers, its privacy loss, its noise. docs/proofs/hats.md.
+
+V(t) = Σ|q − t| on the m + 1 = 2^levels + 1 equidistant borders t of 0..quanta is written as V(0), then for every dyadic
+interval, widest first, its sag V(mid) − (V(left) + V(right))/2. These are m integers, coefficients[..., m]: V(0) at 0
+and the sags of level l, from left to right, at 2^l ≤ index < 2^(l+1). Scales are float64[levels + 1] in the same order:
+one for V(0), one for each level. They have the unit of V, and `loss` and `scales` take the interval's width for 1.
+"""
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, QUANTUM_BITS
+
+SLACK = 1 + 1e-9  # the float operations of `loss`, and a caller's few, are off by less than 1e-13
+BLOCK = 1 << 20  # numbers simulated at a time
+
+
+def parts(levels: int) -> list[slice]:
+    """Where the coefficients of each scale are: V(0), then level after level."""
+    return [slice(0, 1)] + [slice(1 << level, 2 << level) for level in range(levels)]
+
+
+def analyse(values: IntArray) -> IntArray:
+    """Coefficients int64[..., m] of V at the borders, int64[..., m + 1]; every sag is a whole number, exactly."""
+    cells = values.shape[-1] - 1
+    result = np.empty((*values.shape[:-1], cells), dtype=np.int64)
+    result[..., 0] = values[..., 0]
+    for part in parts(_levels(cells))[1:]:
+        step = cells // part.start
+        ends = values[..., :-step:step] + values[..., step::step]  # even: see the proof's Lemma 1
+        result[..., part] = values[..., step // 2 :: step] - (ends >> 1)
+    return result
+
+
+def synthesise(coefficients: IntArray, total: int, quanta: int = QUANTA) -> FloatArray:
+    """V at the borders, float64[..., m + 1], from coefficients, noisy or not, and V(0) + V(quanta) = total·quanta.
+
+    Without noise it is exact while total·quanta ≤ 2⁵³, and within a relative 2⁻⁵⁰ beyond.
+    """
+    noisy = coefficients.astype(np.float64)  # as floats, since noise may leave no room in 64-bit integers
+    return _refine(noisy, total * quanta - noisy[..., 0])
+
+
+def loss(scales: FloatArray) -> float:
+    """The largest Σ|change of a coefficient|/scale that replacing one record makes, over all pairs of positions.
+
+    Theorem 2: let level k be the first that tells q from q′, so that their distances u, u′ ≤ 2^−k to the middle of an
+    interval of level k − 1 decide. The loss is (A + r)·u + G(u) + (A − r)·u′ + G(u′) for u ≥ u′, with A the rates above
+    level k − 1, r its own and G the triangle waves from level k on; both maxima are at multiples of 2^−levels.
+    """
+    rates = 1 / scales
+    levels = len(scales) - 1
+    largest = float(rates[0])  # the two ends: no sag moves
+    waves = np.zeros(2)
+    for k in range(levels, 0, -1):
+        distance = np.arange((1 << (levels - k)) + 1) / (1 << levels)
+        if k < levels:
+            triangle = np.minimum(distance, distance[-1] - distance)
+            waves = np.concatenate([waves, waves[1:]]) + rates[k + 1] * triangle
+        above, own = rates[:k].sum(), rates[k]
+        far = ((above + own) * distance + waves).max()
+        near = ((above - own) * distance + waves).max()
+        largest = max(largest, float(far + near))
+    return largest
+
+
+def scales(levels: int) -> FloatArray:
+    """Noise scales of loss at most 1, for ε = 1 and an interval of width 1; in quanta and for any ε, scales·quanta/ε.
+
+    The rates 1/scale grow by 2^(1/3) a level, which minimises Σ(width/scale) at a given Σscale². The largest standard
+    deviation is within 0.5 % of the best rates' from 5 levels on (4 % below): 2.05 at 7 levels, 2.11 at 10, where one
+    query alone has 1 (in √2). Privacy does not rest on that rule: `loss` normalises the scales, whatever they are.
+    """
+    if not 0 <= levels <= QUANTUM_BITS:
+        raise MilepostError(f"levels must be in 0..{QUANTUM_BITS}, got {levels}")
+    shape = np.exp2(-np.maximum(np.arange(-1, levels), 0) / 3)
+    result: FloatArray = shape * (loss(shape) * SLACK)
+    return result
+
+
+def variance(scales: FloatArray, places: FloatArray | None = None) -> FloatArray:
+    """Variance of the synthesised V at places in 0..1 of the width, the m + 1 borders unless given.
+
+    Between borders it is that of their linear interpolation, outside that of the end; discrete noise has a little less.
+    """
+    levels = len(scales) - 1
+    at = np.arange((1 << levels) + 1) / (1 << levels) if places is None else np.clip(places, 0, 1)
+    result: FloatArray = 2 * (scales[0] * (1 - 2 * at)) ** 2
+    for level, scale in enumerate(scales[1:]):
+        result += 2 * (scale * _hat(at, level)) ** 2
+    return result
+
+
+def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
+    """Errors of the synthesised V at the borders, float64[draws, m + 1]: a public simulation, never a release.
+
+    Continuous noise: the discrete one differs by less than one unit a coefficient, so levels + 1 units at a border.
+    """
+    levels = len(scales) - 1
+    sizes = [part.stop - part.start for part in parts(levels)]
+    noise = generator.laplace(size=(draws, 1 << levels)) * np.repeat(scales, sizes)
+    return _refine(noise, -noise[:, 0])
+
+
+def simulate_largest(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
+    """The largest absolute error over all places, float64[draws]; it is at a border, since V̂ is linear between them."""
+    step = max(1, BLOCK >> (len(scales) - 1))
+    blocks = [min(step, draws - start) for start in range(0, draws, step)]
+    return np.concatenate([np.abs(simulate(scales, generator, block)).max(axis=1) for block in blocks])
+
+
+def _levels(cells: int) -> int:
+    return cells.bit_length() - 1
+
+
+def _hat(places: FloatArray, level: int) -> FloatArray:
+    """The triangle wave of a level: 0 at the ends of its intervals, 1 in their middles."""
+    phase = np.ldexp(places, level)
+    return np.asarray(2 * np.abs(phase - np.rint(phase)))
+
+
+def _refine(coefficients: FloatArray, last: FloatArray) -> FloatArray:
+    """Undo `analyse`: start from both ends, then add the sags level by level."""
+    cells = coefficients.shape[-1]
+    result = np.empty((*coefficients.shape[:-1], cells + 1))
+    result[..., 0], result[..., -1] = coefficients[..., 0], last
+    for part in parts(_levels(cells))[1:]:
+        step = cells // part.start
+        middle = (result[..., :-step:step] + result[..., step::step]) / 2
+        result[..., step // 2 :: step] = middle + coefficients[..., part]
+    return result

@@ -1,0 +1,304 @@
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from rich.console import Console
+
+import milepost as mp
+from milepost import cli
+
+SPACE = "--space l1 --bounds age=18:90 --bounds visits=0:40"
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[[str], Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(line: str) -> Result:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main(shlex.split(line))
+        out, err = capsys.readouterr()
+        return Result(int(stop.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a private table and its release by the command line, made once."""
+    folder = tmp_path_factory.mktemp("made")
+    generator = np.random.default_rng(3)
+    rows = np.column_stack([generator.uniform(18, 90, 60_000), generator.poisson(8, 60_000), np.zeros(60_000)])
+    np.savetxt(folder / "homes.csv", rows, delimiter=",", header="age,visits,code", comments="", fmt="%.8g")
+    line = f"release {folder}/homes.csv {SPACE} --epsilon 1 --delta 1e-6 -o {folder}/homes.milepost"
+    with pytest.raises(SystemExit) as stop:
+        cli.main(shlex.split(line))
+    assert not stop.value.code
+    return folder
+
+
+@pytest.fixture
+def released(run: Run, made: Path, tmp_path: Path) -> mp.Synopsis:  # noqa: ARG001
+    """homes.csv and homes.milepost in the folder of the test."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return mp.load("homes.milepost")
+
+
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])", text)]
+
+
+def test_plan_prints_what_the_library_predicts(run: Run) -> None:
+    result = run(f"plan {SPACE} --n 100000 --epsilon 1 --delta 1e-6 --max-queries 10000")
+    space = mp.L1({"age": (18, 90), "visits": (0, 40)})
+    assert result.code == 0
+    for prediction in mp.plan(space, n=100_000, epsilon=1, delta=1e-6, max_queries=10_000).predictions:
+        assert prediction.mechanism in result.out
+        assert f"{prediction.error:.3g}" in result.out
+
+
+def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_console", lambda: Console(width=60))
+    result = run(f"plan {SPACE} --n 1000000 --epsilon 1 --delta 1e-6")
+    assert "…" not in result.out
+    assert "paper's alpha" in result.out
+
+
+def test_release_writes_a_file_with_the_words_of_the_command(released: mp.Synopsis) -> None:
+    assert released.space == mp.L1({"age": (18, 90), "visits": (0, 40)})
+    assert released.guarantee == mp.Guarantee(1, 1e-6)
+    assert released.n == 60_000
+
+
+def test_query_prints_the_librarys_answers(run: Run, released: mp.Synopsis) -> None:
+    result = run("query homes.milepost --at 35,4 --at 50,10")
+    rows = [numbers(line) for line in result.out.splitlines() if numbers(line)]
+    assert [row[:2] for row in rows] == [[35, 4], [50, 10]]
+    np.testing.assert_allclose([row[2] for row in rows], released.mean_distance([[35, 4], [50, 10]]), atol=0.01)
+    np.testing.assert_allclose([row[3] for row in rows], released.error(), atol=0.01)
+    assert result.err == ""
+
+
+@pytest.mark.usefixtures("released")
+def test_query_takes_negative_numbers_and_notes_a_point_outside(run: Run) -> None:
+    for line in ("query homes.milepost --at -3,4", "query homes.milepost --at=-3,-4.5"):
+        result = run(line)
+        assert result.code == 0
+        assert result.err.count("note: ") == len(result.err.splitlines()) == 1
+        assert "outside the space" in result.err
+
+
+def test_query_reads_points_and_writes_answers_as_csv(run: Run, released: mp.Synopsis) -> None:
+    Path("points.csv").write_text("visits,label,age\n4,7,35\n10,8,50\n")
+    result = run("query homes.milepost --points points.csv --csv answers.csv")
+    assert result.code == 0
+    assert "2 answers" in result.out
+    header, *rows = Path("answers.csv").read_text().splitlines()
+    assert header.replace('"', "") == "age,visits,mean_distance,error"
+    values = released.mean_distance([[35, 4], [50, 10]])
+    expected = [[35, 4, values[0], released.error()], [50, 10, values[1], released.error()]]
+    assert [[float(number) for number in row.split(",")] for row in rows] == expected
+
+
+def test_query_renames_the_columns_of_a_points_file(run: Run, released: mp.Synopsis) -> None:
+    Path("points.csv").write_text("v,a\n4,35\n")
+    result = run("query homes.milepost --points points.csv --columns a,v")
+    assert f"{released.mean_distance([35, 4]):.2f}" in result.out
+
+
+@pytest.mark.usefixtures("released")
+def test_query_prints_the_first_thousand_answers_and_says_so(run: Run) -> None:
+    Path("points.csv").write_text("age,visits\n" + "35,4\n" * 1200)
+    result = run("query homes.milepost --points points.csv")
+    assert len([line for line in result.out.splitlines() if numbers(line)]) == 1000
+    assert result.err.startswith("note: these are the first 1,000 of 1,200 answers")
+
+
+def test_show_prints_the_card(run: Run, released: mp.Synopsis) -> None:
+    facts = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in run("show homes.milepost").out.splitlines())
+    assert facts["bounds"] == "age 18:90, visits 0:40"
+    assert facts["weights"] == "1, 1"
+    assert facts["rows"] == "60,000"
+    assert facts["guarantee"] == str(released.guarantee)
+    assert facts["neighbors"].startswith("replace")
+    assert f"{released.error():.3g}" in facts["error"]
+
+
+def test_show_statement_prints_the_statement(run: Run, released: mp.Synopsis) -> None:
+    assert run("show homes.milepost --statement").out == released.statement() + "\n"
+
+
+@pytest.mark.usefixtures("released")
+def test_a_release_with_a_large_beta_shows_its_own_confidence(run: Run) -> None:
+    assert run(f"release homes.csv {SPACE} --epsilon 1 --delta 1e-6 --beta 0.2 -o b.milepost").code == 0
+    assert "80 % confidence" in run("show b.milepost --statement").out
+    assert "80 % confidence" in run("show b.milepost").out
+    assert "± error" in run("query b.milepost --at 35,4").out
+    assert "±" in repr(mp.load("b.milepost"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'space = "l1"\n[bounds]\nage = [18, 90]\nvisits = [0, 40]\n[weights]\nage = 2\n',
+        'space = "l1"\nbounds = [[18, 90], [0, 40]]\nweights = [2, 1]\n',
+    ],
+)
+@pytest.mark.usefixtures("released")
+def test_a_toml_file_says_the_same_as_options(run: Run, content: str) -> None:
+    named = "[bounds]" in content
+    Path("space.toml").write_text(content)
+    assert run("release homes.csv --space space.toml --columns age,visits --epsilon 1 -o toml.milepost").code == 0
+    bounds = "--bounds age=18:90 --bounds visits=0:40 --weights age=2" if named else ""
+    bounds = bounds or "--bounds 18:90 --bounds 0:40 --weights 2 --weights 1"
+    assert run(f"release homes.csv --space l1 {bounds} --columns age,visits --epsilon 1 -o options.milepost").code == 0
+    assert mp.load("toml.milepost").space == mp.load("options.milepost").space
+    assert mp.load("toml.milepost").guarantee.pure
+
+
+@pytest.mark.usefixtures("released")
+def test_a_wide_error_is_noted(run: Run) -> None:
+    result = run(f"release homes.csv {SPACE} --epsilon 0.01 -o wide.milepost")
+    assert result.code == 0
+    assert result.err.startswith("note: the predicted error")
+    assert len(result.err.splitlines()) == 1
+
+
+RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"release nowhere.csv {SPACE} --epsilon 1 -o new.milepost", "there is no file nowhere.csv"),
+        (f"release homes.csv {SPACE} --epsilon -1 -o new.milepost", "epsilon must be"),
+        (f"release homes.csv {SPACE} --epsilon nan -o new.milepost", "epsilon must be"),
+        (f"{RELEASE} {SPACE} --mechanism magic", "unknown mechanism 'magic'"),
+        (f"{RELEASE} {SPACE} --beta 2", "beta must"),
+        (f"{RELEASE} {SPACE} --columns age", "columns must name 2 columns"),
+        (f"{RELEASE} {SPACE} --columns age,height", "no column 'height'"),
+        (f"{RELEASE} --space l1", "needs --bounds"),
+        (f"{RELEASE} --space l9 --bounds 0:1", "unknown space 'l9'"),
+        (f"{RELEASE} --space l1 --bounds age=18", "must be name=low:high"),
+        (f"{RELEASE} --space l1 --bounds age=18:x", "'x' is not a number"),
+        (f"{RELEASE} --space l1 --bounds age=90:18", "reversed"),
+        (f"{RELEASE} --space l1 --bounds age=18:90 --bounds 0:40", "every column or to none"),
+        (f"{RELEASE} --space l1 --bounds age=18:90 --bounds age=0:40", "'age' twice"),
+        (f"{RELEASE} {SPACE} --weights height=2", "unknown column 'height'"),
+        (f"{RELEASE} --space nowhere.toml", "there is no file nowhere.toml"),
+        (f"{RELEASE} --space homes.milepost.toml --bounds 0:1", "belong in homes.milepost.toml"),
+        (f"{RELEASE} --space broken.toml", "not a TOML file"),
+        (f"{RELEASE} --space nameless.toml", "must name its space"),
+        (f"{RELEASE} --space strange.toml", "unknown word 'bound'"),
+        (f"{RELEASE} --space boundless.toml", "needs bounds"),
+        ("query nowhere.milepost --at 1,2", "there is no file nowhere.milepost"),
+        ("query homes.csv --at 1,2", "not a milepost file"),
+        ("query homes.milepost", "either with --at"),
+        ("query homes.milepost --at 1,2 --points homes.csv", "either with --at"),
+        ("query homes.milepost --at 1", "--at must give 2 numbers (age, visits)"),
+        ("query homes.milepost --at one,two", "--at must be numbers"),
+        ("query homes.milepost --at nan,2", "NaN"),
+        ("query homes.milepost --points nowhere.csv", "there is no file nowhere.csv"),
+        ("query homes.milepost --points empty.csv", "has no points"),
+        ("query homes.milepost --at 35,4 --csv homes.csv", "exists already"),
+        ("show nowhere.milepost", "there is no file"),
+        (f"plan {SPACE} --n 0 --epsilon 1", "n must be"),
+        (f"plan {SPACE} --n 10 --epsilon 1 --max-queries 0", "max_queries must be"),
+        ("demo --output picture.doc", "must end in .png"),
+        ("demo --output homes.csv/demo.png", "homes.csv"),
+    ],
+)
+@pytest.mark.usefixtures("released")
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, line: str, message: str) -> None:
+    Path("broken.toml").write_text("space = \n")
+    Path("nameless.toml").write_text("bounds = [[0, 1]]\n")
+    Path("strange.toml").write_text('space = "l1"\nbound = [[0, 1]]\n')
+    Path("boundless.toml").write_text('space = "l1"\n')
+    Path("empty.csv").write_text("age,visits\n")
+    result = run(line)
+    assert result.code == 2
+    assert result.err.startswith("error: ")
+    assert len(result.err.splitlines()) == 1
+    assert message in result.err
+    assert result.out == ""
+    assert not Path("new.milepost").exists()
+
+
+@pytest.mark.parametrize("line", ["", "fly", "show", "release --epsilon", f"plan {SPACE} --n many --epsilon 1"])
+def test_a_usage_error_exits_with_2_and_has_no_traceback(run: Run, line: str) -> None:
+    result = run(line)
+    assert result.code == 2
+    assert "Traceback" not in result.err + result.out
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("homes.milepost", "exists already"),
+        ("homes.csv --force", "private table itself"),
+        ("nowhere/new.milepost", "no folder nowhere"),
+        (".", "is a folder"),
+    ],
+)
+@pytest.mark.usefixtures("released")
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
+    run: Run, monkeypatch: pytest.MonkeyPatch, output: str, message: str
+) -> None:
+    def spend(*_: Any, **__: Any) -> None:
+        pytest.fail("the budget was spent")
+
+    monkeypatch.setattr(mp, "release", spend)
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    result = run(f"release homes.csv {SPACE} --epsilon 1 -o {output}")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert message in result.err
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_force_replaces_a_file(run: Run, released: mp.Synopsis) -> None:
+    assert run(f"release homes.csv {SPACE} --epsilon 2 -o homes.milepost --force").code == 0
+    assert mp.load("homes.milepost").guarantee != released.guarantee
+
+
+def test_version(run: Run) -> None:
+    assert re.fullmatch(r"milepost \d+\.\d+\.\d+\n", run("--version").out)
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """docs/cli.md has a section for each command, and the section names each of its options."""
+    parts = re.split(r"^## milepost (\w+)$", (ROOT / "docs" / "cli.md").read_text(), flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    group: Any = typer.main.get_command(cli.app)
+    assert set(sections) == set(group.commands)
+    for name, command in group.commands.items():
+        for parameter in command.params:
+            for option in parameter.opts:
+                assert parameter.param_type_name == "argument" or option in sections[name], (name, option)
+
+
+def test_importing_the_command_line_leaves_heavy_libraries_alone() -> None:
+    code = "import sys, milepost.cli; print({'matplotlib', 'opendp', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,86 @@
+"""The front door works: its example, its commands, its links."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost import cli, demo
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+NUMBER = r"-?\d+(?:\.\d+)?"
+
+
+def block(language: str) -> str:
+    found = re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same words; answers near the truth; everything else equal.
+
+    The README's own answers keep their promise. New ones may be three times as far off: beyond that, some noise would
+    have to leave three times its margin, less likely than 1e-6.
+    """
+    monkeypatch.chdir(tmp_path)
+    printed, names = io.StringIO(), dict[str, Any]()
+    with contextlib.redirect_stdout(printed):
+        exec(block("python"), names)  # noqa: S102
+    shown, real = block("text"), printed.getvalue()
+    assert re.sub(rf"\s*{NUMBER}", "#", shown) == re.sub(rf"\s*{NUMBER}", "#", real)
+
+    error = names["synopsis"].error()
+    exact = mp.exact(names["homes"], names["space"], [[5, 5], [0, 0], [2, 8]])
+    for text, room in ((shown, error), (real, 3 * error)):
+        *answers, promise, confidence = [float(number) for number in re.findall(NUMBER, text)]
+        np.testing.assert_allclose(answers, exact, atol=room + 0.005)
+        assert (promise, confidence) == (round(error, 3), 95)
+    assert mp.load("homes.milepost").error() == error
+
+
+def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    header = {"delimiter": ",", "header": "east,north", "comments": ""}
+    np.savetxt("homes.csv", demo.homes(50_000), fmt="%.6g", **header)
+    commands = [line.removeprefix("$ milepost ") for line in block("console").splitlines() if line.startswith("$ ")]
+    assert len(commands) == README.count("$ milepost ")
+    for command in commands:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(shlex.split(command))
+        assert not stop.value.code, command
+
+
+def test_the_commands_that_make_runs_exist() -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert {"demo", "test"} <= set(targets)
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert set(re.findall(r"\bmake ([\w-]+)", (ROOT / page).read_text())) <= set(targets)
+
+
+def test_the_table_names_every_public_space_and_mechanism() -> None:
+    from milepost.mechanisms import MECHANISMS
+    from milepost.spaces import KINDS
+
+    table = README[README.index("| space |") :].split("\n\n")[0]
+    for name in [*(kind.__name__ for kind in KINDS.values()), *MECHANISMS]:
+        assert f"`{name}`" in table
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text()):
+        assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), link
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    docs = ROOT / "docs"
+    linked = {(docs / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text())}
+    assert {page.resolve() for page in docs.rglob("*.md")} - {(docs / "index.md").resolve()} <= linked
