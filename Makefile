@@ -13,7 +13,7 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 demo: $(READY)  ## the main job from end to end: a plan, a release, answers, a picture
-	@$(BIN)/milepost demo --output docs/images/demo.png
+	@$(BIN)/milepost demo --output demo.png
 
 test: check  ## lint, types and the quick tests
 	@$(BIN)/python -m pytest -m "not slow"

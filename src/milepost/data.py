@@ -68,7 +68,7 @@ def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]
         return data, False, None
     if isinstance(data, dict):
         raise MilepostError("query points must be a point, a list of points or a frame, got a dict")
-    array = np.asarray(data, dtype=np.float64) if np.ndim(data) == 0 and np.isreal(data) else _values(data)
+    array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
     if array.ndim == 1 and (len(array) == width or width != 1):

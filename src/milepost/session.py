@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from milepost import data
+from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
@@ -64,22 +65,27 @@ class Session:
 
     def ask(self, point: Any) -> Answer:
         """The average distance from one point to the people in the table."""
-        answers = self.ask_many(point)
-        if len(answers) != 1:
-            raise MilepostError(f"ask takes one point, got {len(answers)}; use ask_many")
-        return answers[0]
+        positions = self._positions(point)
+        if len(positions) != 1:
+            raise MilepostError(f"ask takes one point, got {len(positions)}; use ask_many")
+        return self._answer(positions)[0]
 
     def ask_many(self, points: Any) -> list[Answer]:
         """One answer a point, in order, as if asked one after another."""
-        game = self._open_game()
+        return self._answer(self._positions(points))
+
+    def _positions(self, points: Any) -> FloatArray:
         batch, _, _ = data.points(points, self.space.width)
-        positions = self.space.place(self.space.read_queries(batch))
+        return self.space.place(self.space.read_queries(batch))
+
+    def _answer(self, positions: FloatArray) -> list[Answer]:
+        game = self._open_game()
         if len(positions) > self.remaining:
             raise MilepostError(
                 f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
                 "none was answered"
             )
-        warn_outside(positions)
+        warn_outside(positions, stacklevel=4)
         borders = np.clip(np.rint(positions * (self._cells / QUANTA)), 0, self._cells).astype(np.int64)
         answers = []
         for hypothesis, tested, updated in game.ask(borders):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from milepost import data, file
+from milepost.arrays import FloatArray
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer
@@ -124,7 +125,7 @@ def load(path: str | Path) -> Synopsis:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
 
 
-def warn_outside(positions: Any) -> None:
+def warn_outside(positions: FloatArray, stacklevel: int = 3) -> None:
     """Say that queries outside the space are answered at its border."""
     outside = np.any((positions < 0) | (positions > QUANTA), axis=1)
     if outside.any():
@@ -132,5 +133,5 @@ def warn_outside(positions: Any) -> None:
             f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "
             "they are answered at its border",
             PromiseWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from milepost import L1, Guarantee
+from milepost.arrays import FloatArray
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Scan, Tangents, convex_learner, interactive_margins
@@ -14,7 +15,7 @@ from milepost.privacy.change import Change
 from milepost.statistics.sketch import Sketch
 
 RUNS, BETA = 200, 0.01
-POSITIONS = np.arange(1025) * 2.0**14
+POSITIONS: FloatArray = np.arange(1025, dtype=np.float64) * 2**14
 SPACE = L1([(0, 1), (0, 2)])
 GUARANTEES = {"approximate": Guarantee(1, 1e-6), "pure": Guarantee(1)}
 TIMES = {"approximate": 75_000, "pure": 750_000}

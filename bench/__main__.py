@@ -1,0 +1,7 @@
+"""`python -m bench`: the names of all benchmarks, one a line."""
+
+from pathlib import Path
+
+for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+    if path.stem not in {"run"}:
+        print(path.stem)

@@ -1,0 +1,33 @@
+"""What one interactive query costs, against a brute-force mean distance over the same table."""
+
+import numpy as np
+
+import milepost as mp
+from bench.run import Bounds, main, seconds
+
+N, DIMENSION = 1_000_000, 8
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """10⁶ × 8 in both sizes: the bound is on this table. --check asks fewer queries."""
+    rng = np.random.default_rng(0)
+    people = rng.beta(2, 3, (N, DIMENSION))
+    space = mp.L1([(0, 1)] * DIMENSION)
+    point = rng.random(DIMENSION)
+    brute = seconds(lambda: np.abs(people - point).sum(axis=1).mean())
+    queries = 2_000 if check else 20_000
+    with mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=10 * queries) as session:
+        points = rng.random((queries, DIMENSION))
+        session.ask_many(points)  # learn, so that the queries below need no update
+        updates = session.updates
+        single = seconds(lambda: [session.ask(point) for point in points[: queries // 10]], 3) / (queries // 10)
+        batch = seconds(lambda: session.ask_many(points), 3) / queries
+        later = session.updates - updates
+    print(f"table {N:,} × {DIMENSION}; brute force {1e3 * brute:.1f} ms a query; {later} late updates")
+    for name, cost in (("ask", single), ("ask_many", batch)):
+        share = bounds.at_most(f"{name} ÷ brute force", cost / brute, 1 / 100)
+        print(f"{name:<9} {1e6 * cost:7.1f} µs a query, ÷ brute force {share} (bound 0.01)")
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

@@ -1,0 +1,31 @@
+"""Shared fixtures: one small private table that every test may read."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import settings
+
+from milepost import L1
+
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
+
+
+@pytest.fixture
+def homes() -> pd.DataFrame:
+    """20,000 people with an id, some text, and two coordinates in km."""
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "id": np.arange(20_000),
+            "north": rng.normal(6, 2, 20_000),
+            "street": ["Elm"] * 20_000,
+            "east": rng.beta(2, 4, 20_000) * 10,
+        }
+    )
+
+
+@pytest.fixture
+def city() -> L1:
+    """The space of those homes."""
+    return L1({"east": (0, 10), "north": (0, 10)})

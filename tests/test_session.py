@@ -1,0 +1,89 @@
+"""Session: queries that arrive one by one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import milepost as mp
+
+
+@pytest.fixture
+def session(homes: pd.DataFrame, city: mp.L1) -> mp.Session:
+    return mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=50)
+
+
+def test_answers_keep_their_promise() -> None:
+    """Theorem 1 through the front door: 500 adaptive queries within the promise, which β = 1e-6 makes sure."""
+    people = np.random.default_rng(0).beta(2, 3, (1_000_000, 2)) * [1, 2]
+    space = mp.L1([(0, 1), (0, 2)])
+    with mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=500, beta=1e-6) as session:
+        assert session.error < 0.05 * space.diameter
+        best, step = np.array([0.5, 1.0]), 0.5
+        rng = np.random.default_rng(1)
+        asked = []
+        for _ in range(100):  # an analyst who looks for the centre
+            candidates = np.clip(best + rng.normal(0, step, (5, 2)), 0, [1, 2])
+            answers = session.ask_many(candidates)
+            best = candidates[int(np.argmin([answer.value for answer in answers]))]
+            step *= 0.97
+            asked += list(zip(candidates, answers, strict=True))
+        assert session.updates <= session.margins.updates
+        exact = mp.exact(people, space, np.array([point for point, _ in asked]))
+        errors = np.abs(exact - [answer.value for _, answer in asked])
+        assert errors.max() <= session.error
+        assert any(answer.updated for _, answer in asked)
+        assert session.remaining == 0
+
+
+def test_an_answer_says_what_is_left(session: mp.Session) -> None:
+    """value, error, updated, remaining."""
+    answer = session.ask([2, 3])
+    assert answer.remaining == session.remaining == 49
+    assert answer.updated
+    assert answer.tested
+    assert answer.error == session.error
+    assert len(session.ask_many([[1, 2], [3, 4]])) == 2
+    assert session.remaining == 47
+
+
+def test_the_last_query_is_the_last(session: mp.Session) -> None:
+    """A batch that does not fit is refused whole; afterwards nothing is answered."""
+    with pytest.raises(mp.MilepostError, match="51 queries asked, 50 of max_queries=50"):
+        session.ask_many(np.ones((51, 2)))
+    assert session.asked == 0
+    session.ask_many(np.ones((50, 2)))
+    with pytest.raises(mp.MilepostError, match="max_queries"):
+        session.ask([1, 1])
+
+
+def test_a_batch_is_what_single_queries_are(homes: pd.DataFrame, city: mp.L1) -> None:
+    """ask_many answers in order with the hypothesis of that moment: a repeated point never gets a lower value."""
+    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=200)
+    answers = session.ask_many([[5, 5]] * 100)
+    values = [answer.value for answer in answers]
+    assert values == sorted(values)
+    assert sum(answer.updated for answer in answers) == session.updates
+
+
+@pytest.mark.parametrize("points", [[1, 2, 3], [[1, np.nan]], "ab", 7, [[1, 2], [3]]])
+def test_bad_points_cost_nothing(session: mp.Session, points: object) -> None:
+    """Refused before they count."""
+    with pytest.raises(mp.MilepostError):
+        session.ask_many(points)
+    assert session.asked == 0
+
+
+def test_ask_takes_one_point(session: mp.Session) -> None:
+    """And says so."""
+    with pytest.raises(mp.MilepostError, match="ask_many"):
+        session.ask([[1, 2], [3, 4]])
+    assert session.asked == 0
+
+
+def test_a_closed_session_forgets(session: mp.Session) -> None:
+    """The data is gone."""
+    with session:
+        session.ask([1, 1])
+    with pytest.raises(mp.MilepostError, match="closed"):
+        session.ask([1, 1])
+    assert "1 of 50" in repr(session)

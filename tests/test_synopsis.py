@@ -1,0 +1,153 @@
+"""Synopsis: answers, files, and what damaged files get."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.numpy
+
+import milepost as mp
+from milepost import file
+
+
+@pytest.fixture
+def synopsis(homes: pd.DataFrame, city: mp.L1) -> mp.Synopsis:
+    return mp.release(homes, city, epsilon=3, delta=1e-6, mechanism="tangents")
+
+
+@pytest.mark.slow
+def test_a_million_unseen_points_lie_within_alpha() -> None:
+    """Theorem 2 and Remark 2.1: one release, 10⁶ points nobody announced, all within the promise (β = 1e-6)."""
+    rng = np.random.default_rng(0)
+    people = rng.beta(2, 3, (2_000_000, 2)) * [1, 2]
+    space = mp.L1([(0, 1), (0, 2)])
+    released = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="tangents", beta=1e-6)
+    assert released.error() < 0.05 * space.diameter
+    points = rng.random((1_000_000, 2)) * [1, 2]
+    exact = sum(_curve(people[:, i], points[:, i]) for i in range(2))
+    assert np.abs(released.mean_distance(points) - exact).max() <= released.error()
+
+
+def _curve(
+    values: "np.ndarray[tuple[int], np.dtype[np.float64]]", at: "np.ndarray[tuple[int], np.dtype[np.float64]]"
+) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    ordered = np.sort(values)
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    below = np.searchsorted(ordered, at)
+    return np.asarray((sums[-1] - 2 * sums[below] + (2 * below - len(ordered)) * at) / len(ordered))
+
+
+def test_answers_have_the_shape_of_the_question(synopsis: mp.Synopsis) -> None:
+    """One point: a float. Points: an array. A frame: a Series with its index, columns found by name."""
+    one = synopsis.mean_distance([2, 3])
+    assert isinstance(one, float)
+    many = synopsis.mean_distance([[2, 3], [5, 5]])
+    assert many.shape == (2,)
+    assert many[0] == one
+    frame = pd.DataFrame({"north": [3.0, 5.0], "name": ["a", "b"], "east": [2.0, 5.0]}, index=[10, 20])
+    series = synopsis.mean_distance(frame)
+    assert series.index.tolist() == [10, 20]
+    np.testing.assert_array_equal(series, many)
+    assert synopsis.mean_distance(frame.loc[10, ["east", "north"]].astype(float)) == one
+    assert synopsis.mean_distance(np.empty((0, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("points", "word"),
+    [
+        ([1, 2, 3], "2 columns"),
+        ([[1], [2]], "2 columns"),
+        (5, "2 columns"),
+        ([[1, np.nan]], "NaN"),
+        ([[1, np.inf]], "finite"),
+        ([["a", "b"]], "text"),
+        ([[1, 2], [3]], "different lengths"),
+        ({"east": 1}, "dict"),
+        (pd.DataFrame({"a": [1.0]}), "no column 'east'"),
+    ],
+)
+def test_bad_points_are_refused(synopsis: mp.Synopsis, points: object, word: str) -> None:
+    """What was expected, what came."""
+    with pytest.raises(mp.MilepostError, match=word):
+        synopsis.mean_distance(points)
+
+
+def test_a_query_outside_is_answered_at_the_border(synopsis: mp.Synopsis) -> None:
+    """tangents clips, and says so."""
+    with pytest.warns(mp.PromiseWarning, match="1 of 2 query points"):
+        inside, outside = synopsis.mean_distance([[10, 5], [12, 5]])
+    assert inside == outside
+
+
+def test_error_is_a_promise_for_all_queries(synopsis: mp.Synopsis) -> None:
+    """Pointwise and uniform are one; more confidence than the release has is refused."""
+    assert synopsis.error() == synopsis.error(uniform=True) == synopsis.error(confidence=0.5)
+    for confidence in (0.99, 0, 1, np.nan, 2):
+        with pytest.raises(mp.MilepostError, match="confidence"):
+            synopsis.error(confidence=confidence)
+
+
+def test_a_file_answers_the_same_in_another_process(synopsis: mp.Synopsis, tmp_path: Path) -> None:
+    """Bit for bit."""
+    path = tmp_path / "homes.milepost"
+    synopsis.save(path)
+    code = f"import milepost as mp; print(mp.load({str(path)!r}).mean_distance([[2, 3], [5.1, 5]]).tolist())"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    assert json.loads(printed) == synopsis.mean_distance([[2, 3], [5.1, 5]]).tolist()
+    again = mp.load(path)
+    assert again.card == synopsis.card
+    assert again.error() == synopsis.error()
+    assert "each single row" in again.statement()
+    assert repr(again) == repr(synopsis)
+
+
+def test_damaged_files_are_refused(synopsis: mp.Synopsis, tmp_path: Path) -> None:
+    """Every kind of damage gets a MilepostError that names the file: cut short, bits flipped, foreign, newer."""
+    path = tmp_path / "homes.milepost"
+    synopsis.save(path)
+    content = path.read_bytes()
+    bad = tmp_path / "bad.milepost"
+
+    def refused(replacement: bytes) -> str:
+        bad.write_bytes(replacement)
+        with pytest.raises(mp.MilepostError, match=r"bad\.milepost") as caught:
+            mp.load(bad)
+        return str(caught.value)
+
+    for length in (0, 4, 8, 100, len(content) // 2, len(content) - 1):
+        assert "damaged" in refused(content[:length])
+    rng = np.random.default_rng(0)
+    for position in [*range(8), *rng.integers(8, len(content), 60).tolist()]:
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << int(rng.integers(8))
+        refused(bytes(flipped))
+    assert "not a milepost" in refused(b"east,north\n1,2\n")
+    assert "no 'milepost' card" in refused(safetensors.numpy.save({"x": np.zeros(3)}))
+    tensors = synopsis.answerer.tensors()
+    file.write(bad, synopsis.card | {"format": 2}, tensors)
+    assert "newer" in refused(bad.read_bytes())
+    file.write(bad, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
+    assert "space" in refused(bad.read_bytes())
+    file.write(bad, synopsis.card | {"mechanism": "magic"}, tensors)
+    refused(bad.read_bytes())
+    with pytest.raises(mp.MilepostError, match="no file"):
+        mp.load(tmp_path / "nowhere.milepost")
+
+
+def test_a_file_appears_whole_or_not_at_all(synopsis: mp.Synopsis, tmp_path: Path) -> None:
+    """A folder that is not there is a clear error, and a failed write leaves nothing behind."""
+    with pytest.raises(mp.MilepostError, match="cannot be written"):
+        synopsis.save(tmp_path / "missing" / "homes.milepost")
+    synopsis.save(tmp_path / "homes.milepost")
+    assert [path.name for path in tmp_path.iterdir()] == ["homes.milepost"]
+
+
+def test_every_released_number_is_an_integer_on_its_lattice(synopsis: mp.Synopsis) -> None:
+    """The file holds noisy integers; floats are made from them and the card when it is read."""
+    tensors = synopsis.answerer.tensors()
+    assert all(tensor.dtype == np.int64 for tensor in tensors.values())
+    assert len({len(tensor) for tensor in tensors.values()}) == 1
