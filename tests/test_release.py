@@ -1,6 +1,7 @@
 """release, interactive and exact: what goes in, and what is refused before anything is spent."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
+from milepost.data import batches
 from milepost.privacy import noise
 
 SETTINGS: dict[str, Callable[..., Any]] = {
@@ -165,3 +167,23 @@ def test_a_weak_promise_warns() -> None:
     """When the predicted error exceeds a quarter of the diameter, the user is told what would help."""
     with pytest.warns(mp.PromiseWarning, match=r"quarter of the diameter.*rows|epsilon"):
         mp.release(np.zeros((10, 1)), mp.L1([(0, 1)]), epsilon=1)
+
+
+def test_one_record_never_changes_how_others_are_read() -> None:
+    """A column of objects is read one by one: the digits of one Decimal do not decide the rounding of another."""
+    space = mp.L1({"x": (0, 10)})
+    digits = Decimal("0.1000000000000000055511151231257827")
+    images = []
+    for last in (Decimal("5.0"), Decimal("5.0000000000000000000000001"), 5.0, 5, True):
+        frame = pd.DataFrame({"x": pd.Series([digits] * 50 + [last], dtype=object)})
+        batch = next(iter(batches(frame, None, space.columns)))
+        images.append(space.quantize(space.read(batch))[:50])
+    assert all(np.array_equal(image, images[0]) for image in images)
+
+
+def test_text_is_refused_even_where_it_looks_like_a_number() -> None:
+    """In lists, object arrays and frames alike."""
+    space = mp.L1([(0, 1)])
+    for data in ([["0.5"]], np.array([["0.5"]], dtype=object), [[0.5], ["0.25"]], pd.DataFrame({"x": [0.5, "0.25"]})):
+        with pytest.raises(mp.MilepostError, match="text"):
+            mp.release(data, space, epsilon=1)

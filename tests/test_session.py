@@ -1,5 +1,9 @@
 """Session: queries that arrive one by one."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,3 +91,23 @@ def test_a_closed_session_forgets(session: mp.Session) -> None:
     with pytest.raises(mp.MilepostError, match="closed"):
         session.ask([1, 1])
     assert "1 of 50" in repr(session)
+
+
+def test_threads_share_one_budget(homes: pd.DataFrame, city: mp.L1) -> None:
+    """Eight threads at once make no more readings than one, and count every query."""
+    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=800)
+    object.__setattr__(session.margins, "threshold", -(10**12))  # every test is "above"
+    assert session._game is not None
+    session._game._epoch = session._game._new_epoch()
+    points = np.random.default_rng(0).random((100, 2)) * 10
+    with ThreadPoolExecutor(8) as pool:
+        answers = [answer for batch in pool.map(session.ask_many, [points] * 8) for answer in batch]
+    assert session.updates == session.margins.updates == sum(answer.updated for answer in answers)
+    assert session.remaining == 0
+
+
+def test_a_session_cannot_be_copied(session: mp.Session) -> None:
+    """Two copies would spend one budget twice, and a pickle would hold exact sums."""
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(mp.MilepostError, match="copied"):
+            duplicate(session)

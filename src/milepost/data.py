@@ -1,5 +1,6 @@
 """Data: NumPy arrays, pandas frames, Arrow tables and CSV files as batches of rows."""
 
+import numbers
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ import pyarrow.csv
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.spaces.numeric import number
 
 BATCH_ROWS = 1 << 17
 
@@ -102,12 +104,17 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _from_pandas(frame: Any) -> pa.RecordBatch:
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    try:
-        return pa.RecordBatch.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        texts = [name for name in frame.columns if frame[name].dtype == object]
-        raise MilepostError(f"column {texts[0] if texts else '?'!r} mixes numbers with other objects") from None
+    """Column by column; objects go one by one, since a type inferred for a whole column would tie its rows together."""
+    arrays = []
+    for position, name in enumerate(frame.columns):
+        column = frame.iloc[:, position]
+        if column.dtype == object and any(isinstance(value, numbers.Number) for value in column):
+            try:
+                column = pa.array([number(value) for value in column], pa.float64())
+            except MilepostError:
+                raise MilepostError(f"column {str(name)!r} mixes numbers with text or other objects") from None
+        arrays.append(column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True))
+    return pa.RecordBatch.from_arrays(arrays, names=[str(name) for name in frame.columns])
 
 
 def _empty(table: pa.Table) -> pa.RecordBatch:

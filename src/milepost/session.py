@@ -1,8 +1,9 @@
 """Session: data that stays, queries that arrive one by one (the paper's interactive setting, Theorem 1)."""
 
 from dataclasses import dataclass
+from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -44,6 +45,7 @@ class Session:
         self.space, self.guarantee, self.change, self.margins = space, guarantee, change, margins
         self.error = min(interactive_error(space.hosts, margins), space.hosts.reach)
         self.asked = 0
+        self._lock = Lock()  # one caller at a time: two would read the same budget twice
         self._cells = sketch.cells
         learner = convex_learner(space.hosts, margins)
         self._game: PrivateGame | None = PrivateGame(learner, sketch.borders(), space.hosts, margins)
@@ -79,13 +81,17 @@ class Session:
         return self.space.place(self.space.read_queries(batch))
 
     def _answer(self, positions: FloatArray) -> list[Answer]:
+        with self._lock:
+            return self._answer_alone(positions)
+
+    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
         game = self._open_game()
         if len(positions) > self.remaining:
             raise MilepostError(
                 f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
                 "none was answered"
             )
-        warn_outside(positions, stacklevel=4)
+        warn_outside(positions, stacklevel=5)
         borders = np.clip(np.rint(positions * (self._cells / QUANTA)), 0, self._cells).astype(np.int64)
         answers = []
         for hypothesis, tested, updated in game.ask(borders):
@@ -102,6 +108,9 @@ class Session:
         if self._game is None:
             raise MilepostError("the session is closed; its data is gone from memory")
         return self._game
+
+    def __reduce__(self) -> NoReturn:
+        raise MilepostError("a session holds private sums and a budget: it cannot be copied or pickled")
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
 """Mistake bounds of the learners, against adversaries that see the hypothesis (Lemmas 4 to 6)."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -42,8 +43,11 @@ def adversary_of(
     rng = np.random.default_rng(seed)
     dimension = len(functions)
     curves = [f.value(GRID) for f in functions]
+    rounds = itertools.count()
 
     def choose(learner: Learner) -> FloatArray | None:
+        if next(rounds) == 2000:  # far past any bound: let the assertion speak
+            return None
         candidates = np.array([GRID] * dimension).T if dimension == 1 else rng.random((400, dimension))
         if dimension > 1:  # each coordinate's own worst place, too
             assert isinstance(learner, DecomposableLearner)
@@ -134,7 +138,7 @@ def test_tangents_fail_on_the_non_convex_example() -> None:
 def test_grid_learner_plays_the_same_game(function: Convex, cells: int, taste: str, seed: int) -> None:
     """A plain grid of k cells makes at most k mistakes larger than a cell's height."""
     learner = GridLearner(np.zeros(1), np.ones(1), np.full(1, 0.5), [cells])
-    alpha = 1 / cells
+    alpha = (1 + 1e-9) / cells
     adversary = adversary_of([function], alpha, taste, seed)
     assert play(learner, truth_of([function]), oracle_of([function]), adversary, alpha) <= cells
 

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
 from milepost.mechanisms.learners import Learner, Reading
 from milepost.mechanisms.margins import Margins
 from milepost.privacy.noise import gaussian, laplace
@@ -54,6 +56,8 @@ class PrivateGame:
     """
 
     def __init__(self, learner: Learner, borders: Borders, hosts: Hosts, margins: Margins) -> None:
+        if margins.n != borders.total:
+            raise MilepostError(f"margins for {margins.n} records do not fit sums of {borders.total}")
         self.learner = learner
         self.margins = margins
         self.updates = 0
@@ -102,6 +106,8 @@ class PrivateGame:
 
     def _read(self, border: IntArray, point: FloatArray) -> None:
         """Noisy values and counts of all coordinates; every "above" ends an epoch, line or no line."""
+        if self.updates >= self.margins.updates:
+            raise MilepostError("all readings of this game are spent")
         self.updates += 1
         self._epoch = self._new_epoch()
         game, hosts = self.margins, self._hosts
@@ -114,6 +120,9 @@ class PrivateGame:
             Line(i, int(border[i]), int(v), int(c)) for i, (v, c) in enumerate(zip(value, count, strict=True))
         ]
         self.learner.update(point, reading(value, count, hosts, game.n))
+
+    def __reduce__(self) -> NoReturn:
+        raise MilepostError("a game holds exact sums and a budget: it cannot be copied or pickled")
 
 
 def reading(value: IntArray, count: IntArray, hosts: Hosts, n: int) -> Reading:

@@ -55,6 +55,7 @@ GRID = Rule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 class Margins:
     """Everything public about one game. Distances unless said otherwise; arrays are float64[D].
 
+    queries: how many tests the failure β is spread over (two a query where a learner errs on both sides).
     lattice: step g of the tested values floor((F − F̂)/g), a power of two; threshold and sensitivity count its steps.
     value_scale, slope_scale: noise parameters of the integer sums (quanta; records); no slopes are read where empty.
     margin: ηᵢ, which the error of no reading exceeds except with probability within β.
@@ -164,7 +165,7 @@ def _with_updates(
         queries=queries,
         lattice=lattice,
         sensitivity=sensitivity,
-        threshold=math.floor((alpha - test_margin) / lattice),
+        threshold=round((alpha - test_margin) / lattice),
         epsilon_test=epsilon_test,
         value_scale=value_scale,
         slope_scale=slope_scale,
@@ -206,7 +207,7 @@ def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
     while rule.lines(hosts.spread / (low * shape)).sum() <= updates:
         low /= 4
     for _ in range(60):
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(low) * math.sqrt(high)
         feasible = rule.lines(hosts.spread / (middle * shape)).sum() <= updates
         low, high = (low, middle) if feasible else (middle, high)
     return high * shape
@@ -228,7 +229,7 @@ def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
     order = np.argsort(-rate)
     before = np.concatenate([[0.0], np.cumsum(hosts.spread[order])[:-1]])
     taken = np.clip(hosts.reach - before, 0, hosts.spread[order])
-    return float(np.sum(taken * rate[order])) * SLACK
+    return math.fsum((taken * rate[order]).tolist()) * SLACK
 
 
 def _slope_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:

@@ -13,7 +13,7 @@ from scipy.special import erfcinv
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
 
-LARGEST_SCALE = 2.0**59  # the noise of a larger scale would often not fit 64 bits
+LARGEST_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
 @lru_cache(maxsize=1024)

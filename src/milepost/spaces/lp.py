@@ -38,10 +38,10 @@ class L1:
         object.__setattr__(self, "low", tuple(low for low, _ in pairs))
         object.__setattr__(self, "high", tuple(high for _, high in pairs))
         object.__setattr__(self, "weights", named_weights(weights, columns, len(pairs)))
-        if not 1e-200 < self.diameter < 1e200:
+        if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
-                "bounds and weights must leave at least one column of positive width, and a diameter between 1e-200 "
-                f"and 1e200, got a diameter of {self.diameter:g}"
+                "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
+                f"and 1e100, got a diameter of {self.diameter:g}"
             )
 
     @property

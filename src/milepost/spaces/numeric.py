@@ -1,6 +1,9 @@
 """Numeric tables: columns by name or position become float64 points, with clear errors."""
 
+import math
+import numbers
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -47,15 +50,23 @@ def _columns(count: int) -> str:
 
 
 def _from_array(array: AnyArray, width: int) -> FloatArray:
+    if array.dtype.kind == "O":
+        array = np.array([number(value) for value in array.flat], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "iufb":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise MilepostError("points must be numbers, got an array that holds text or other objects") from None
+        raise MilepostError(f"points must be numbers, got an array of text or other objects ({array.dtype})")
     if array.ndim != 2 or array.shape[1] != width:
         shape = " × ".join(str(size) for size in array.shape)
         raise MilepostError(f"expected points with {_columns(width)}, got an array of shape {shape}")
     return array.astype(np.float64)
+
+
+def number(value: Any) -> float:
+    """One object as a float, whatever its neighbors in a column are; None is a missing value."""
+    if value is None:
+        return math.nan
+    if isinstance(value, numbers.Real | Decimal | np.bool_):
+        return float(value)
+    raise MilepostError("points must be numbers, got text or another object among them")
 
 
 def _from_column(column: Any, name: str) -> FloatArray:
