@@ -16,7 +16,9 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     point = rng.random(DIMENSION)
     brute = seconds(lambda: np.abs(people - point).sum(axis=1).mean())
     queries = 2_000 if check else 20_000
-    with mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=10 * queries) as session:
+    with mp.interactive(
+        people, space, epsilon=1, delta=1e-6, max_queries=10 * queries, mechanism="tangents"
+    ) as session:
         points = rng.random((queries, DIMENSION))
         session.ask_many(points)  # learn, so that the queries below need no update
         updates = session.updates

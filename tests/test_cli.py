@@ -52,7 +52,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generator = np.random.default_rng(3)
     rows = np.column_stack([generator.uniform(18, 90, 60_000), generator.poisson(8, 60_000), np.zeros(60_000)])
     np.savetxt(folder / "homes.csv", rows, delimiter=",", header="age,visits,code", comments="", fmt="%.8g")
-    line = f"release {folder}/homes.csv {SPACE} --epsilon 1 --delta 1e-6 -o {folder}/homes.milepost"
+    line = (
+        f"release {folder}/homes.csv {SPACE} --epsilon 1 --delta 1e-6 --mechanism tangents -o {folder}/homes.milepost"
+    )
     with pytest.raises(SystemExit) as stop:
         cli.main(shlex.split(line))
     assert not stop.value.code
@@ -152,7 +154,10 @@ def test_show_statement_prints_the_statement(run: Run, released: mp.Synopsis) ->
 
 @pytest.mark.usefixtures("released")
 def test_a_release_with_a_large_beta_shows_its_own_confidence(run: Run) -> None:
-    assert run(f"release homes.csv {SPACE} --epsilon 1 --delta 1e-6 --beta 0.2 -o b.milepost").code == 0
+    assert (
+        run(f"release homes.csv {SPACE} --epsilon 1 --delta 1e-6 --mechanism tangents --beta 0.2 -o b.milepost").code
+        == 0
+    )
     assert "80 % confidence" in run("show b.milepost --statement").out
     assert "80 % confidence" in run("show b.milepost").out
     assert "± error" in run("query b.milepost --at 35,4").out
@@ -180,7 +185,7 @@ def test_a_toml_file_says_the_same_as_options(run: Run, content: str) -> None:
 
 @pytest.mark.usefixtures("released")
 def test_a_wide_error_is_noted(run: Run) -> None:
-    result = run(f"release homes.csv {SPACE} --epsilon 0.01 -o wide.milepost")
+    result = run(f"release homes.csv {SPACE} --epsilon 0.01 --mechanism tangents -o wide.milepost")
     assert result.code == 0
     assert result.err.startswith("note: the predicted error")
     assert len(result.err.splitlines()) == 1

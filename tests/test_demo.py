@@ -34,8 +34,8 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
         # beyond three times the promise, some noise would have to leave three times its margin: below 1e-6
         assert abs(visit.difference) <= 3 * visit.error
         row = next(line for line in text.splitlines() if visit.site in line)
-        shown = [float(number) for number in re.findall(r"[-+]?\d+\.\d{3}", row)]
-        np.testing.assert_allclose(shown, [visit.private, visit.error, visit.exact, visit.difference], atol=0.0006)
+        shown = [float(number) for number in re.findall(r"[-+]?\d+\.\d{4}", row)]
+        np.testing.assert_allclose(shown, [visit.private, visit.error, visit.exact, visit.difference], atol=0.00006)
         assert row.split()[-1] == ("yes" if visit.kept else "no")
 
     assert found.asked == demo.QUERIES

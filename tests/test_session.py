@@ -9,18 +9,20 @@ import pandas as pd
 import pytest
 
 import milepost as mp
+from milepost.session import TangentSession
 
 
 @pytest.fixture
 def session(homes: pd.DataFrame, city: mp.L1) -> mp.Session:
-    return mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=50)
+    return mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=50, mechanism="tangents")
 
 
 def test_answers_keep_their_promise() -> None:
     """Theorem 1 through the front door: 500 adaptive queries within the promise, which β = 1e-6 makes sure."""
     people = np.random.default_rng(0).beta(2, 3, (1_000_000, 2)) * [1, 2]
     space = mp.L1([(0, 1), (0, 2)])
-    with mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=500, beta=1e-6) as session:
+    made = mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=500, beta=1e-6, mechanism="tangents")
+    with made as session:
         assert session.error < 0.05 * space.diameter
         best, step = np.array([0.5, 1.0]), 0.5
         rng = np.random.default_rng(1)
@@ -31,7 +33,7 @@ def test_answers_keep_their_promise() -> None:
             best = candidates[int(np.argmin([answer.value for answer in answers]))]
             step *= 0.97
             asked += list(zip(candidates, answers, strict=True))
-        assert session.updates <= session.margins.updates
+        assert session.updates <= session.most_updates
         exact = mp.exact(people, space, np.array([point for point, _ in asked]))
         errors = np.abs(exact - [answer.value for _, answer in asked])
         assert errors.max() <= session.error
@@ -62,7 +64,7 @@ def test_the_last_query_is_the_last(session: mp.Session) -> None:
 
 def test_a_batch_is_what_single_queries_are(homes: pd.DataFrame, city: mp.L1) -> None:
     """ask_many answers in order with the hypothesis of that moment: a repeated point never gets a lower value."""
-    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=200)
+    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=200, mechanism="tangents")
     answers = session.ask_many([[5, 5]] * 100)
     values = [answer.value for answer in answers]
     assert values == sorted(values)
@@ -95,14 +97,15 @@ def test_a_closed_session_forgets(session: mp.Session) -> None:
 
 def test_threads_share_one_budget(homes: pd.DataFrame, city: mp.L1) -> None:
     """Eight threads at once make no more readings than one, and count every query."""
-    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=800)
+    session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=800, mechanism="tangents")
+    assert isinstance(session, TangentSession)
     object.__setattr__(session.margins, "threshold", -(10**12))  # every test is "above"
     assert session._game is not None
     session._game._epoch = session._game._new_epoch()
     points = np.random.default_rng(0).random((100, 2)) * 10
     with ThreadPoolExecutor(8) as pool:
         answers = [answer for batch in pool.map(session.ask_many, [points] * 8) for answer in batch]
-    assert session.updates == session.margins.updates == sum(answer.updated for answer in answers)
+    assert session.updates == session.most_updates == sum(answer.updated for answer in answers)
     assert session.remaining == 0
 
 

@@ -18,10 +18,10 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.measure import Measurement
 from rich.table import Table
 
 import milepost as mp
+from milepost import plots
 from milepost.arrays import FloatArray
 from milepost.data import batches
 from milepost.spaces.words import space_from_options
@@ -43,6 +43,10 @@ BoundsOption = Annotated[
 WeightsOption = Annotated[
     list[str] | None,
     typer.Option("--weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
+]
+StepOption = Annotated[
+    list[str] | None,
+    typer.Option("--step", metavar="NAME=STEP", help="For columns of whole steps, such as age=1."),
 ]
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
@@ -82,19 +86,26 @@ def demo(
 def plan(
     space: SpaceOption,
     n: Annotated[int, typer.Option("--n", help="How many rows the table has.")],
-    epsilon: EpsilonOption,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The ε of the guarantee.")] = None,
+    error: Annotated[float | None, typer.Option("--error", help="Find the least ε with this error instead.")] = None,
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
     weights: WeightsOption = None,
+    step: StepOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
     ] = None,
     beta: BetaOption = 0.05,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    chosen = space_from_options(space, bounds or (), weights or ())
+    chosen = space_from_options(space, bounds or (), weights or (), step or ())
+    if plot is not None:
+        plots.check_picture(plot)
     with _progress("Planning"):
-        planned = mp.plan(chosen, n=n, epsilon=epsilon, delta=delta, max_queries=max_queries, beta=beta)
+        planned = mp.plan(chosen, n=n, epsilon=epsilon, error=error, delta=delta, max_queries=max_queries, beta=beta)
+        if plot is not None:
+            plots.save(planned.plot(), plot)
     _print_plan(planned)
 
 
@@ -107,13 +118,14 @@ def release(
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
     weights: WeightsOption = None,
+    step: StepOption = None,
     columns: ColumnsOption = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", help="auto or tangents.")] = "auto",
+    mechanism: Annotated[str, typer.Option("--mechanism", help="auto, slopes, hats or tangents.")] = "auto",
     beta: BetaOption = 0.05,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    chosen = space_from_options(space, bounds or (), weights or ())
+    chosen = space_from_options(space, bounds or (), weights or (), step or ())
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -224,16 +236,9 @@ def check_output(path: Path, force: bool) -> None:
 
 
 def _print_plan(planned: mp.Plan) -> None:
-    """The plan's table, or a paragraph a mechanism where the terminal is too narrow for its numbers."""
-    console, table = _console(), planned.table()
-    if Measurement.get(console, console.options.update(max_width=1000), table).minimum <= console.width:
-        console.print(table)
-        return
-    typer.echo(table.title)
-    for prediction in planned.predictions:
-        typer.echo(f"\n{prediction.mechanism}")
-        for name, value in {"error ±": prediction.error, **prediction.details}.items():
-            typer.echo(f"  {name:<14} {value:.3g}" if isinstance(value, float) else f"  {name:<14} {value}")
+    _console().print(*planned.tables(), sep="\n")
+    for name, reason in planned.refused.items():
+        typer.echo(f"{name}: {reason}")
 
 
 def _parse_points(texts: Sequence[str], synopsis: mp.Synopsis) -> FloatArray:

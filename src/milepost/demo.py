@@ -104,31 +104,37 @@ def run(output: Path, n: int = 1_000_000, console: Console | None = None) -> Dem
     with console.status("Releasing …"):
         synopsis = release(people, CITY, epsilon=EPSILON, delta=DELTA)
     visits = _visit(synopsis, people)
-    console.print(f"The release, {synopsis.guarantee}, answers every question:", _table(visits), sep="\n")
+    console.print(
+        f"The release, by {synopsis.mechanism} with {synopsis.guarantee}, answers every question:",
+        _table(visits),
+        sep="\n",
+    )
     console.print(_verdict(visits) + "\n")
 
     with (
         console.status("Asking a session …"),
-        interactive(people, CITY, epsilon=EPSILON, delta=DELTA, max_queries=QUERIES) as session,
+        interactive(people, CITY, epsilon=EPSILON, delta=DELTA, max_queries=QUERIES, mechanism="tangents") as session,
     ):
         kept = _stroll(session, people)
-        asked, updates, most_updates = session.asked, session.updates, session.margins.updates
+        asked, updates, most_updates = session.asked, session.updates, session.most_updates
     console.print(
-        f"A session, with a budget of its own ({session.guarantee}), took {asked} questions\n"
-        f"one after another. It learned from the data {updates} times (at most {most_updates}) and\n"
-        f"answered all others from that; {kept} of {asked} answers are within ± {session.error:.3f} km.\n"
+        f"A session of the paper's own mechanism, with a budget of its own\n"
+        f"({session.guarantee}), took {asked} questions one after another. It learned from\n"
+        f"the data {updates} times (at most {most_updates}) and answered all others from that;\n"
+        f"{kept} of {asked} answers are within ± {session.error:.3f} km.\n"
     )
     with console.status("Drawing …"):
-        plots.save(picture(synopsis, people), output)
+        paper = release(people, CITY, epsilon=EPSILON, delta=DELTA, mechanism="tangents")
+        plots.save(picture(paper, synopsis, people), output)
     console.print(f"The picture is at {output}", soft_wrap=True, markup=False)
     return Demo(synopsis, visits, asked, kept, updates, most_updates, output)
 
 
-def picture(synopsis: Synopsis, people: FloatArray) -> "Figure":
-    """Both coordinates of the release beside the truth."""
+def picture(paper: Synopsis, synopsis: Synopsis, people: FloatArray) -> "Figure":
+    """Both coordinates of the paper's mechanism and of the release beside the truth."""
     grid = np.linspace(0, 10, 501)
     return plots.plot_lines(
-        synopsis, [curve(column, grid) for column in people.T], [grid, grid], ["east", "north"], "km"
+        paper, [curve(column, grid) for column in people.T], [grid, grid], ["east", "north"], "km", synopsis
     )
 
 
@@ -160,9 +166,9 @@ def _table(visits: tuple[Visit, ...]) -> Table:
     for visit in visits:
         table.add_row(
             visit.site,
-            f"{visit.private:.3f} ± {visit.error:.3f}",
-            f"{visit.exact:.3f}",
-            f"{visit.difference:+.3f}",
+            f"{visit.private:.4f} ± {visit.error:.4f}",
+            f"{visit.exact:.4f}",
+            f"{visit.difference:+.4f}",
             "yes" if visit.kept else "no",
         )
     return table

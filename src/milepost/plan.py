@@ -1,7 +1,10 @@
 """Plan: the error to expect before any data is touched."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from rich.box import SIMPLE
@@ -9,41 +12,84 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost.errors import MilepostError
-from milepost.mechanisms import MECHANISMS, lemma3
+from milepost.mechanisms import mechanisms
 from milepost.mechanisms.base import Prediction
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import interactive_error, interactive_margins
+from milepost.mechanisms.margins import check_game
+from milepost.mechanisms.tangents import interactive_margins, interactive_prediction
 from milepost.privacy.change import Change
-from milepost.privacy.guarantee import Guarantee
-from milepost.spaces.base import QUANTA, Space
+from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
+from milepost.spaces.base import Space
 from milepost.statistics.sketch import LARGEST_TOTAL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Value: TypeAlias = float | int | str | None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Predictions for one space, n and guarantee; print it for a table."""
+    """Predictions for one space, n and guarantee, best first; print it for a table.
+
+    refused: why a mechanism cannot give this guarantee, by name.
+    """
 
     space: Space
     n: int
     guarantee: Guarantee
     predictions: tuple[Prediction, ...]
+    refused: dict[str, str]
+    settings: tuple[int | None, float, str] = (None, 0.05, "replace")  # max_queries, beta, neighbors
 
-    def table(self) -> Table:
-        """The plan as a rich table."""
+    @property
+    def best(self) -> Prediction:
+        """What "auto" would take for a release."""
+        return self.predictions[0]
+
+    def tables(self) -> list[Table]:
+        """The plan as rich tables: one row a mechanism, and the numbers behind a worst-case promise."""
         title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}, {self.guarantee}"
-        table = Table(title=title, box=SIMPLE, title_justify="left")
-        names = list(dict.fromkeys(name for prediction in self.predictions for name in prediction.details))
-        table.add_column("mechanism")
-        for name in ["error ±", *names]:
-            table.add_column(name, justify="right")
-        for prediction in self.predictions:
-            values = [prediction.error, *(prediction.details.get(name, "") for name in names)]
-            table.add_row(prediction.mechanism, *(_number(value) for value in values))
-        return table
+        rows: list[tuple[str, list[Value]]] = [
+            (p.mechanism, [p.error, p.rms, p.uniform, p.cells, p.size]) for p in self.predictions
+        ]
+        result = [_table(title, ["error ±", "rms", "uniform ±", "cells", "bytes"], rows)]
+        detailed = [p for p in self.predictions if p.details]
+        if detailed:
+            names = list(detailed[0].details)
+            rows = [(p.mechanism, [p.details[name] for name in names]) for p in detailed]
+            result.append(
+                _table("behind the worst-case promise: α, updates at most, noise, the paper's α", names, rows)
+            )
+        return result
+
+    def plot(self) -> "Figure":
+        """Error against n for every mechanism, as a matplotlib figure."""
+        from milepost.plots import plot_errors
+
+        sizes = sorted({int(10 ** (k / 2)) for k in range(4, 17)} | {self.n})
+        max_queries, beta, neighbors = self.settings
+        curves: dict[str, list[tuple[int, float]]] = {}
+        for n in sizes:
+            other = plan(
+                self.space,
+                n=n,
+                epsilon=self.guarantee.epsilon,
+                delta=self.guarantee.delta,
+                max_queries=max_queries,
+                beta=beta,
+                neighbors=neighbors,
+            )
+            for prediction in other.predictions:
+                curves.setdefault(prediction.mechanism, []).append((n, prediction.error))
+        return plot_errors(curves, self.space.diameter, self.n, str(self.guarantee))
 
     def __str__(self) -> str:
         buffer = StringIO()
-        Console(file=buffer, width=150).print(self.table())
+        console = Console(file=buffer, width=120)
+        console.print(*self.tables(), sep="\n")
+        for name, reason in self.refused.items():
+            console.print(f"  {name}: {reason}", markup=False)
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
@@ -51,46 +97,75 @@ def plan(
     space: Space,
     *,
     n: int,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
+    error: float | None = None,
     max_queries: int | None = None,
     beta: float = 0.05,
     neighbors: str = "replace",
 ) -> Plan:
-    """What each mechanism would promise, with no data; give `max_queries` to see the interactive setting too.
+    """What each mechanism would promise, with no data; give `max_queries` to see the interactive game too.
+
+    With `error` instead of `epsilon`, the plan at the least ε for which the best mechanism's error is at most that.
 
     >>> import milepost as mp
-    >>> len(mp.plan(mp.L1([(0, 1)]), n=100_000, epsilon=1, delta=1e-6).predictions)
-    1
+    >>> mp.plan(mp.L1([(0, 1)] * 10), n=100_000, epsilon=1, delta=1e-6).best.mechanism
+    'slopes'
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_TOTAL:
         raise MilepostError(f"n must be a whole number of rows between 1 and 2^37, got {n!r}")
-    guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
-    predictions = [kind(beta=beta).predict(space.hosts, int(n), change, guarantee) for kind in MECHANISMS.values()]
-    if max_queries is not None:
-        margins = interactive_margins(space.hosts, int(n), guarantee, max_queries, beta)
-        predictions.append(_interactive(space, margins, guarantee))
-    return Plan(space, int(n), guarantee, tuple(predictions))
+    if (epsilon is None) == (error is None):
+        raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
+    change = Change(neighbors)
+    check_game(1 if max_queries is None else max_queries, beta)
+
+    def at(epsilon: float) -> Plan:
+        guarantee = Guarantee(epsilon, delta)
+        predictions, refused = [], {}
+        for name, mechanism in mechanisms(beta).items():
+            try:
+                predictions.append(mechanism.predict(space.hosts, int(n), change, guarantee))
+            except MilepostError as reason:
+                refused[name] = str(reason)
+        if not predictions:
+            raise MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
+        predictions.sort(key=lambda prediction: prediction.error)
+        if max_queries is not None:
+            margins = interactive_margins(space.hosts, int(n), guarantee, max_queries, beta)
+            predictions.append(interactive_prediction(space.hosts, margins, guarantee))
+        return Plan(space, int(n), guarantee, tuple(predictions), refused, (max_queries, beta, neighbors))
+
+    return at(epsilon) if epsilon is not None else at(_least_epsilon(at, error or math.nan))
 
 
-def _interactive(space: Space, margins: Margins, guarantee: Guarantee) -> Prediction:
-    hosts, n = space.hosts, margins.n
-    paper = lemma3.interactive_alpha(hosts.dimension, n, guarantee, margins.queries, margins.beta)
-    return Prediction(
-        f"tangents, {margins.queries:,} queries",
-        interactive_error(hosts, margins),
-        {
-            "alpha": margins.alpha,
-            "updates": margins.updates,
-            "test noise": margins.sensitivity * margins.lattice / margins.epsilon_test,
-            "value noise": float(np.max(margins.value_scale * hosts.spread)) / QUANTA / n,
-            "slope noise": float(np.max(margins.slope_scale)) * 2 / n,
-            "paper's alpha": hosts.reach * paper,
-        },
-    )
+def _least_epsilon(at: Callable[[float], Plan], error: float) -> float:
+    """The least ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
+    if not 0 < error < math.inf:
+        raise MilepostError(f"error must be a positive distance, got {error!r}")
+    low, high = SMALLEST_EPSILON * 1000, LARGEST_EPSILON
+    if at(high).best.error > error:
+        raise MilepostError(
+            f"no epsilon gives an error of {error:g} at this n: even epsilon = {high:g} has {at(high).best.error:.3g}"
+        )
+    while high > low * 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if at(middle).best.error <= error else (middle, high)
+    return high
 
 
-def _number(value: float | int | str) -> str:
+def _table(title: str, columns: list[str], rows: list[tuple[str, list[Value]]]) -> Table:
+    table = Table(title=title, box=SIMPLE, title_justify="left", title_style="", padding=(0, 1, 0, 0))
+    table.add_column("mechanism")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, values in rows:
+        table.add_row(name, *(_number(value) for value in values))
+    return table
+
+
+def _number(value: Value) -> str:
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

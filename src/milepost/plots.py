@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.tangents import TangentLines
-from milepost.spaces.base import QUANTA
 from milepost.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, EXACT, LINES, ANSWER = "#333333", "#111111", "#d99a3d", "#2f6fb0"
+INK, EXACT, LINES, ANSWER, OTHER = "#333333", "#111111", "#d99a3d", "#2f6fb0", "#c0392b"
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -32,11 +31,17 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def plot_lines(
-    synopsis: Synopsis, exact: Sequence[FloatArray], grids: Sequence[FloatArray], names: Sequence[str], unit: str
+    synopsis: Synopsis,
+    exact: Sequence[FloatArray],
+    grids: Sequence[FloatArray],
+    names: Sequence[str],
+    unit: str,
+    other: Synopsis,
 ) -> "Figure":
     """Each coordinate's mean distance: the exact curve, the released lines below it, and the answer with its band.
 
     exact[i]: the true curve at the positions grids[i], in the coordinate's own unit. NOT PRIVATE: show made-up data.
+    other: a release by another mechanism, whose error is drawn beside.
     """
     answerer = synopsis.answerer
     if not isinstance(answerer, TangentLines):
@@ -47,11 +52,12 @@ def plot_lines(
     for i in range(count):
         half = answerer.scans[i].alpha / 2
         low, high = answerer.hosts.low[i], answerer.hosts.high[i]
-        quanta = (grids[i] - low) / (high - low) * QUANTA
+        quanta = (grids[i] - low) / (high - low) * answerer.hosts.span[i]
         answer = answerer.learners[i].predict(quanta) + half
         _upper(axes[0, i], grids[i], exact[i], answer, half, _lines(answerer, i, quanta))
         axes[0, i].set_title(f"{names[i]} part of the distance", color=INK, fontsize=12, loc="left")
-        _lower(axes[1, i], grids[i], answer - exact[i], half)
+        better = other.answerer.polygons()[i].at(quanta)
+        _lower(axes[1, i], grids[i], answer - exact[i], half, better - exact[i])
         axes[1, i].set_xlabel(f"position of the query, {names[i]} ({unit})")
         axes[1, i].set_xlim(low, high)
     least, most = min(curve.min() for curve in exact), max(curve.max() for curve in exact)
@@ -60,8 +66,26 @@ def plot_lines(
     axes[1, 0].set_ylim(-1.35 * widest, 1.35 * widest)
     axes[0, 0].set_ylabel(f"mean distance ({unit})")
     axes[1, 0].set_ylabel(f"answer − exact ({unit})")
+    axes[0, 0].plot([], [], color=OTHER, lw=1.4, label=f"{other.mechanism}, error only")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize=11)
+    return figure
+
+
+def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: int, guarantee: str) -> "Figure":
+    """Predicted error against the number of rows, one curve a mechanism."""
+    figure = _figure_class()(figsize=(7, 4.5), layout="constrained")
+    axes: Any = figure.subplots()
+    _clean(axes)
+    for name, points in curves.items():
+        sizes, errors = zip(*points, strict=True)
+        axes.loglog(sizes, errors, lw=1.8, marker="o", ms=3, label=name)
+    axes.axhline(diameter, color="#999999", lw=1, ls=":", label="the diameter")
+    axes.axvline(n, color="#999999", lw=1)
+    axes.set_xlabel("rows in the table, n")
+    axes.set_ylabel("error ± of one answer, 95 %")
+    axes.set_title(f"Error to expect, {guarantee}", color=INK, fontsize=12, loc="left")
+    axes.legend(frameon=False)
     return figure
 
 
@@ -76,15 +100,16 @@ def _upper(
     for k, line in enumerate(lines):
         axes.plot(grid, line, color=LINES, lw=1, alpha=0.8, label=None if k else "released lines")
     axes.fill_between(grid, answer - half, answer + half, color=ANSWER, alpha=0.25, lw=0, label="promised band")
-    axes.plot(grid, answer, color=ANSWER, lw=1.8, label="private answer")
+    axes.plot(grid, answer, color=ANSWER, lw=1.8, label="tangents' answer")
     axes.plot(grid, exact, color=EXACT, lw=1.2, ls=(0, (4, 2)), label="exact")
 
 
-def _lower(axes: "Axes", grid: FloatArray, difference: FloatArray, half: float) -> None:
+def _lower(axes: "Axes", grid: FloatArray, difference: FloatArray, half: float, other: FloatArray) -> None:
     _clean(axes)
     axes.axhspan(-half, half, color=ANSWER, alpha=0.18, lw=0)
     axes.axhline(0, color=EXACT, lw=1.2, ls=(0, (4, 2)))
     axes.plot(grid, difference, color=ANSWER, lw=1.4)
+    axes.plot(grid, other, color=OTHER, lw=1.4)
 
 
 def _clean(axes: "Axes") -> None:

@@ -8,12 +8,12 @@ import numpy as np
 from milepost.data import Columns, batches
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, PromiseWarning
-from milepost.mechanisms import MECHANISMS
+from milepost.mechanisms import Mechanism, mechanisms
 from milepost.mechanisms.margins import check_game
 from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.session import Session
+from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
@@ -42,13 +42,9 @@ def release(
     True
     """
     guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
-    check_game(1, beta)
-    chosen = choose(mechanism)(beta=beta)
-    chosen.check(change)
+    candidates = choose(mechanism, beta, change, guarantee)
     sketch = read_sketch(data, space, columns)
-    n = int(sketch.totals[0])
-    warn_wide(chosen.predict(space.hosts, n, change, guarantee).error, space, n)
-    return Synopsis(space, chosen.run(sketch, space.hosts, change, guarantee), guarantee, change, n)
+    return _release(sketch, space, candidates, change, guarantee)
 
 
 def interactive(
@@ -63,15 +59,24 @@ def interactive(
     neighbors: str = "replace",
     columns: Columns = None,
 ) -> Session:
-    """A session that answers up to `max_queries` queries, chosen one after another; spends (epsilon, delta) once."""
+    """A session that answers queries chosen one after another; spends (epsilon, delta) once.
+
+    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1. Other mechanisms make a
+    synopsis that answers any number; "auto" takes whichever has the smallest predicted error.
+    """
     guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
     check_game(max_queries, beta)
-    choose(mechanism)(beta=beta).check(change)
+    candidates = choose(mechanism, beta, change, guarantee)
     sketch = read_sketch(data, space, columns)
     n = int(sketch.totals[0])
-    margins = interactive_margins(space.hosts, n, guarantee, max_queries, beta)
-    warn_wide(interactive_error(space.hosts, margins), space, n)
-    return Session(sketch, space, guarantee, change, margins)
+    if Tangents.name in candidates:
+        del candidates[Tangents.name]
+        margins = interactive_margins(space.hosts, n, guarantee, max_queries, beta)
+        error = interactive_error(space.hosts, margins)
+        if all(other.predict(space.hosts, n, change, guarantee).error > error for other in candidates.values()):
+            warn_wide(error, space, n)
+            return TangentSession(sketch, space, guarantee, change, margins)
+    return SynopsisSession(_release(sketch, space, candidates, change, guarantee))
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
@@ -99,13 +104,36 @@ def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
     return sketch
 
 
-def choose(mechanism: str) -> type[Tangents]:
-    """The mechanism of this name; "auto" takes the one with the smallest predicted error."""
-    if mechanism == "auto":
-        return Tangents
-    if mechanism not in MECHANISMS:
-        raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {', '.join(MECHANISMS)}")
-    return MECHANISMS[mechanism]
+def choose(mechanism: str, beta: float, change: Change, guarantee: Guarantee) -> dict[str, Mechanism]:
+    """The mechanism of this name, or all that fit for "auto"; refused when none does."""
+    check_game(1, beta)
+    known = mechanisms(beta)
+    if mechanism != "auto":
+        if mechanism not in known:
+            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {', '.join(known)}")
+        known[mechanism].check(change, guarantee)
+        return {mechanism: known[mechanism]}
+    fitting = dict(known)
+    for name, candidate in known.items():
+        try:
+            candidate.check(change, guarantee)
+        except MilepostError as error:
+            del fitting[name]
+            if not fitting:
+                raise MilepostError(f"no mechanism fits: {error}") from None
+    return fitting
+
+
+def _release(
+    sketch: Sketch, space: Space, candidates: dict[str, Mechanism], change: Change, guarantee: Guarantee
+) -> Synopsis:
+    """Spend the guarantee on the candidate with the smallest predicted error."""
+    n = int(sketch.totals[0])
+    predictions = [candidate.predict(space.hosts, n, change, guarantee) for candidate in candidates.values()]
+    best = min(predictions, key=lambda prediction: prediction.error)
+    warn_wide(best.error, space, n)
+    answerer = candidates[best.mechanism].run(sketch, space.hosts, change, guarantee)
+    return Synopsis(space, answerer, guarantee, change, n)
 
 
 def warn_wide(error: float, space: Space, n: int) -> None:
@@ -115,7 +143,7 @@ def warn_wide(error: float, space: Space, n: int) -> None:
             f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; "
             f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much",
             PromiseWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -1,5 +1,6 @@
-"""Session: data that stays, queries that arrive one by one (the paper's interactive setting, Theorem 1)."""
+"""Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
@@ -15,55 +16,46 @@ from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import convex_learner, interactive_error
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
-from milepost.synopsis import warn_outside
+from milepost.synopsis import Synopsis, warn_outside
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: |value − truth| ≤ error for all answers of a session at once, with probability 1 − beta.
+    """One answer: |value − truth| ≤ error, at the session's confidence.
 
-    updated: whether the session learned from the data for this query. remaining: queries still allowed.
-    tested: False once all updates are used and the hypothesis is final; the promise stays.
+    updated: whether the session learned from the data for this query. remaining: queries still allowed, None without
+    limit. tested: False where the answer comes from a final hypothesis or a synopsis, with no look at the data.
     """
 
     value: float
     error: float
     updated: bool
-    remaining: int
+    remaining: int | None
     tested: bool = True
 
 
-class Session:
+class Session(ABC):
     """Answers adaptively chosen queries from a table that stays where it is; made by `mp.interactive`.
 
     The whole transcript is private under `guarantee`, which was spent when the session began.
     """
 
-    def __init__(self, sketch: Sketch, space: Space, guarantee: Guarantee, change: Change, margins: Margins) -> None:
-        self.space, self.guarantee, self.change, self.margins = space, guarantee, change, margins
-        self.error = min(interactive_error(space.hosts, margins), space.hosts.reach)
+    def __init__(
+        self, space: Space, guarantee: Guarantee, change: Change, n: int, mechanism: str, error: float
+    ) -> None:
+        self.space, self.guarantee, self.change, self.n = space, guarantee, change, n
+        self.mechanism, self.error = mechanism, error
         self.asked = 0
+        self.updates = self.most_updates = 0  # how often it has learned from the data, and may at most
+        self.closed = False
         self._lock = Lock()  # one caller at a time: two would read the same budget twice
-        self._cells = sketch.cells
-        learner = convex_learner(space.hosts, margins)
-        self._game: PrivateGame | None = PrivateGame(learner, sketch.borders(), space.hosts, margins)
 
     @property
-    def mechanism(self) -> str:
-        """The name of the mechanism that answers."""
-        return "tangents"
-
-    @property
-    def remaining(self) -> int:
-        """How many queries may still be asked."""
-        return self.margins.queries - self.asked
-
-    @property
-    def updates(self) -> int:
-        """How often the session has learned from the data, at most `margins.updates`."""
-        return self._open_game().updates
+    @abstractmethod
+    def remaining(self) -> int | None:
+        """How many queries may still be asked; None without limit."""
 
     def ask(self, point: Any) -> Answer:
         """The average distance from one point to the people in the table."""
@@ -76,41 +68,25 @@ class Session:
         """One answer a point, in order, as if asked one after another."""
         return self._answer(self._positions(points))
 
+    def close(self) -> None:
+        """Forget the data; nothing can be asked afterwards."""
+        self.closed = True
+
     def _positions(self, points: Any) -> FloatArray:
         batch, _, _ = data.points(points, self.space.width)
         return self.space.place(self.space.read_queries(batch))
 
     def _answer(self, positions: FloatArray) -> list[Answer]:
         with self._lock:
+            if self.closed:
+                raise MilepostError("the session is closed; its data is gone from memory")
             return self._answer_alone(positions)
 
-    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
-        game = self._open_game()
-        if len(positions) > self.remaining:
-            raise MilepostError(
-                f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
-                "none was answered"
-            )
-        warn_outside(positions, stacklevel=5)
-        borders = np.clip(np.rint(positions * (self._cells / QUANTA)), 0, self._cells).astype(np.int64)
-        answers = []
-        for hypothesis, tested, updated in game.ask(borders):
-            self.asked += 1
-            value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
-            answers.append(Answer(value, self.error, updated, self.remaining, tested))
-        return answers
-
-    def close(self) -> None:
-        """Forget the data; nothing can be asked afterwards."""
-        self._game = None
-
-    def _open_game(self) -> PrivateGame:
-        if self._game is None:
-            raise MilepostError("the session is closed; its data is gone from memory")
-        return self._game
+    @abstractmethod
+    def _answer_alone(self, positions: FloatArray) -> list[Answer]: ...
 
     def __reduce__(self) -> NoReturn:
-        raise MilepostError("a session holds private sums and a budget: it cannot be copied or pickled")
+        raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +97,68 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
+        limit = "" if self.remaining is None else f" of {self.asked + self.remaining:,}"
         return (
-            f"Session({self.space.kind}, n={self.margins.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
-            f"{self.asked:,} of {self.margins.queries:,} queries asked)"
+            f"Session({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
+            f"{self.asked:,}{limit} queries asked)"
         )
+
+
+class TangentSession(Session):
+    """Theorem 1: every query is tested, a few are learned from; all promises hold at once with probability 1 − beta."""
+
+    def __init__(self, sketch: Sketch, space: Space, guarantee: Guarantee, change: Change, margins: Margins) -> None:
+        error = min(interactive_error(space.hosts, margins), space.hosts.reach)
+        super().__init__(space, guarantee, change, margins.n, "tangents", error)
+        self.margins = margins
+        self.most_updates = margins.updates
+        self._bits = sketch.bits
+        learner = convex_learner(space.hosts, margins)
+        self._game: PrivateGame | None = PrivateGame(learner, sketch.borders(), space.hosts, margins)
+
+    @property
+    def remaining(self) -> int:
+        """How many queries may still be asked."""
+        return self.margins.queries - self.asked
+
+    def close(self) -> None:
+        """Forget the data; nothing can be asked afterwards."""
+        super().close()
+        self._game = None
+
+    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
+        if len(positions) > self.remaining:
+            raise MilepostError(
+                f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
+                "none was answered"
+            )
+        warn_outside(positions, self.space.hosts, stacklevel=5)
+        borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.hosts.span >> self._bits)
+        answers = []
+        for hypothesis, tested, updated in self._game.ask(borders.astype(np.int64)) if self._game else ():
+            self.asked += 1
+            self.updates += updated
+            value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
+            answers.append(Answer(value, self.error, updated, self.remaining, tested))
+        return answers
+
+
+class SynopsisSession(Session):
+    """All queries answered from one synopsis: no limit, and nothing of the table is kept."""
+
+    def __init__(self, synopsis: Synopsis) -> None:
+        error = synopsis.error(synopsis.confidence)
+        super().__init__(synopsis.space, synopsis.guarantee, synopsis.change, synopsis.n, synopsis.mechanism, error)
+        self.synopsis = synopsis
+
+    @property
+    def remaining(self) -> None:
+        """Without limit."""
+        return
+
+    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
+        values = self.synopsis.values(positions)
+        errors = self.synopsis.answerer.half_widths(positions, self.synopsis.confidence)
+        self.asked += len(positions)
+        pairs = zip(values.tolist(), errors.tolist(), strict=True)
+        return [Answer(value, error, False, None, tested=False) for value, error in pairs]

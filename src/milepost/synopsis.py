@@ -1,6 +1,7 @@
 """Synopsis: space + answerer + card. A finite file that answers every query (the paper's offline setting)."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -13,10 +14,11 @@ from milepost.arrays import FloatArray
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.polygon import total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces import space_from_json
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces import L1, space_from_json
+from milepost.spaces.base import Hosts, Space
 
 FORMAT = 1
 
@@ -39,22 +41,37 @@ class Synopsis:
         """The name of the mechanism that made it."""
         return self.answerer.mechanism
 
-    def mean_distance(self, points: Any) -> Any:
+    def mean_distance(self, points: Any, *, columns: Sequence[str] | None = None, raw: bool = False) -> Any:
         """The average distance from each point to the people in the table.
 
         points: one point (gives a float), an array of points (an array) or a frame (a Series with its index).
+        columns: only these columns' part of the distance; points then have these columns only.
+        raw: the estimate without post-processing.
         """
-        batch, single, index = data.points(points, self.space.width)
-        positions = self.space.place(self.space.read_queries(batch))
-        warn_outside(positions)
-        values = self.answerer.value(positions)
-        if single:
-            return float(values[0])
-        if index is not None:
-            import pandas as pd
+        coordinates = None if columns is None else self._coordinates(columns)
+        positions, single, index = self._read(points, columns)
+        return _shaped(self.values(positions, raw, coordinates), single, index, "mean_distance")
 
-            return pd.Series(values, index=index, name="mean_distance")
-        return values
+    def values(self, positions: FloatArray, raw: bool = False, only: Sequence[int] | None = None) -> FloatArray:
+        """The answers at host positions float64[k, D] in quanta; of some coordinates only, if told.
+
+        Unless raw, they are moved into the range that some table could have there, which brings them nearer the truth.
+        """
+        hosts = self.space.hosts
+        if not self.answerer.extends:
+            warn_outside(positions, hosts, stacklevel=4)
+            positions = np.clip(positions, 0, hosts.span)
+        result = total(self.answerer.polygons(raw), hosts, positions, self.answerer.extends, only)
+        if raw or only is not None:
+            return result
+        return np.asarray(np.clip(result, *hosts.range(positions)))
+
+    def interval(self, points: Any, confidence: float = 0.95, *, raw: bool = False) -> Any:
+        """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
+        positions, single, _ = self._read(points, None)
+        values, widths = self.values(positions, raw), self.answerer.half_widths(positions, confidence)
+        ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
+        return (float(ends[0, 0]), float(ends[0, 1])) if single else ends
 
     def error(self, confidence: float = 0.95, uniform: bool = False) -> float:
         """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True."""
@@ -63,7 +80,85 @@ class Synopsis:
     @property
     def confidence(self) -> float:
         """0.95, or less when the release was made with a beta that does not promise as much."""
-        return min(0.95, getattr(self.answerer, "confidence", 1.0))
+        return min(0.95, self.answerer.confidence)
+
+    def center(self) -> FloatArray:
+        """The point with the least average distance: float64[columns]."""
+        lowest = [polygon.lowest() for polygon in self.answerer.polygons()]
+        result: FloatArray = self._columns_space().point(np.array([lowest]))[0]
+        return result
+
+    def cdf(self, column: str | int, values: Any) -> Any:
+        """The share of people at or below each value of a column, from the slope of its part of the distance."""
+        i = self._coordinate(column)
+        hosts = self.space.hosts
+        at = np.asarray(values, dtype=np.float64)
+        if np.isnan(at).any():
+            raise MilepostError(f"values of column {column!r} must be numbers, got NaN")
+        positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
+        shares = (self.answerer.polygons()[i].slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
+        shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
+        shares = np.clip(shares, 0, 1)
+        return float(shares[0]) if at.ndim == 0 else shares
+
+    def quantile(self, column: str | int, q: Any) -> Any:
+        """The value of a column that a share q of the people do not pass."""
+        i = self._coordinate(column)
+        wanted = np.asarray(q, dtype=np.float64)
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
+        hosts, polygon = self.space.hosts, self.answerer.polygons()[i]
+        shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
+        middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2  # a cell's slope is the share below its middle, about
+        positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
+        result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
+        return float(result) if wanted.ndim == 0 else result
+
+    def explain(self, point: Any) -> dict[str, float]:
+        """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
+        positions, _, _ = self._read(point, None)
+        if len(positions) != 1:
+            raise MilepostError(f"explain takes one point, got {len(positions)}")
+        space = self._columns_space()
+        parts = dict.fromkeys(space.names, 0.0)
+        for i, column in enumerate(space.live.tolist()):
+            parts[space.names[column]] = float(self.values(positions, only=[i])[0])
+        return parts
+
+    def _read(self, points: Any, columns: Sequence[str] | None) -> tuple[FloatArray, bool, Any]:
+        """Host positions of points; where only some columns are given, the others stand in the middle."""
+        if columns is None:
+            batch, single, index = data.points(points, self.space.width)
+            return self.space.place(self.space.read_queries(batch)), single, index
+        space = self._columns_space()
+        places = [space.names.index(str(name)) for name in columns]
+        part = type(space)({str(name): (space.low[k], space.high[k]) for name, k in zip(columns, places, strict=True)})
+        batch, single, index = data.points(points, len(columns))
+        given = part.read_queries(batch)
+        whole = np.tile((np.asarray(space.low) + np.asarray(space.high)) / 2, (len(given), 1))
+        whole[:, places] = given
+        return space.place(whole), single, index
+
+    def _coordinates(self, columns: Sequence[str]) -> list[int]:
+        if isinstance(columns, str) or not len(columns):
+            raise MilepostError(f"columns must be a list of column names, got {columns!r}")
+        space = self._columns_space()
+        unknown = [name for name in columns if str(name) not in space.names]
+        if unknown:
+            raise MilepostError(f"the space has no column {unknown[0]!r}; it has {', '.join(space.names)}")
+        places = [space.names.index(str(name)) for name in columns]
+        return [i for i, column in enumerate(space.live.tolist()) if column in places]
+
+    def _coordinate(self, column: str | int) -> int:
+        found = self._coordinates([str(column)])
+        if not found:
+            raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
+        return found[0]
+
+    def _columns_space(self) -> L1:
+        if not isinstance(self.space, L1):
+            raise MilepostError(f"this answer needs a space whose coordinates are columns (l1), got {self.space.kind}")
+        return self.space
 
     @property
     def card(self) -> dict[str, Any]:
@@ -125,9 +220,20 @@ def load(path: str | Path) -> Synopsis:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
 
 
-def warn_outside(positions: FloatArray, stacklevel: int = 3) -> None:
+def _shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:
+    """A float for one point, a Series where the points had an index, else the array."""
+    if single:
+        return float(values[0])
+    if index is not None:
+        import pandas as pd
+
+        return pd.Series(values, index=index, name=name)
+    return values
+
+
+def warn_outside(positions: FloatArray, hosts: Hosts, stacklevel: int) -> None:
     """Say that queries outside the space are answered at its border."""
-    outside = np.any((positions < 0) | (positions > QUANTA), axis=1)
+    outside = np.any((positions < 0) | (positions > hosts.span), axis=1)
     if outside.any():
         warnings.warn(
             f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "

@@ -104,12 +104,12 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
     sketch.totals = whole.totals
     n = int(sketch.totals[0])
     mechanism = Tangents(beta=BETA)
-    solved = mechanism.scans(space.hosts, n, guarantee, 1024)
+    solved = mechanism.scans(space.hosts, n, guarantee, sketch.bits)
     assert sum(scan.alpha for scan in solved) <= 0.1 * space.diameter, "a promise this weak proves nothing"
     changed = []
     for scan, spread in zip(solved, space.hosts.spread, strict=True):
         margins = VARIANTS[variant](scan.margins)
-        changed.append(Scan(margins, scan.cells, margins.alpha + spread / scan.cells / 2))
+        changed.append(Scan(margins, scan.bits, scan.cells, margins.alpha + spread / scan.cells / 2))
     monkeypatch.setattr(Tangents, "scans", lambda *_: tuple(changed))
     exact = sketch.borders().value * space.hosts.quantum[:, None] / n
     failures = 0

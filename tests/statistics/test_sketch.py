@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from milepost import MilepostError
 from milepost.arrays import IntArray
-from milepost.spaces.base import QUANTA
-from milepost.statistics.sketch import Sketch, default_cells
+from milepost.spaces.base import QUANTA, default_cells
+from milepost.statistics.sketch import Sketch
 
 tables = (
     st.integers(1, 4)

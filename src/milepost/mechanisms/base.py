@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.polygon import Polygon
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts
@@ -13,13 +14,18 @@ from milepost.statistics.sketch import Sketch
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a mechanism would do, from public numbers only.
+    """What a mechanism would do, from public numbers only; distances unless said otherwise.
 
-    error: 95 % half-width of one answer, in units of the distance. details: named numbers for the plan's table.
+    error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
+    at once. cells: of all coordinates together. size: bytes of the file, about. details: more numbers, by name.
     """
 
     mechanism: str
     error: float
+    rms: float | None = None
+    uniform: float | None = None
+    cells: int | None = None
+    size: int | None = None
     details: dict[str, float | int | str] = field(default_factory=dict)
 
 
@@ -27,12 +33,21 @@ class Answerer(Protocol):
     """Noisy tensors and public numbers that give a value and its half-width."""
 
     mechanism: ClassVar[str]
+    extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
+    hosts: Hosts
 
-    def value(self, positions: FloatArray) -> FloatArray:
-        """The estimate of F at host positions float64[k, D] in quanta: float64[k]."""
+    @property
+    def confidence(self) -> float:
+        """The largest confidence that `half_width` can be asked for."""
+
+    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
+        """The estimate of each coordinate's function; without post-processing when raw."""
 
     def half_width(self, confidence: float, uniform: bool) -> float:
-        """How far an answer may be off at this confidence; of all answers at once when uniform."""
+        """How far an answer may be off at this confidence, wherever; of all answers at once when uniform."""
+
+    def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
+        """How far each of the answers at positions float64[k, D] may be off at this confidence."""
 
     def tensors(self) -> dict[str, IntArray]:
         """The released integers, as the file stores them."""
@@ -50,11 +65,23 @@ class Mechanism(Protocol):
 
     name: ClassVar[str]
 
+    def check(self, change: Change, guarantee: Guarantee) -> None:
+        """Refuse a change or a guarantee that this mechanism cannot give."""
+
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """The error it would have; no data is touched."""
 
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> Answerer:
         """Spend the guarantee."""
+
+
+def check_replace(name: str, change: Change) -> None:
+    """Refuse a relation under which the number of rows is private."""
+    if not change.public_total:
+        raise MilepostError(
+            f"{name} protects neighbors='replace' only: it is sized from the number of rows, which add-remove "
+            "keeps private"
+        )
 
 
 def check_confidence(confidence: float) -> None:

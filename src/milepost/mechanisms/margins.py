@@ -18,7 +18,7 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
-from milepost.spaces.base import QUANTA, Hosts
+from milepost.spaces.base import Hosts
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps
@@ -215,7 +215,7 @@ def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
 
 def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
     """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
-    scale = QUANTA / np.sqrt(hosts.spread)
+    scale = hosts.span / np.sqrt(hosts.spread)
     return scale * (_value_cost(scale, hosts, pure) / budget) ** (1 if pure else 0.5) * SLACK
 
 

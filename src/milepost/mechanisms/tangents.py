@@ -10,14 +10,15 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import Prediction, check_confidence
+from milepost.mechanisms.base import Prediction, check_confidence, check_replace
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
+from milepost.mechanisms.polygon import Polygon
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces.base import QUANTA, Hosts, round_up
-from milepost.statistics.sketch import Sketch, default_cells
+from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells, reach_of
+from milepost.statistics.sketch import Sketch
 
 TENSORS = ("coordinate", "border", "value", "count")
 
@@ -26,8 +27,8 @@ def convex_learner(hosts: Hosts, margins: Margins) -> DecomposableLearner:
     """The learner of a game over host positions in quanta."""
     return DecomposableLearner(
         [
-            ConvexLearner(0.0, QUANTA, float(quantum), float(margin))
-            for quantum, margin in zip(hosts.quantum, margins.margin, strict=True)
+            ConvexLearner(0.0, float(span), float(quantum), float(margin))
+            for span, quantum, margin in zip(hosts.span, hosts.quantum, margins.margin, strict=True)
         ]
     )
 
@@ -40,15 +41,29 @@ def interactive_margins(hosts: Hosts, n: int, guarantee: Guarantee, max_queries:
 
 def interactive_error(hosts: Hosts, margins: Margins) -> float:
     """The promise of an interactive game: half of α, snapping to cell borders, rounding of records."""
-    snapping = hosts.total / default_cells(hosts.dimension) / 2
+    snapping = float(np.sum(hosts.quantum)) * (1 << finest_bits(hosts.dimension)) / 2
     return (margins.alpha / 2 + snapping + hosts.rounding) * SLACK
+
+
+def interactive_prediction(hosts: Hosts, margins: Margins, guarantee: Guarantee) -> Prediction:
+    """What a session of `margins.queries` queries promises, with the paper's own α beside it."""
+    paper = lemma3.interactive_alpha(hosts.dimension, margins.n, guarantee, margins.queries, margins.beta)
+    error = interactive_error(hosts, margins)
+    details = _details([margins], [hosts]) | {"paper's alpha": hosts.reach * paper}
+    return Prediction(f"tangents, {margins.queries:,} queries", error, uniform=error, details=details)
+
+
+def finest_bits(dimension: int) -> int:
+    """A cell of the sketch has 2^bits quanta."""
+    return QUANTUM_BITS - (default_cells(dimension).bit_length() - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """One coordinate's offline game: ask its `cells + 1` grid points, then release the lines."""
+    """One coordinate's offline game: ask the borders of its `cells` cells of 2^bits quanta, then release the lines."""
 
     margins: Margins
+    bits: int
     cells: int
     alpha: float  # over the whole coordinate: the game's α and the grid's ωh/2
 
@@ -63,59 +78,57 @@ class Tangents:
     name: ClassVar[str] = "tangents"
     beta: float = 0.05
 
-    def check(self, change: Change) -> None:
-        """Refuse a change that this mechanism cannot protect."""
-        if not change.public_total:
-            raise MilepostError(
-                "tangents protects neighbors='replace' only: its tests and its grid are sized from the number of rows, "
-                "which add-remove keeps private"
-            )
-
-    def scans(self, hosts: Hosts, n: int, guarantee: Guarantee, cells: int) -> tuple[Scan, ...]:
-        """The games on grids of at most `cells` cells, with the budget split so that the sum of their α is least."""
+    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Any guarantee, pure or not; replace only."""
+        check_replace(self.name, change)
         check_game(1, self.beta)
+
+    def scans(self, hosts: Hosts, n: int, guarantee: Guarantee, bits: int) -> tuple[Scan, ...]:
+        """The games on cells of at least 2^bits quanta, with the budget split so that the sum of their α is least."""
         # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
-        parts = hosts.spread ** (3 / 5 if guarantee.pure else 5 / 7)
+        parts: FloatArray = hosts.spread ** (3 / 5 if guarantee.pure else 5 / 7)
         parts = parts / parts.sum() / SLACK
+        beta = self.beta / hosts.dimension
         return tuple(
-            _scan(float(spread), n, guarantee.budget * float(part), guarantee.pure, self.beta / hosts.dimension, cells)
-            for spread, part in zip(hosts.spread, parts, strict=True)
+            _scan(
+                float(hosts.spread[i]),
+                int(hosts.span[i]),
+                QUANTUM_BITS if hosts.step[i] == 1 else int(hosts.step[i]).bit_length() - 1,
+                bits,
+                n,
+                guarantee.budget * float(parts[i]),
+                guarantee.pure,
+                beta,
+            )
+            for i in range(hosts.dimension)
         )
 
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """α of the offline mechanism, with the paper's own beside it."""
-        self.check(change)
-        scans = self.scans(hosts, n, guarantee, default_cells(hosts.dimension))
+        self.check(change, guarantee)
+        scans = self.scans(hosts, n, guarantee, finest_bits(hosts.dimension))
         alpha = sum(scan.alpha for scan in scans)
-        diameter = hosts.reach
+        error = min(alpha / 2 + hosts.rounding, hosts.reach)
+        paper = hosts.reach * lemma3.offline_alpha(hosts.dimension, n, guarantee, self.beta)
+        alone = [hosts.alone(i) for i in range(hosts.dimension)]
+        updates = sum(scan.margins.updates for scan in scans)
         return Prediction(
             self.name,
-            alpha / 2 + hosts.rounding,
-            {
-                "alpha": alpha,
-                "updates": sum(scan.margins.updates for scan in scans),
-                "grid points": sum(scan.cells + 1 for scan in scans),
-                "test noise": max(
-                    scan.margins.sensitivity * scan.margins.lattice / scan.margins.epsilon_test for scan in scans
-                ),
-                "value noise": max(
-                    float(scan.margins.value_scale[0] * s / QUANTA / n)
-                    for scan, s in zip(scans, hosts.spread, strict=True)
-                ),
-                "slope noise": max(float(scan.margins.slope_scale[0] * 2 / n) for scan in scans),
-                "paper's alpha": diameter * lemma3.offline_alpha(hosts.dimension, n, guarantee, self.beta),
-            },
+            error,
+            uniform=error,
+            cells=sum(scan.cells for scan in scans),
+            size=32 * updates + 1000 * hosts.dimension,
+            details={"alpha": alpha} | _details([scan.margins for scan in scans], alone) | {"paper's alpha": paper},
         )
 
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "TangentLines":
         """Ask every coordinate's grid, coarse points first, and keep the lines."""
-        self.check(change)
-        n = int(sketch.totals[0])
-        scans = self.scans(hosts, n, guarantee, sketch.cells)
+        self.check(change, guarantee)
+        scans = self.scans(hosts, int(sketch.totals[0]), guarantee, sketch.bits)
         lines: list[Line] = []
         for i, scan in enumerate(scans):
-            alone = coordinate(hosts, i)
-            borders = sketch.only(i).coarsen(scan.cells).borders()
+            alone = hosts.alone(i)
+            borders = sketch.only(i).coarsen(1 << (QUANTUM_BITS - scan.bits)).borders()
             game = PrivateGame(convex_learner(alone, scan.margins), borders, alone, scan.margins)
             for _ in game.ask(_coarse_first(scan.cells)[:, None]):
                 pass
@@ -127,26 +140,28 @@ class TangentLines:
     """Lines of every coordinate, lowered to stay below F: the answer is their upper envelope plus α/2."""
 
     mechanism: ClassVar[str] = Tangents.name
+    extends: ClassVar[bool] = False
 
     def __init__(self, hosts: Hosts, scans: Sequence[Scan], lines: Sequence[Line]) -> None:
         self.hosts, self.scans, self.lines = hosts, tuple(scans), tuple(lines)
         self.alpha = sum(scan.alpha for scan in scans)
-        self.learners = [
-            convex_learner(coordinate(hosts, i), scan.margins).learners[0] for i, scan in enumerate(self.scans)
-        ]
+        self.learners = [convex_learner(hosts.alone(i), scan.margins).learners[0] for i, scan in enumerate(self.scans)]
         for line in self.lines:
-            scan, alone = self.scans[line.coordinate], coordinate(hosts, line.coordinate)
+            scan, alone = self.scans[line.coordinate], hosts.alone(line.coordinate)
             seen = reading(np.array([line.value]), np.array([line.count]), alone, scan.margins.n)
             self.learners[line.coordinate].update(
-                float(line.border * (QUANTA // scan.cells)), float(seen.value[0]), float(seen.slope[0])
+                float(line.border << scan.bits), float(seen.value[0]), float(seen.slope[0])
             )
 
-    def value(self, positions: FloatArray) -> FloatArray:
-        """The envelope's middle; queries outside the space are answered at its border."""
-        result: FloatArray = np.full(len(positions), self.alpha / 2)
-        for i, learner in enumerate(self.learners):
-            result += learner.predict(positions[:, i])
-        return np.minimum(np.maximum(result, 0.0), self.hosts.reach)
+    @property
+    def confidence(self) -> float:
+        """The probability with which the promised error holds: 1 − beta."""
+        return 1 - self.scans[0].margins.beta * len(self.scans)
+
+    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:  # noqa: ARG002
+        """The upper envelopes, raised by half of each coordinate's α; nothing is post-processed."""
+        pairs = zip(self.learners, self.scans, strict=True)
+        return tuple(Polygon(learner.nodes, learner.heights + scan.alpha / 2) for learner, scan in pairs)
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
         """α/2 and rounding: the promise is for all queries at once, so uniform or not is the same."""
@@ -158,10 +173,9 @@ class TangentLines:
             )
         return min(self.alpha / 2 + self.hosts.rounding, self.hosts.reach)
 
-    @property
-    def confidence(self) -> float:
-        """The largest confidence that `half_width` can promise."""
-        return 1 - self.scans[0].margins.beta * len(self.scans)
+    def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
+        """The same everywhere."""
+        return np.full(len(positions), self.half_width(confidence))
 
     def tensors(self) -> dict[str, IntArray]:
         """One row a line: its coordinate, cell border, noisy sum of distances and noisy count below, all integers."""
@@ -169,46 +183,57 @@ class TangentLines:
 
     def parameters(self) -> dict[str, Any]:
         """The public numbers of every coordinate's game."""
-        scans = [{"cells": s.cells, "alpha": s.alpha, "margins": s.margins.to_json()} for s in self.scans]
+        scans = [
+            {"bits": s.bits, "cells": s.cells, "alpha": s.alpha, "margins": s.margins.to_json()} for s in self.scans
+        ]
         return {"alpha": self.alpha, "scans": scans}
 
     @classmethod
     def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The lines of a file, checked against its card."""
-        scans = [Scan(Margins.from_json(s["margins"]), s["cells"], s["alpha"]) for s in parameters["scans"]]
+        scans = [Scan(**scan | {"margins": Margins.from_json(scan["margins"])}) for scan in parameters["scans"]]
         if len(scans) != hosts.dimension or any(scan.margins.n != n for scan in scans):
             raise MilepostError("the file's card describes other games than its space and n do")
         columns = [tensors[name] for name in TENSORS]
         if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
             raise MilepostError("the file's tensors do not have one row a line")
         lines = [Line(*(int(number) for number in row)) for row in zip(*columns, strict=True)]
-        if any(
-            not (0 <= line.coordinate < len(scans) and 0 <= line.border <= scans[line.coordinate].cells)
-            for line in lines
-        ):
-            raise MilepostError("the file has a line outside its space")
+        for line in lines:
+            if not (0 <= line.coordinate < len(scans) and 0 <= line.border <= scans[line.coordinate].cells):
+                raise MilepostError("the file has a line outside its space")
         return cls(hosts, scans, lines)
 
 
-def coordinate(hosts: Hosts, i: int) -> Hosts:
-    """Host coordinate i as hosts of its own."""
-    part = slice(i, i + 1)
-    return Hosts(hosts.weight[part], hosts.low[part], hosts.high[part], reach=round_up(hosts.spread[part]))
+def _details(games: Sequence[Margins], hosts: Sequence[Hosts]) -> dict[str, float | int | str]:
+    """Updates and the largest noise of each kind: of the test, of a value and of a slope × width, as distances."""
+    pairs = list(zip(games, hosts, strict=True))
+    return {
+        "alpha": sum(game.alpha for game in games),
+        "updates": sum(game.updates for game in games),
+        "test": max(game.sensitivity * game.lattice / game.epsilon_test for game in games),
+        "value": max(float(np.max(game.value_scale * part.quantum)) / game.n for game, part in pairs),
+        "slope": max(float(np.max(game.slope_scale * part.spread)) * 2 / game.n for game, part in pairs),
+    }
 
 
 @lru_cache(maxsize=512)
-def _scan(spread: float, n: int, budget: float, pure: bool, beta: float, most_cells: int) -> Scan:
-    """The best grid of one coordinate: finer costs more tests, coarser adds ωh/2 = w/(2·cells) to α."""
-    alone = Hosts(np.array([1.0]), np.array([0.0]), np.array([spread]), reach=round_up(np.array([spread])))
+def _scan(spread: float, span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, beta: float) -> Scan:
+    """The best grid of one coordinate: finer costs more tests, coarser adds ωh/2 to α.
 
-    def at(cells: int) -> Scan:
+    Cells have 2^finest to 2^coarsest quanta, so that the last border is the end of the interval.
+    """
+    width = np.array([spread])
+    quanta = np.array([span], dtype=np.int64)
+    alone = Hosts(np.ones(1), np.zeros(1), width, reach_of(width / span, quanta), quanta)
+
+    def at(bits: int) -> Scan:
+        cells = span >> bits
         margins = solve(CONVEX, alone, n, budget, pure, cells + 1, beta)
-        return Scan(margins, cells, (margins.alpha + spread / cells / 2) * SLACK)
+        return Scan(margins, bits, cells, (margins.alpha + spread / cells / 2) * SLACK)
 
-    cells = min(most_cells, 64)
-    best = at(cells)
-    for direction in (2.0, 0.5):
-        while 1 <= (cells := int(best.cells * direction)) <= most_cells and (tried := at(cells)).alpha < best.alpha:
+    best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))
+    for direction in (-1, 1):
+        while finest <= best.bits + direction <= coarsest and (tried := at(best.bits + direction)).alpha < best.alpha:
             best = tried
     return best
 
@@ -216,5 +241,5 @@ def _scan(spread: float, n: int, budget: float, pure: bool, beta: float, most_ce
 def _coarse_first(cells: int) -> IntArray:
     """The borders 0..cells, the coarsest dyadic ones first: early lines then serve most."""
     borders = np.arange(cells + 1, dtype=np.int64)
-    level = np.where(borders == 0, cells, borders & -borders)
+    level = np.where(borders == 0, cells + 1, borders & -borders)
     return borders[np.argsort(-level, kind="stable")]

@@ -1,7 +1,7 @@
 """Space and Hosts: the public side of every release."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 
 QUANTUM_BITS = 24
-QUANTA = 1 << QUANTUM_BITS  # every host interval has this many quanta
+QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +20,22 @@ class Hosts:
 
     weight, low, high: float64[D], each interval of positive width and weight.
     reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
+    span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
+    step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
     """
 
     weight: FloatArray
     low: FloatArray
     high: FloatArray
     reach: float
+    span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.span):
+            object.__setattr__(self, "span", np.full(self.dimension, QUANTA, dtype=np.int64))
+        if not len(self.step):
+            object.__setattr__(self, "step", np.ones(self.dimension, dtype=np.int64))
 
     @property
     def dimension(self) -> int:
@@ -44,13 +54,28 @@ class Hosts:
 
     @cached_property
     def quantum(self) -> FloatArray:
-        """τᵢ = wᵢ/2²⁴, exactly: the distance of one quantum."""
-        return self.spread / QUANTA
+        """τᵢ = wᵢ/spanᵢ: the distance of one quantum, exactly so where the span is 2²⁴."""
+        return self.spread / self.span
 
     @property
     def rounding(self) -> float:
         """How far quantizing a record can move its distance to anything: half a quantum a coordinate."""
-        return self.total / QUANTA / 2 * (1 + 1e-6)
+        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6)
+
+    def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest mean distance that any table could have at positions float64[k, D]."""
+        low, high = np.zeros(len(positions)), np.zeros(len(positions))
+        for i, (quantum, span) in enumerate(zip(self.quantum.tolist(), self.span.tolist(), strict=True)):
+            to_low, to_high = positions[:, i], span - positions[:, i]
+            high += quantum * np.maximum(to_low, to_high)
+            low -= quantum * np.minimum(np.minimum(to_low, to_high), 0)
+        return low, high
+
+    def alone(self, i: int) -> "Hosts":
+        """Host coordinate i as hosts of its own."""
+        part = slice(i, i + 1)
+        span, step = self.span[part], self.step[part]
+        return Hosts(self.weight[part], self.low[part], self.high[part], reach_of(self.quantum[part], span), span, step)
 
 
 class Space(Protocol):
@@ -93,11 +118,31 @@ class Space(Protocol):
         """As the card stores it."""
 
 
-def quantize(positions: FloatArray) -> IntArray:
-    """Host positions rounded to whole quanta, inside the interval; elementwise, so a row sees only itself."""
-    return np.clip(np.rint(positions), 0, QUANTA).astype(np.int64)
+def quantize(positions: FloatArray, hosts: Hosts) -> IntArray:
+    """Host positions rounded to whole steps, inside the interval; elementwise, so a row sees only itself."""
+    if (hosts.step > 1).any():
+        return quantize_steps(positions, hosts)
+    rounded = np.rint(positions)
+    return np.clip(rounded, 0, hosts.span, out=rounded).astype(np.int64)
+
+
+def quantize_steps(positions: FloatArray, hosts: Hosts) -> IntArray:
+    """The same where records sit on steps of several quanta."""
+    steps = np.clip(np.rint(positions / hosts.step), 0, hosts.span // hosts.step)
+    return steps.astype(np.int64) * hosts.step
+
+
+def reach_of(quantum: FloatArray, span: IntArray) -> float:
+    """A float that is at least the exact Σ τᵢ·spanᵢ: the reach of a box."""
+    return round_up(quantum * span * (1 + 2**-52))
 
 
 def round_up(values: FloatArray) -> float:
     """A float that is at least the exact sum of `values`."""
     return math.nextafter(math.fsum(values.tolist()), math.inf)
+
+
+def default_cells(dimension: int) -> int:
+    """Cells a coordinate that a sketch of D coordinates keeps: min(2¹⁶, 2²²/D), rounded down to a power of two."""
+    share = max(1, (1 << 22) // dimension)
+    return min(1 << 16, 1 << (share.bit_length() - 1))

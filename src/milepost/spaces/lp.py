@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Hosts, quantize, round_up
-from milepost.spaces.numeric import named_pairs, named_weights, read_matrix, refuse_missing
+from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
+from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, refuse_missing
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
@@ -21,6 +21,8 @@ class L1:
 
     bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
     weights: what one unit of a column counts, by name or position; 1 by default.
+    step: for columns of whole steps (ages in years: 1), by name or position; records are rounded to low + k·step, and
+    answers then have no interpolation error. None or 0: records can be anywhere.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -31,18 +33,21 @@ class L1:
     low: tuple[float, ...]
     high: tuple[float, ...]
     weights: tuple[float, ...]
+    step: tuple[float, ...]
 
-    def __init__(self, bounds: Any, weights: Any = None) -> None:
+    def __init__(self, bounds: Any, weights: Any = None, step: Any = None) -> None:
         columns, pairs = named_pairs(bounds)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "low", tuple(low for low, _ in pairs))
         object.__setattr__(self, "high", tuple(high for _, high in pairs))
-        object.__setattr__(self, "weights", named_weights(weights, columns, len(pairs)))
+        object.__setattr__(self, "weights", named_numbers("weights", weights, columns, len(pairs), 1.0))
+        object.__setattr__(self, "step", named_numbers("step", step, columns, len(pairs), 0.0))
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
                 f"and 1e100, got a diameter of {self.diameter:g}"
             )
+        _ = self.hosts  # a step that does not fit is refused now
 
     @property
     def width(self) -> int:
@@ -65,16 +70,32 @@ class L1:
         return [w * (high - low) for w, low, high in zip(self.weights, self.low, self.high, strict=True)]
 
     @cached_property
-    def _live(self) -> IntArray:
+    def live(self) -> IntArray:
         """Columns that add to the distance (beyond float rounding); the others have no host coordinate."""
         spread = np.array(self._spread)
         return np.flatnonzero(spread > 1e-15 * spread.max())
 
     @cached_property
     def hosts(self) -> Hosts:
-        """The columns themselves."""
-        weight, low, high = (np.asarray(values)[self._live] for values in (self.weights, self.low, self.high))
-        return Hosts(weight, low, high, reach=round_up(weight * (high - low)))
+        """The columns themselves; a column of steps has a whole number of quanta, a power of two, in each step."""
+        weight, low, high = (np.asarray(values)[self.live] for values in (self.weights, self.low, self.high))
+        pairs = [self._steps(i) for i in self.live.tolist()]
+        span, step = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+        return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span, step)
+
+    def _steps(self, i: int) -> tuple[int, int]:
+        """Quanta in the whole column and in one of its steps."""
+        if not self.step[i]:
+            return QUANTA, 1
+        count = (self.high[i] - self.low[i]) / self.step[i]
+        most = default_cells(len(self.live))
+        if not (1 <= round(count) <= most and abs(count - round(count)) < 1e-9 * count):
+            raise MilepostError(
+                f"step {self.step[i]:g} of column {self.names[i]!r} must divide its bounds "
+                f"({self.low[i]:g}, {self.high[i]:g}) into 1 to {most:,} whole steps, got {count:g}"
+            )
+        step = QUANTA >> (round(count) - 1).bit_length()
+        return round(count) * step, step
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
@@ -92,11 +113,20 @@ class L1:
 
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
-        return (points[:, self._live] - self.hosts.low) / (self.hosts.high - self.hosts.low) * QUANTA
+        hosts = self.hosts
+        result: FloatArray = points[:, self.live] - hosts.low
+        result *= hosts.span / (hosts.high - hosts.low)
+        return result
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """The points at host positions: the inverse of `place`, with the middle where a column adds nothing."""
+        result = np.tile((np.asarray(self.low) + np.asarray(self.high)) / 2, (len(positions), 1))
+        result[:, self.live] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
+        return result
 
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records in whole quanta."""
-        return quantize(self.place(points))
+        return quantize(self.place(points), self.hosts)
 
     def distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair, in blocks of bounded memory."""
@@ -116,9 +146,10 @@ class L1:
             "kind": self.kind,
             "bounds": dict(zip(self.columns, bounds, strict=True)) if self.columns else bounds,
             "weights": list(self.weights),
+            "step": list(self.step),
         }
 
     @classmethod
     def from_json(cls, card: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
-        return cls(card["bounds"], card["weights"])
+        return cls(card["bounds"], card["weights"], card["step"])

@@ -107,21 +107,25 @@ def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, 
     return (tuple(str(key) for key, _ in items) if named else None), pairs
 
 
-def named_weights(weights: Any, columns: tuple[str, ...] | None, width: int) -> tuple[float, ...]:
-    """Weights by name or position, 1 where none are given, each finite and at least 0."""
-    if weights is None:
-        return (1.0,) * width
-    if isinstance(weights, Mapping):
-        unknown = [key for key in weights if columns is None or key not in columns]
+def named_numbers(
+    what: str, values: Any, columns: tuple[str, ...] | None, width: int, default: float
+) -> tuple[float, ...]:
+    """One finite number of at least 0 a column, by name or position, or one for all; the default where none is."""
+    if values is None:
+        return (default,) * width
+    if isinstance(values, Mapping):
+        unknown = [key for key in values if columns is None or key not in columns]
         if unknown:
-            raise MilepostError(f"weights name the unknown column {unknown[0]!r}; bounds name {columns}")
-        weights = [weights.get(name, 1.0) for name in columns or ()]
+            raise MilepostError(f"{what} names the unknown column {unknown[0]!r}; bounds name {columns}")
+        values = [values.get(name, default) for name in columns or ()]
+    elif isinstance(values, int | float):
+        values = [values] * width
     try:
-        values = tuple(float(value) for value in weights)
+        result = tuple(float(default if value is None else value) for value in values)
     except (TypeError, ValueError):
-        raise MilepostError(f"weights must be numbers, one a column, got {weights!r}") from None
-    if len(values) != width:
-        raise MilepostError(f"weights must have one number a column ({width}), got {len(values)}")
-    if not all(np.isfinite(value) and value >= 0 for value in values):
-        raise MilepostError(f"weights must be finite and at least 0, got {values}")
-    return values
+        raise MilepostError(f"{what} must be numbers, one a column, got {values!r}") from None
+    if len(result) != width:
+        raise MilepostError(f"{what} must have one number a column ({width}), got {len(result)}")
+    if not all(math.isfinite(value) and value >= 0 for value in result):
+        raise MilepostError(f"{what} must be finite and at least 0, got {result}")
+    return result

@@ -8,27 +8,32 @@ from typing import Any
 from milepost.errors import MilepostError
 from milepost.spaces import KINDS, Space
 
-WORDS = ("bounds", "weights")
+WORDS = ("bounds", "weights", "step")
 
 
-def space_from_options(kind: str, bounds: Sequence[str] = (), weights: Sequence[str] = ()) -> Space:
+def space_from_options(
+    kind: str, bounds: Sequence[str] = (), weights: Sequence[str] = (), step: Sequence[str] = ()
+) -> Space:
     """The space of `--space l1 --bounds age=18:90 --weights age=2`, or of `--space file.toml`.
 
     >>> space_from_options("l1", ["age=18:90", "visits=0:40"]).diameter
     112.0
     """
     if Path(kind).suffix.lower() == ".toml":
-        if bounds or weights:
-            raise MilepostError(f"--bounds and --weights belong in {kind}, as the space comes from that file")
+        if bounds or weights or step:
+            raise MilepostError(f"--bounds, --weights and --step belong in {kind}, as the space comes from that file")
         return read_space(Path(kind))
     if not bounds and kind in KINDS:
         raise MilepostError(f"--space {kind} needs --bounds for every column, such as --bounds age=18:90")
     words = {"bounds": _by_name("--bounds", bounds, _pair)}
-    return _build(kind, words | ({"weights": _by_name("--weights", weights, _number)} if weights else {}))
+    for word, texts in (("weights", weights), ("step", step)):
+        if texts:
+            words[word] = _by_name(f"--{word}", texts, _number)
+    return _build(kind, words)
 
 
 def read_space(path: Path) -> Space:
-    """The space of a TOML file: `space = "l1"`, a table or list `bounds`, and perhaps `weights`."""
+    """The space of a TOML file: `space = "l1"`, a table or list `bounds`, and perhaps `weights` and `step`."""
     try:
         words = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

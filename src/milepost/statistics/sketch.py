@@ -7,7 +7,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, QUANTUM_BITS
+from milepost.spaces.base import QUANTA, QUANTUM_BITS, default_cells
 
 LARGEST_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
 
@@ -61,24 +61,26 @@ class Sketch:
         weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
         of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
         self._check_total(int(self.totals.sum()) + int(weights.sum()))
-        step = max(1, min(len(quanta), (1 << 28) // int(weights.max(initial=1))))  # float64 sums below stay exact
-        for start in range(0, len(quanta), step):
-            part = slice(start, start + step)
-            self._add_block(quanta[part], of[part], weights[part], plain=weight is None)
+        # a block's count and offsets are summed as one float64, count·2^room + offsets, which is exact below 2⁵²
+        size = max(1, (1 << (26 - (self.bits + 1) // 2)) // int(weights.max(initial=1)))
+        for start in range(0, len(quanta), size):
+            part = slice(start, start + size)
+            self._add_block(quanta[part], of[part], weights[part])
 
-    def _add_block(self, quanta: IntArray, group: IntArray, weight: IntArray, plain: bool) -> None:
-        shape = (self.groups, self.cells)
-        size = self.groups * self.cells
+    def _add_block(self, quanta: IntArray, group: IntArray, weight: IntArray) -> None:
+        room = self.bits + int(weight.sum()).bit_length()
         self.totals += np.bincount(group, weight, self.groups).astype(np.int64)
         shift = group * self.cells
         for i in range(self.dimension):
-            position = quanta[:, i]
+            position = np.ascontiguousarray(quanta[:, i])
             cell = np.minimum(position >> self.bits, self.cells - 1)
-            offset = position - (cell << self.bits)
-            key = cell + shift
-            count = np.bincount(key, None if plain else weight, size)
-            self.counts[:, i] += count.astype(np.int64).reshape(shape)
-            self.offsets[:, i] += np.bincount(key, offset * weight, size).astype(np.int64).reshape(shape)
+            record = weight * (position - (cell << self.bits) + (1 << room))
+            cell += shift
+            both = np.bincount(cell, record, self.groups * self.cells).astype(np.int64).reshape(self.groups, self.cells)
+            count = both >> room
+            self.counts[:, i] += count
+            both -= count << room
+            self.offsets[:, i] += both
 
     def __add__(self, other: Self) -> "Sketch":
         """The sketch of both tables together."""
@@ -110,15 +112,18 @@ class Sketch:
         result.counts, result.offsets, result.totals = self.counts[:, part], self.offsets[:, part], self.totals
         return result
 
+    def cumulative(self, group: int = 0) -> IntArray:
+        """C_j = Σ clip((j+1)·2^bits − q, 0, 2^bits), the share of each cell at or above a record: int64[D, cells]."""
+        result: IntArray = (np.cumsum(self.counts[group], axis=1) << self.bits) - self.offsets[group]
+        return result
+
     def borders(self, group: int = 0) -> Borders:
         """Exact sums at every cell border of one group."""
         counts, total = self.counts[group], int(self.totals[group])
         below = np.zeros((self.dimension, self.cells + 1), dtype=np.int64)
         np.cumsum(counts, axis=1, out=below[:, 1:])
-        # C_j = Σ clip((j+1)·2^bits − q, 0, 2^bits), and its running sum Σ_{j<J} C_j = Σ max(0, J·2^bits − q)
-        cumulative = (below[:, 1:] << self.bits) - self.offsets[group]
         value = np.zeros_like(below)
-        np.cumsum(cumulative, axis=1, out=value[:, 1:])
+        np.cumsum(self.cumulative(group), axis=1, out=value[:, 1:])  # Σ_{j<J} C_j = Σ max(0, J·2^bits − q)
         # Σ|q − t| = 2·Σ max(0, t − q) + Σq − n·t
         grid = np.arange(self.cells + 1, dtype=np.int64) << self.bits
         everything = total * QUANTA - value[:, -1:]
@@ -133,9 +138,3 @@ class Sketch:
     def _check_total(total: int) -> None:
         if total > LARGEST_TOTAL:
             raise MilepostError(f"a sketch holds a total weight of at most 2^37, got {total}")
-
-
-def default_cells(dimension: int) -> int:
-    """min(2¹⁶, 2²²/D), rounded down to a power of two."""
-    share = max(1, (1 << 22) // dimension)
-    return min(1 << 16, 1 << (share.bit_length() - 1))

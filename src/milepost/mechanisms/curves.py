@@ -1,0 +1,203 @@
+"""Curves: what slopes and hats have in common, an estimate of each coordinate's function at cell borders.
+
+An answer is off by noise, whose law is public, and by interpolation: inside a cell of mass p the chord lies above F by
+at most 2·ω·h·p·f(1 − f) at fraction f of the cell. Half-widths take both, the mass from its noisy upper limit.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.stats import norm
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.mechanisms.base import Prediction, check_confidence
+from milepost.mechanisms.polygon import Polygon
+from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
+
+MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
+BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
+BAND_SEED = 0
+
+
+class CurveNoise(Protocol):
+    """The public law of one coordinate's noise, as distances."""
+
+    @property
+    def largest(self) -> float:
+        """Standard deviation where it is largest."""
+
+    def variance(self, positions: FloatArray) -> FloatArray:
+        """Of the estimate at host positions in quanta."""
+
+    def quantile(self, failure: float) -> float:
+        """How many standard deviations of a sum of such noises are passed, on either side, with this probability."""
+
+    def mass(self, failure: float) -> float:
+        """By how much a cell's estimated mass falls short of its upper limit with this probability."""
+
+    def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
+        """Largest and least noise over the whole interval: float64[draws, 2]."""
+
+
+class Curves:
+    """Estimates at the borders of cells of 2^bits quanta, with half-widths."""
+
+    extends: ClassVar[bool] = True
+    # Projecting lowers the error of one column with independent noise (`python -m bench.accuracy` shows it). Over
+    # several columns its small biases add up while noises do not, and on hats, with correlated noise, nothing is won.
+    projects: ClassVar[bool] = False
+    confidence: float = 1.0
+
+    def __init__(
+        self, hosts: Hosts, n: int, bits: Sequence[int], heights: Sequence[FloatArray], noise: Sequence[CurveNoise]
+    ) -> None:
+        self.hosts, self.n, self.bits = hosts, n, tuple(bits)
+        self._heights, self._noise = tuple(heights), tuple(noise)
+
+    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
+        """The estimate of each coordinate's function, made possible for some table where that helps, unless raw."""
+        return self._raw if raw else self._possible
+
+    @cached_property
+    def _raw(self) -> tuple[Polygon, ...]:
+        return tuple(
+            Polygon(np.arange(len(heights), dtype=np.float64) * (1 << bits), heights)
+            for heights, bits in zip(self._heights, self.bits, strict=True)
+        )
+
+    @cached_property
+    def _possible(self) -> tuple[Polygon, ...]:
+        if not self.projects or self.hosts.dimension > 1:
+            return self._raw
+        return (possible(self._raw[0], float(self.hosts.quantum[0])),)
+
+    def half_width(self, confidence: float, uniform: bool) -> float:
+        """Noise and interpolation at the worst place; for all places at once when uniform."""
+        check_confidence(confidence)
+        failure = 1 - confidence
+        cells = sum(len(heights) for heights in self._heights) if uniform else 1
+        bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
+        masses = [float(mass.max()) for mass in self._masses]
+        interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
+        noise = (
+            self._band(failure)
+            if uniform
+            else self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0]
+        )
+        return min(float(noise) + float(interpolation) + self.hosts.rounding, self.hosts.reach)
+
+    def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
+        """Noise and interpolation at each of the positions float64[k, D]."""
+        check_confidence(confidence)
+        failure = 1 - confidence
+        variances, bends, masses = (np.zeros(positions.shape) for _ in range(3))
+        for i, noise in enumerate(self._noise):
+            inside = np.clip(positions[:, i], 0, self.hosts.span[i])
+            cell, fraction = np.divmod(inside / (1 << self.bits[i]), 1)
+            variances[:, i] = noise.variance(inside)
+            bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
+            masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
+        width = self._spread(variances, failure) + self._interpolation(bends, masses, failure) + self.hosts.rounding
+        return np.minimum(width, self.hosts.reach)
+
+    def _spread(self, variances: FloatArray, failure: float) -> FloatArray:
+        """The noise part: variances float64[k, D] of independent coordinates."""
+        share = failure * (1 - MASS_SHARE)
+        steps = max(noise.quantile(share) for noise in self._noise)
+        return np.asarray(steps * np.sqrt(variances.sum(axis=1)))
+
+    def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
+        """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
+        margins = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise])
+        upper = np.maximum((bends * masses).sum(axis=1), 0) + np.sqrt(((bends * margins) ** 2).sum(axis=1))
+        return np.asarray(np.minimum(upper, bends.sum(axis=1)))
+
+    def _bend(self, i: int) -> float:
+        return bend(self.hosts, i, self.bits[i])
+
+    @cached_property
+    def _masses(self) -> list[FloatArray]:
+        """Estimated upper limits of cells' masses: half the change of slope from the cell before to the one after."""
+        result = []
+        for heights, bits, quantum in zip(self._heights, self.bits, self.hosts.quantum, strict=True):
+            rise = float(quantum) * (1 << bits)
+            slopes = np.concatenate([[-1.0], np.diff(heights) / rise, [1.0]])
+            result.append((slopes[2:] - slopes[:-2]) / 2)
+        return result
+
+    def _band(self, failure: float) -> float:
+        """The quantile of sup |noise| over all places, simulated: the sum of the coordinates' own extremes."""
+        return band(self._noise, failure * (1 - MASS_SHARE))
+
+
+def band(noises: Sequence[CurveNoise], failure: float) -> float:
+    """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
+    generator = np.random.default_rng(BAND_SEED)
+    extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
+    return float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - failure))
+
+
+def bend(hosts: Hosts, i: int, bits: int) -> float:
+    """ω·h of coordinate i's cells; 0 where records sit on cell borders, so that F is linear between them."""
+    height = 1 << bits
+    return 0.0 if hosts.step[i] % height == 0 else float(hosts.quantum[i]) * height
+
+
+def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float) -> Prediction:
+    """What `Curves` would report on spread data: masses of two even cells, and the largest noise among them."""
+    failure, interpolation, margin = 0.05, 0.0, 0.0
+    cells = [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]
+    for i, noise in enumerate(noises):
+        half = bend(hosts, i, bits[i]) / 2
+        interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
+        margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
+    off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
+    share = failure * (1 - MASS_SHARE)
+    steps = max(noise.quantile(share) for noise in noises)
+    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.rounding
+    uniform = band(noises, share) + off + hosts.rounding
+    size = sum(8 * count for count in cells) + 2000
+    return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
+
+
+def possible(polygon: Polygon, quantum: float) -> Polygon:
+    """The nearest curve whose slopes could come from a table: non-decreasing and within ±quantum.
+
+    A least-squares projection of the slopes; the heights' mean is kept.
+    """
+    width = float(polygon.nodes[1] - polygon.nodes[0])
+    slopes = np.clip(isotonic_regression(np.diff(polygon.heights)).x, -quantum * width, quantum * width)
+    heights = np.concatenate([[0.0], np.cumsum(slopes)])
+    # F(low) + F(high) = w for every table of n records
+    heights += (quantum * float(polygon.nodes[-1]) - heights[-1]) / 2
+    return Polygon(polygon.nodes, heights)
+
+
+def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
+    """Bits of each coordinate's cells: on spread data, interpolation is off by at most a twentieth of the deviation.
+
+    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing.
+    """
+    cells = math.sqrt(hosts.total / (0.2 * deviation))
+    most = default_cells(hosts.dimension).bit_length() - 1
+    finest = min(max(math.ceil(math.log2(cells)), 4), most)
+    return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
+
+
+def normal_quantile(failure: float) -> float:
+    """z with Pr[|N(0, 1)| > z] = failure."""
+    return float(norm.isf(failure / 2))
+
+
+def join(parts: Sequence[IntArray]) -> dict[str, IntArray]:
+    """Ragged integers as two tensors: all numbers, and how many each coordinate has."""
+    return {"numbers": np.concatenate(parts), "lengths": np.array([len(part) for part in parts], dtype=np.int64)}
+
+
+def split(tensors: dict[str, IntArray]) -> list[IntArray]:
+    """The inverse of `join`."""
+    return np.split(tensors["numbers"], np.cumsum(tensors["lengths"])[:-1])

@@ -1,0 +1,182 @@
+"""hats: discrete Laplace noise on hierarchical hats, for pure ε. docs/proofs/hats.md."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.mechanisms import schauder
+from milepost.mechanisms.base import Prediction, check_replace
+from milepost.mechanisms.curves import Curves, cell_bits, join, normal_quantile, predict, split
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import check_scale, laplace
+from milepost.spaces.base import QUANTA, QUANTUM_BITS, Hosts
+from milepost.statistics.sketch import Sketch
+
+SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
+FINER = 1 / 4  # cells are chosen as for this share of a single query's noise: finer hats cost little, and a cell's mass
+# is known less well from them than from slopes, so that coarse cells would widen intervals
+MASS_DRAWS = 200
+BAND_CELLS = 1 << 10  # of a simulated path: finer hats add less than 1 % to its extremes
+
+
+@dataclass(frozen=True)
+class Hats:
+    """Laplace noise on V(0) and on the sag of every dyadic interval; coordinate i gets εᵢ ∝ wᵢ^{2/3}."""
+
+    name: ClassVar[str] = "hats"
+
+    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Any guarantee (δ stays unused); replace only."""
+        check_replace(self.name, change)
+
+    def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+        """Noise at the worst place and, for spread data, interpolation."""
+        self.check(change, guarantee)
+        epsilons = shares(hosts, guarantee.epsilon)
+        bits = bits_of(hosts, n, epsilons)
+        noises = _noises(hosts, n, epsilons, bits)
+        return predict(self.name, hosts, bits, noises, math.sqrt(sum(noise.typical**2 for noise in noises)))
+
+    def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "HatSags":
+        """Add the noise, coordinate by coordinate and level by level."""
+        self.check(change, guarantee)
+        n = int(sketch.totals[0])
+        epsilons = shares(hosts, guarantee.epsilon)
+        bits = bits_of(hosts, n, epsilons)
+        scales = [_scales(b, epsilon) for b, epsilon in zip(bits, epsilons, strict=True)]
+        for scale in np.concatenate(scales):
+            check_scale(float(scale))
+        sags = []
+        for i, b in enumerate(bits):
+            exact = schauder.analyse(sketch.only(i).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
+            pairs = zip(schauder.parts(len(scales[i]) - 1), scales[i], strict=True)
+            sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
+        return HatSags(hosts, n, epsilons, bits, sags)
+
+
+class HatSags(Curves):
+    """Noisy n·F(low) and noisy sags, from the widest interval to the narrowest."""
+
+    mechanism: ClassVar[str] = Hats.name
+
+    def __init__(self, hosts: Hosts, n: int, epsilons: list[float], bits: list[int], sags: list[IntArray]) -> None:
+        self.epsilons, self.sags = epsilons, sags
+        heights = [
+            schauder.synthesise(sag, n)[: (int(span) >> b) + 1] * (float(quantum) / n)
+            for sag, span, b, quantum in zip(sags, hosts.span, bits, hosts.quantum, strict=True)
+        ]
+        super().__init__(hosts, n, bits, heights, _noises(hosts, n, epsilons, bits))
+
+    def tensors(self) -> dict[str, IntArray]:
+        """All noisy coefficients, coordinate after coordinate."""
+        return join(self.sags)
+
+    def parameters(self) -> dict[str, Any]:
+        """Each coordinate's ε and the cells' sizes."""
+        return {"epsilons": self.epsilons, "bits": list(self.bits)}
+
+    @classmethod
+    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+        """The coefficients of a file, checked against its card."""
+        bits, sags = parameters["bits"], split(tensors)
+        if len(bits) != hosts.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
+            raise MilepostError("the file's coefficients do not fit its space")
+        return cls(hosts, n, parameters["epsilons"], bits, sags)
+
+
+@dataclass(frozen=True)
+class HatNoise:
+    """Noise of one coordinate: `unit` (a distance a quantum) times the synthesis of Laplace draws."""
+
+    bits: int
+    epsilon: float
+    n: int
+    unit: float
+    span: int
+
+    def variance(self, positions: FloatArray) -> FloatArray:
+        """It differs from place to place."""
+        return schauder.variance(self._noise_scales, positions / QUANTA) * self.unit**2
+
+    @cached_property
+    def largest(self) -> float:
+        """Standard deviation at the worst border."""
+        return math.sqrt(float(self._border_variance.max()))
+
+    @cached_property
+    def typical(self) -> float:
+        """Root mean square of the standard deviation over borders."""
+        return math.sqrt(float(self._border_variance.mean()))
+
+    @property
+    def _border_variance(self) -> FloatArray:
+        borders = np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
+        return self.variance(borders)
+
+    def quantile(self, failure: float) -> float:
+        """A sum of Laplace draws lies between one draw and a normal law; the larger of both quantiles is taken."""
+        return max(normal_quantile(failure), math.log(1 / failure) / math.sqrt(2))
+
+    def mass(self, failure: float) -> float:
+        """From simulated second differences of the noise, over all cells."""
+        deviation = _second_difference(QUANTUM_BITS - self.bits) * QUANTA / self.epsilon
+        return self.quantile(2 * failure) * deviation / (2 * (self.n << self.bits))
+
+    def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
+        """Largest and least of the path, from a pool of standard ones in fresh order."""
+        pool = _standard_extremes(min(QUANTUM_BITS - self.bits, BAND_CELLS.bit_length() - 1), draws)
+        return self.unit * QUANTA / self.epsilon * generator.permutation(pool)
+
+    @property
+    def _noise_scales(self) -> FloatArray:
+        return _scales(self.bits, self.epsilon)
+
+
+def shares(hosts: Hosts, epsilon: float) -> list[float]:
+    """εᵢ ∝ wᵢ^{2/3}, which minimises the sum of variances wᵢ²/εᵢ²."""
+    parts: FloatArray = hosts.spread ** (2 / 3)
+    return [float(part) for part in epsilon * parts / parts.sum() / SLACK]
+
+
+def bits_of(hosts: Hosts, n: int, epsilons: list[float]) -> list[int]:
+    """The cells' sizes, from the noise to expect."""
+    single = math.sqrt(sum(2 * (w / epsilon) ** 2 for w, epsilon in zip(hosts.spread, epsilons, strict=True))) / n
+    return cell_bits(hosts, FINER * single)
+
+
+def _scales(bits: int, epsilon: float) -> FloatArray:
+    """Noise scales in quanta of V(0) and of each level, for cells of 2^bits quanta."""
+    result: FloatArray = schauder.scales(QUANTUM_BITS - bits) * (QUANTA / epsilon * SLACK)
+    return result
+
+
+def _noises(hosts: Hosts, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise]:
+    return [
+        HatNoise(bits[i], epsilons[i], n, float(hosts.quantum[i]) / n, int(hosts.span[i]))
+        for i in range(hosts.dimension)
+    ]
+
+
+@lru_cache(maxsize=32)
+def _second_difference(levels: int) -> float:
+    """Standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, at ε = 1 and width 1, at the noisiest cells."""
+    paths = schauder.simulate(schauder.scales(levels), np.random.default_rng(levels), MASS_DRAWS)
+    steps = np.diff(paths, axis=1, prepend=paths[:, :1], append=paths[:, -1:])
+    return float(np.max((steps[:, 2:] - steps[:, :-2]).std(axis=0))) * 1.1  # and room for the simulation's own error
+
+
+@lru_cache(maxsize=32)
+def _standard_extremes(levels: int, draws: int) -> FloatArray:
+    """Largest and least of a path at ε = 1 and width 1: float64[draws, 2]."""
+    generator, scales = np.random.default_rng(levels), schauder.scales(levels)
+    result = np.empty((draws, 2))
+    for start in range(0, draws, 1000):
+        paths = schauder.simulate(scales, generator, min(1000, draws - start))
+        result[start : start + 1000] = np.stack([paths.max(axis=1), paths.min(axis=1)], axis=1)
+    return result
