@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from milepost import data, file
-from milepost.arrays import FloatArray
+from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.polygon import total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces import L1, space_from_json
+from milepost.spaces import space_from_json
 from milepost.spaces.base import Hosts, Space
+from milepost.spaces.numeric import read_matrix
 
 FORMAT = 1
 
@@ -84,8 +85,8 @@ class Synopsis:
 
     def center(self) -> FloatArray:
         """The point with the least average distance: float64[columns]."""
-        lowest = [polygon.lowest() for polygon in self.answerer.polygons()]
-        result: FloatArray = self._columns_space().point(np.array([lowest]))[0]
+        self._host_columns()  # a sum over columns is least where each part is
+        result: FloatArray = self.space.point(np.array([[part.lowest() for part in self.answerer.polygons()]]))[0]
         return result
 
     def cdf(self, column: str | int, values: Any) -> Any:
@@ -109,8 +110,11 @@ class Synopsis:
             raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
         hosts, polygon = self.space.hosts, self.answerer.polygons()[i]
         shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
-        middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2  # a cell's slope is the share below its middle, about
-        positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
+        if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
+            positions = polygon.nodes[np.minimum(np.searchsorted(shares, wanted), len(shares))]
+        else:  # in a cell it is about the share below the middle
+            middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
+            positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
         result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
         return float(result) if wanted.ndim == 0 else result
 
@@ -119,35 +123,31 @@ class Synopsis:
         positions, _, _ = self._read(point, None)
         if len(positions) != 1:
             raise MilepostError(f"explain takes one point, got {len(positions)}")
-        space = self._columns_space()
-        parts = dict.fromkeys(space.names, 0.0)
-        for i, column in enumerate(space.live.tolist()):
-            parts[space.names[column]] = float(self.values(positions, only=[i])[0])
+        names, parts = self.space.names, dict.fromkeys(self.space.names, 0.0)
+        for i, column in enumerate(self._host_columns().tolist()):
+            parts[names[column]] = float(self.values(positions, only=[i])[0])
         return parts
 
     def _read(self, points: Any, columns: Sequence[str] | None) -> tuple[FloatArray, bool, Any]:
         """Host positions of points; where only some columns are given, the others stand in the middle."""
+        batch, single, index = data.points(points, self.space.width if columns is None else len(columns))
         if columns is None:
-            batch, single, index = data.points(points, self.space.width)
             return self.space.place(self.space.read_queries(batch)), single, index
-        space = self._columns_space()
-        places = [space.names.index(str(name)) for name in columns]
-        part = type(space)({str(name): (space.low[k], space.high[k]) for name, k in zip(columns, places, strict=True)})
-        batch, single, index = data.points(points, len(columns))
-        given = part.read_queries(batch)
-        whole = np.tile((np.asarray(space.low) + np.asarray(space.high)) / 2, (len(given), 1))
-        whole[:, places] = given
-        return space.place(whole), single, index
+        names = tuple(str(name) for name in columns)
+        given = read_matrix(batch, names, len(names))
+        whole = np.tile(self.space.center, (len(given), 1))
+        whole[:, [self.space.names.index(name) for name in names]] = given
+        return self.space.place(self.space.read_queries(whole)), single, index
 
     def _coordinates(self, columns: Sequence[str]) -> list[int]:
+        """The host coordinates of these columns."""
         if isinstance(columns, str) or not len(columns):
             raise MilepostError(f"columns must be a list of column names, got {columns!r}")
-        space = self._columns_space()
-        unknown = [name for name in columns if str(name) not in space.names]
+        unknown = [name for name in columns if str(name) not in self.space.names]
         if unknown:
-            raise MilepostError(f"the space has no column {unknown[0]!r}; it has {', '.join(space.names)}")
-        places = [space.names.index(str(name)) for name in columns]
-        return [i for i, column in enumerate(space.live.tolist()) if column in places]
+            raise MilepostError(f"the space has no column {unknown[0]!r}; it has {', '.join(self.space.names)}")
+        places = [self.space.names.index(str(name)) for name in columns]
+        return [i for i, column in enumerate(self._host_columns().tolist()) if column in places]
 
     def _coordinate(self, column: str | int) -> int:
         found = self._coordinates([str(column)])
@@ -155,10 +155,11 @@ class Synopsis:
             raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
         return found[0]
 
-    def _columns_space(self) -> L1:
-        if not isinstance(self.space, L1):
-            raise MilepostError(f"this answer needs a space whose coordinates are columns (l1), got {self.space.kind}")
-        return self.space
+    def _host_columns(self) -> IntArray:
+        columns = self.space.host_columns
+        if columns is None:
+            raise MilepostError(f"a {self.space.kind} release knows distances, not columns: this answer needs columns")
+        return columns
 
     @property
     def card(self) -> dict[str, Any]:
@@ -176,7 +177,7 @@ class Synopsis:
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
-        columns = getattr(self.space, "names", ())
+        columns = self.space.names
         return "\n".join(
             [
                 "Privacy statement",

@@ -70,16 +70,16 @@ class L1:
         return [w * (high - low) for w, low, high in zip(self.weights, self.low, self.high, strict=True)]
 
     @cached_property
-    def live(self) -> IntArray:
-        """Columns that add to the distance (beyond float rounding); the others have no host coordinate."""
+    def host_columns(self) -> IntArray:
+        """The column of each host coordinate; columns that add nothing (beyond float rounding) have none."""
         spread = np.array(self._spread)
         return np.flatnonzero(spread > 1e-15 * spread.max())
 
     @cached_property
     def hosts(self) -> Hosts:
         """The columns themselves; a column of steps has a whole number of quanta, a power of two, in each step."""
-        weight, low, high = (np.asarray(values)[self.live] for values in (self.weights, self.low, self.high))
-        pairs = [self._steps(i) for i in self.live.tolist()]
+        weight, low, high = (np.asarray(values)[self.host_columns] for values in (self.weights, self.low, self.high))
+        pairs = [self._steps(i) for i in self.host_columns.tolist()]
         span, step = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
         return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span, step)
 
@@ -88,7 +88,7 @@ class L1:
         if not self.step[i]:
             return QUANTA, 1
         count = (self.high[i] - self.low[i]) / self.step[i]
-        most = default_cells(len(self.live))
+        most = default_cells(len(self.host_columns))
         if not (1 <= round(count) <= most and abs(count - round(count)) < 1e-9 * count):
             raise MilepostError(
                 f"step {self.step[i]:g} of column {self.names[i]!r} must divide its bounds "
@@ -114,14 +114,20 @@ class L1:
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
         hosts = self.hosts
-        result: FloatArray = points[:, self.live] - hosts.low
+        result: FloatArray = points[:, self.host_columns] - hosts.low
         result *= hosts.span / (hosts.high - hosts.low)
+        return result
+
+    @property
+    def center(self) -> FloatArray:
+        """The middle of the box: float64[columns]."""
+        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
         """The points at host positions: the inverse of `place`, with the middle where a column adds nothing."""
-        result = np.tile((np.asarray(self.low) + np.asarray(self.high)) / 2, (len(positions), 1))
-        result[:, self.live] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
+        result = np.tile(self.center, (len(positions), 1))
+        result[:, self.host_columns] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
         return result
 
     def quantize(self, points: FloatArray) -> IntArray:
