@@ -85,9 +85,16 @@ class Synopsis:
 
     def center(self) -> FloatArray:
         """The point with the least average distance: float64[columns]."""
-        self._host_columns()  # a sum over columns is least where each part is
-        result: FloatArray = self.space.point(np.array([[part.lowest() for part in self.answerer.polygons()]]))[0]
-        return result
+        if self.space.host_columns is not None:  # a sum over columns is least where each part is
+            lowest: FloatArray = self.space.point(np.array([[p.lowest() for p in self.answerer.polygons()]]))[0]
+            return lowest
+        start = self.space.center
+        steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
+        for step in steps:  # F is convex: look around at ever shorter distances
+            around = np.vstack([start, start + step * np.eye(len(start)), start - step * np.eye(len(start))])
+            around = self.space.read(around)
+            start = around[int(np.argmin(self.values(self.space.place(around))))]
+        return start
 
     def cdf(self, column: str | int, values: Any) -> Any:
         """The share of people at or below each value of a column, from the slope of its part of the distance."""

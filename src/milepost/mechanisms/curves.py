@@ -88,7 +88,7 @@ class Curves:
             if uniform
             else self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0]
         )
-        return min(float(noise) + float(interpolation) + self.hosts.rounding, self.hosts.reach)
+        return min(float(noise) + float(interpolation) + self.hosts.bias, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
@@ -101,7 +101,7 @@ class Curves:
             variances[:, i] = noise.variance(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        width = self._spread(variances, failure) + self._interpolation(bends, masses, failure) + self.hosts.rounding
+        width = self._spread(variances, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
         return np.minimum(width, self.hosts.reach)
 
     def _spread(self, variances: FloatArray, failure: float) -> FloatArray:
@@ -158,8 +158,8 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
     share = failure * (1 - MASS_SHARE)
     steps = max(noise.quantile(share) for noise in noises)
-    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.rounding
-    uniform = band(noises, share) + off + hosts.rounding
+    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.bias
+    uniform = band(noises, share) + off + hosts.bias
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 
