@@ -68,7 +68,10 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     quanta = space.quantize(space.read(np.vstack([ends, points_of(space, generator, 9)])))
     pairs = [(0, 1), *[(int(a), int(b)) for a, b in generator.integers(0, len(quanta), (5, 2))]]
     for a, b in pairs:
-        moved = sum(Fraction(t) * abs(int(x) - int(y)) for t, x, y in zip(hosts.quantum.tolist(), quanta[a], quanta[b], strict=True))
+        moved = sum(
+            Fraction(t) * abs(int(x) - int(y))
+            for t, x, y in zip(hosts.quantum.tolist(), quanta[a], quanta[b], strict=True)
+        )
         assert moved <= Fraction(hosts.reach)
 
 
@@ -160,7 +163,7 @@ def test_json_round_trip(name: str) -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], word: str) -> None:
     """The error names the argument."""
     with pytest.raises(mp.MilepostError, match=word):
-        mp.L2(**arguments)  # type: ignore[arg-type]
+        mp.L2(**arguments)
 
 
 @pytest.mark.parametrize("p", [1, 2, 0.5, 3, math.nan, "x"])
@@ -170,12 +173,12 @@ def test_bad_powers_are_refused(p: object) -> None:
         mp.Lp(p, [(0, 1)] * 2)
 
 
-@pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])
-@pytest.mark.parametrize("name", ["disc", "square", "lp"])
-def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: str) -> None:
+@pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["l2", "lp"])
+def test_released_answers_lie_where_theorem_7_puts_them(kind: str, mechanism: str) -> None:
     """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release (β = 1e-6)."""
-    kind, bounds = SPACES[name].kind, [(0.0, 1.0), (0.0, 2.0)]
-    space: Projected = mp.Lp(1.5, bounds, directions=48) if kind == "lp" else mp.L2(bounds, directions=24)
+    bounds = [(0.0, 1.0), (0.0, 2.0)]
+    space: Projected = mp.Lp(1.5, bounds, directions=24) if kind == "lp" else mp.L2(bounds, directions=8)
     people = np.random.default_rng(0).beta(2, 3, (4000, 2)) * [1, 2]
     from milepost.mechanisms import mechanisms
     from milepost.privacy.change import Change
@@ -184,7 +187,7 @@ def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: st
 
     sketch = Sketch(space.hosts.dimension)
     sketch.add(space.quantize(space.read(people)))
-    repeated = sketch.repeat(25_000_000)
+    repeated = sketch.repeat(100_000 if mechanism == "tangents" else 250)
     guarantee = mp.Guarantee(1, 0 if mechanism == "hats" else 1e-6)
     answerer = mechanisms(1e-6)[mechanism].run(repeated, space.hosts, Change(), guarantee)
     synopsis = Synopsis(space, answerer, guarantee, Change(), int(repeated.totals[0]))
