@@ -44,7 +44,8 @@ class Synopsis:
     def mean_distance(self, points: Any, *, columns: Sequence[str] | None = None, raw: bool = False) -> Any:
         """The average distance from each point to the people in the table.
 
-        points: one point (gives a float), an array of points (an array) or a frame (a Series with its index).
+        points: one point (gives a float), an array or Polars frame of points (an array) or a pandas frame (a
+        Series with its index).
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
         """
