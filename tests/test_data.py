@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import milepost as mp
 from milepost import data
+from milepost.arrays import FloatArray
 from milepost.release import read_sketch
 from milepost.statistics.sketch import Sketch
 
@@ -202,3 +204,15 @@ def test_kinds_that_are_not_tables_are_refused(tmp_path: Path, city: mp.L1) -> N
     for path in (twice, tmp_path / "twice.csv"):
         with pytest.raises(mp.MilepostError, match="2 columns with the name 'east'"):
             mp.release(path, city, epsilon=1, columns=[0, 1])
+
+
+def test_one_decimal_never_changes_how_another_is_read() -> None:
+    """Arrow and Polars give a column of decimals one scale, set by its longest record: values are read one by one."""
+    space = mp.L1({"x": (0, 10)})
+    values = [Decimal(k).scaleb(-5) for k in range(0, 1_000_000, 777)]
+    images: list[FloatArray] = []
+    for last in (Decimal(5), Decimal("5." + "0" * 29 + "1")):
+        for table in (pa.table({"x": [*values, last]}), pl.DataFrame({"x": [*values, last]})):
+            batch = next(iter(data.batches(table, None, space.columns)))
+            images.append(space.read(batch)[:-1, 0])
+    assert all(np.array_equal(image, [float(value) for value in values]) for image in images)
