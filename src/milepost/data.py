@@ -84,7 +84,9 @@ def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]
     array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
-    if array.ndim == 1 and (len(array) == width or width != 1):
+    if array.ndim == 1 and width == 1 and len(array) != 1:  # values of a one-column space
+        return array.reshape(-1, 1), False, None
+    if array.ndim == 1:
         return array.reshape(1, -1), True, None
     return array, False, None
 
