@@ -10,7 +10,7 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
-from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, refuse_missing
+from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, read_points, refuse_missing
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
@@ -105,11 +105,7 @@ class L1:
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""
-        points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "query points")
-        if not np.isfinite(points).all():
-            raise MilepostError("query points must be finite, got an infinite coordinate")
-        return points
+        return read_points(batch, self.columns, self.names)
 
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
