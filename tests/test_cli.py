@@ -17,6 +17,8 @@ from rich.console import Console
 
 import milepost as mp
 from milepost import cli
+from milepost.audit import report
+from tests.audit.known_bad import sparse_vectors
 
 SPACE = "--space l1 --bounds age=18:90 --bounds visits=0:40"
 ROOT = Path(__file__).parents[1]
@@ -233,6 +235,8 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         ("show nowhere.milepost", "there is no file"),
         (f"plan {SPACE} --n 0 --epsilon 1", "n must be"),
         (f"plan {SPACE} --n 10 --epsilon 1 --max-queries 0", "max_queries must be"),
+        ("audit --runs 3", "runs must be"),
+        ("audit --mechanism magic", "unknown mechanism 'magic'"),
         ("demo --output picture.doc", "must end in .png"),
         ("demo --output homes.csv/demo.png", "homes.csv"),
     ],
@@ -287,6 +291,26 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
 def test_force_replaces_a_file(run: Run, released: mp.Synopsis) -> None:
     assert run(f"release homes.csv {SPACE} --epsilon 2 -o homes.milepost --force").code == 0
     assert mp.load("homes.milepost").guarantee != released.guarantee
+
+
+@pytest.mark.parametrize(("name", "code"), [("Algorithm 1 is right", 0), ("Algorithm 5 adds no noise to queries", 1)])
+def test_audit_prints_its_findings_and_exits_with_1_when_a_claim_is_refuted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, code: int
+) -> None:
+    case = sparse_vectors()[name].case
+    monkeypatch.setattr(report, "shipped_cases", lambda: [case])
+    result = run("audit --runs 2000")
+    assert result.code == code
+    assert name in result.out
+    assert "2,000 runs" in result.out
+    assert ["consistent", "violated"][code] in result.out
+
+
+def test_audit_takes_one_mechanism(run: Run) -> None:
+    result = run("audit --runs 500 --mechanism noise")
+    assert result.code == 0
+    assert "laplace" in result.out
+    assert "sparse" not in result.out
 
 
 def test_version(run: Run) -> None:

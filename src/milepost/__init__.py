@@ -1,5 +1,6 @@
 """Milepost: how far is this point, on average, from the people in a private table?"""
 
+from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
@@ -15,8 +16,10 @@ __all__ = [
     "MilepostError",
     "Plan",
     "PromiseWarning",
+    "Report",
     "Session",
     "Synopsis",
+    "audit",
     "exact",
     "interactive",
     "load",

@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | release | query | show`, thin over the library's functions."""
+"""The command line: `milepost demo | plan | release | query | show | audit`, thin over the library's functions."""
 
 import io
 import math
@@ -201,6 +201,25 @@ def show(
     width = max(len(word) for word in facts)
     for word, fact in facts.items():
         typer.echo(f"{word:<{width}}  {fact}")
+
+
+@app.command()
+def audit(
+    runs: Annotated[int, typer.Option("--runs", help="How often each mechanism runs on each table.")] = 5000,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", help="Only this one: noise, sparse-vector, tangents, slopes, hats.")
+    ] = None,
+) -> None:
+    """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
+    with _progress("Auditing") as status:
+        report = mp.audit(
+            runs=runs,
+            mechanism=mechanism,
+            progress=lambda case: status.update(escape(f"Auditing {case.mechanism}: {case.pair} …")),
+        )
+    _console().print(report.table())
+    if report.violated:
+        raise typer.Exit(1)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

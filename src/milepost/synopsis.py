@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from milepost import data, file
-from milepost.arrays import FloatArray
+from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.polygon import total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces import L1, space_from_json
+from milepost.spaces import space_from_json
 from milepost.spaces.base import Hosts, Space
-from milepost.spaces.numeric import read_points
+from milepost.spaces.numeric import read_matrix
 
 FORMAT = 1
 
@@ -86,8 +86,8 @@ class Synopsis:
 
     def center(self) -> FloatArray:
         """The point with the least average distance: float64[columns]."""
-        lowest = [polygon.lowest() for polygon in self.answerer.polygons()]
-        result: FloatArray = self._columns_space().point(np.array([lowest]))[0]
+        self._host_columns()  # a sum over columns is least where each part is
+        result: FloatArray = self.space.point(np.array([[part.lowest() for part in self.answerer.polygons()]]))[0]
         return result
 
     def cdf(self, column: str | int, values: Any) -> Any:
@@ -110,10 +110,10 @@ class Synopsis:
         hosts, polygon = self.space.hosts, self.answerer.polygons()[i]
         shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
         shares = np.clip(shares, 0, 1)
-        if hosts.step[i] > 1:  # a cell's slope is the share at or below its left end
+        if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
             positions = polygon.nodes[np.searchsorted(shares, wanted)]
-            positions = np.rint(positions / hosts.step[i]) * hosts.step[i]
-        else:  # … or below its middle, about
+            positions = np.rint(positions / hosts.step[i]) * hosts.step[i]  # tangents cross between steps
+        else:  # in a cell it is about the share below the middle
             middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
             positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
         result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
@@ -124,39 +124,38 @@ class Synopsis:
         positions, _, _ = self._read(point, None)
         if len(positions) != 1:
             raise MilepostError(f"explain takes one point, got {len(positions)}")
-        space, hosts = self._columns_space(), self.space.hosts
+        hosts, columns = self.space.hosts, self._host_columns()
         whole = float(self.values(positions)[0])
         if not self.answerer.extends:
             positions = np.clip(positions, 0, hosts.span)
         shares = np.array([self.values(positions, only=[i])[0] for i in range(hosts.dimension)])
         # the whole is moved into its possible range, and the columns with it, by their widths
         shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
-        names = [space.names[column] for column in space.live.tolist()]
-        return dict.fromkeys(space.names, 0.0) | dict(zip(names, shares.tolist(), strict=True))
+        names = [self.space.names[column] for column in columns.tolist()]
+        return dict.fromkeys(self.space.names, 0.0) | dict(zip(names, shares.tolist(), strict=True))
 
     def _read(self, points: Any, columns: Sequence[str | int] | None) -> tuple[FloatArray, bool, Any]:
         """Host positions of points; where only some columns are given, the others stand in the middle."""
+        batch, single, index = data.points(points, self.space.width if columns is None else len(columns))
         if columns is None:
-            batch, single, index = data.points(points, self.space.width)
             return self.space.place(self.space.read_queries(batch)), single, index
-        space, places = self._columns_space(), self._places(columns)
-        names = tuple(space.names[place] for place in places)
-        batch, single, index = data.points(points, len(names))
-        given = read_points(batch, names if space.columns else None, names)
-        whole = np.tile((np.asarray(space.low) + np.asarray(space.high)) / 2, (len(given), 1))
+        places = self._places(columns)
+        names = tuple(self.space.names[place] for place in places)
+        given = read_matrix(batch, names if self.space.columns else None, len(names))
+        whole = np.tile(self.space.center, (len(given), 1))
         whole[:, places] = given
-        return space.place(whole), single, index
+        return self.space.place(self.space.read_queries(whole)), single, index
 
     def _coordinates(self, columns: Sequence[str | int]) -> list[int]:
         """Host coordinates of columns; those without width or weight have none."""
         places = self._places(columns)
-        return [i for i, column in enumerate(self._columns_space().live.tolist()) if column in places]
+        return [i for i, column in enumerate(self._host_columns().tolist()) if column in places]
 
     def _places(self, columns: Sequence[str | int]) -> list[int]:
         """Where columns, by name or by position, stand in the space."""
         if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
             raise MilepostError(f"columns must be a list of column names, got {columns!r}")
-        names = self._columns_space().names
+        names = self.space.names
         places = []
         for column in columns:
             if str(column) in names:
@@ -175,10 +174,11 @@ class Synopsis:
             raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
         return found[0]
 
-    def _columns_space(self) -> L1:
-        if not isinstance(self.space, L1):
-            raise MilepostError(f"this answer needs a space whose coordinates are columns (l1), got {self.space.kind}")
-        return self.space
+    def _host_columns(self) -> IntArray:
+        columns = self.space.host_columns
+        if columns is None:
+            raise MilepostError(f"a {self.space.kind} release knows distances, not columns: this answer needs columns")
+        return columns
 
     @property
     def card(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Synopsis:
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
-        columns = getattr(self.space, "names", ())
+        columns = self.space.names
         return "\n".join(
             [
                 "Privacy statement",

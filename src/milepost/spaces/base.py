@@ -92,6 +92,18 @@ class Space(Protocol):
         """How many columns a point has."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, or positions counted from 0."""
+
+    @property
+    def center(self) -> FloatArray:
+        """A point in the middle: float64[columns]."""
+
+    @property
+    def host_columns(self) -> IntArray | None:
+        """The column behind each host coordinate, or None where host coordinates are no columns."""
+
+    @property
     def diameter(self) -> float:
         """The largest distance between two points."""
 
@@ -107,6 +119,9 @@ class Space(Protocol):
 
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions of points in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """The points at host positions, where host coordinates are columns."""
 
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records: int64[n, D] in 0..2²⁴; each row depends on its own record only."""

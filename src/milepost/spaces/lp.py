@@ -10,7 +10,7 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
-from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, read_points, refuse_missing
+from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, refuse_missing
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
@@ -70,16 +70,16 @@ class L1:
         return [w * (high - low) for w, low, high in zip(self.weights, self.low, self.high, strict=True)]
 
     @cached_property
-    def live(self) -> IntArray:
-        """Columns that add to the distance (beyond float rounding); the others have no host coordinate."""
+    def host_columns(self) -> IntArray:
+        """The column of each host coordinate; columns that add nothing (beyond float rounding) have none."""
         spread = np.array(self._spread)
         return np.flatnonzero(spread > 1e-15 * spread.max())
 
     @cached_property
     def hosts(self) -> Hosts:
         """The columns themselves; a column of steps has a whole number of quanta, a power of two, in each step."""
-        weight, low, high = (np.asarray(values)[self.live] for values in (self.weights, self.low, self.high))
-        pairs = [self._steps(i) for i in self.live.tolist()]
+        weight, low, high = (np.asarray(values)[self.host_columns] for values in (self.weights, self.low, self.high))
+        pairs = [self._steps(i) for i in self.host_columns.tolist()]
         span, step = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
         return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span, step)
 
@@ -88,7 +88,7 @@ class L1:
         if not self.step[i]:
             return QUANTA, 1
         count = (self.high[i] - self.low[i]) / self.step[i]
-        most = default_cells(len(self.live))
+        most = default_cells(len(self.host_columns))
         if not (1 <= round(count) <= most and abs(count - round(count)) < 1e-9 * count):
             raise MilepostError(
                 f"step {self.step[i]:g} of column {self.names[i]!r} must divide its bounds "
@@ -105,19 +105,29 @@ class L1:
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""
-        return read_points(batch, self.columns, self.names)
+        points = read_matrix(batch, self.columns, self.width)
+        refuse_missing(points, self.names, "query points")
+        if not np.isfinite(points).all():
+            raise MilepostError("query points must be finite, got an infinite coordinate")
+        return points
 
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
         hosts = self.hosts
-        result: FloatArray = points[:, self.live] - hosts.low
+        result: FloatArray = points[:, self.host_columns] - hosts.low
         result *= hosts.span / (hosts.high - hosts.low)
+        return result
+
+    @property
+    def center(self) -> FloatArray:
+        """The middle of the box: float64[columns]."""
+        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
         """The points at host positions: the inverse of `place`, with the middle where a column adds nothing."""
-        result = np.tile((np.asarray(self.low) + np.asarray(self.high)) / 2, (len(positions), 1))
-        result[:, self.live] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
+        result = np.tile(self.center, (len(positions), 1))
+        result[:, self.host_columns] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
         return result
 
     def quantize(self, points: FloatArray) -> IntArray:

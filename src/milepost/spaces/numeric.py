@@ -45,17 +45,6 @@ def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_ro
         )
 
 
-def read_points(
-    batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, names: Sequence[str]
-) -> FloatArray:
-    """Public query points, float64[n, len(names)]: they may lie anywhere but must be finite."""
-    points = read_matrix(batch, columns, len(names))
-    refuse_missing(points, names, "query points")
-    if not np.isfinite(points).all():
-        raise MilepostError("query points must be finite, got an infinite coordinate")
-    return points
-
-
 def _columns(count: int) -> str:
     return "1 column" if count == 1 else f"{count} columns"
 
