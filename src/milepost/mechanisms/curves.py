@@ -83,12 +83,10 @@ class Curves:
         bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
         masses = [float(mass.max()) for mass in self._masses]
         interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
-        noise = (
-            self._band(failure)
-            if uniform
-            else self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0]
-        )
-        return min(float(noise) + float(interpolation) + self.hosts.rounding, self.hosts.reach)
+        noise = float(self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0])
+        if uniform:
+            noise = max(noise, self._band(failure))  # a simulated quantile may fall a little short
+        return min(noise + float(interpolation) + self.hosts.rounding, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
@@ -158,8 +156,9 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
     share = failure * (1 - MASS_SHARE)
     steps = max(noise.quantile(share) for noise in noises)
-    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.rounding
-    uniform = band(noises, share) + off + hosts.rounding
+    spread = steps * math.sqrt(sum(noise.largest**2 for noise in noises))
+    error = spread + off + hosts.rounding
+    uniform = max(spread, band(noises, share)) + off + hosts.rounding
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 
