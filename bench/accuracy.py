@@ -1,7 +1,7 @@
 """Errors of every mechanism ÷ those of one query answered alone at the same ρ or ε ("single").
 
-single: the worst-placed query, of sensitivity diameter/n: a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise of
-scale diameter/(nε). Mechanisms release for real, with OpenDP's noise; baselines are simulated, calibrated for
+single: the worst-placed query, of sensitivity diameter/n: a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise
+of scale diameter/(nε). Mechanisms release for real, with OpenDP's noise; baselines are simulated, calibrated for
 replacing one record: one-way Gaussian histograms, a dyadic tree under pure ε without consistency, one Gaussian a query
 at k = 1000.
 """
