@@ -11,10 +11,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.stats import norm
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, check_confidence
+from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.polygon import Polygon
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
 
@@ -27,14 +27,14 @@ class CurveNoise(Protocol):
     """The public law of one coordinate's noise, as distances."""
 
     @property
-    def largest(self) -> float:
-        """Standard deviation where it is largest."""
+    def largest(self) -> tuple[float, float]:
+        """The largest variance of all places, and the largest fourth cumulant in its square."""
 
     def variance(self, positions: FloatArray) -> FloatArray:
         """Of the estimate at host positions in quanta."""
 
-    def quantile(self, failure: float) -> float:
-        """How many standard deviations of a sum of such noises are passed, on either side, with this probability."""
+    def kurtosis(self, positions: FloatArray) -> FloatArray:
+        """The excess kurtosis there: 0 where the noise is normal."""
 
     def mass(self, failure: float) -> float:
         """By how much a cell's estimated mass falls short of its upper limit with this probability."""
@@ -83,32 +83,23 @@ class Curves:
         bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
         masses = [float(mass.max()) for mass in self._masses]
         interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
-        noise = (
-            self._band(failure)
-            if uniform
-            else self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0]
-        )
-        return min(float(noise) + float(interpolation) + self.hosts.rounding, self.hosts.reach)
+        noise = self._band(failure) if uniform else float(spread(*largest(self._noise), failure)[0])
+        return min(noise + float(interpolation) + self.hosts.rounding, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
         check_confidence(confidence)
         failure = 1 - confidence
-        variances, bends, masses = (np.zeros(positions.shape) for _ in range(3))
+        variances, kurtoses, bends, masses = (np.zeros(positions.shape) for _ in range(4))
         for i, noise in enumerate(self._noise):
             inside = np.clip(positions[:, i], 0, self.hosts.span[i])
             cell, fraction = np.divmod(inside / (1 << self.bits[i]), 1)
             variances[:, i] = noise.variance(inside)
+            kurtoses[:, i] = noise.kurtosis(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        width = self._spread(variances, failure) + self._interpolation(bends, masses, failure) + self.hosts.rounding
+        width = spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.rounding
         return np.minimum(width, self.hosts.reach)
-
-    def _spread(self, variances: FloatArray, failure: float) -> FloatArray:
-        """The noise part: variances float64[k, D] of independent coordinates."""
-        share = failure * (1 - MASS_SHARE)
-        steps = max(noise.quantile(share) for noise in self._noise)
-        return np.asarray(steps * np.sqrt(variances.sum(axis=1)))
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
@@ -134,6 +125,23 @@ class Curves:
         return band(self._noise, failure * (1 - MASS_SHARE))
 
 
+def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
+    """The noise part of half-widths: variance and excess kurtosis of independent coordinates, float64[k, D] each."""
+    variance = variances.sum(axis=1)
+    shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
+    kurtosis = (kurtoses * shares**2).sum(axis=1)
+    return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
+
+
+def largest(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
+    """What `spread` takes for the worst place: float64[1, D] each.
+
+    The largest variance and the largest fourth cumulant need not be at the same place; more of either widens the law.
+    """
+    variances, kurtoses = np.array([noise.largest for noise in noises]).T
+    return variances[None], kurtoses[None]
+
+
 def band(noises: Sequence[CurveNoise], failure: float) -> float:
     """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
     generator = np.random.default_rng(BAND_SEED)
@@ -156,10 +164,8 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
-    share = failure * (1 - MASS_SHARE)
-    steps = max(noise.quantile(share) for noise in noises)
-    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.rounding
-    uniform = band(noises, share) + off + hosts.rounding
+    error = float(spread(*largest(noises), failure)[0]) + off + hosts.rounding
+    uniform = band(noises, failure * (1 - MASS_SHARE)) + off + hosts.rounding
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 
@@ -186,11 +192,6 @@ def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
     most = default_cells(hosts.dimension).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
     return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
-
-
-def normal_quantile(failure: float) -> float:
-    """z with Pr[|N(0, 1)| > z] = failure."""
-    return float(norm.isf(failure / 2))
 
 
 def join(parts: Sequence[IntArray]) -> dict[str, IntArray]:
