@@ -72,7 +72,7 @@ class SlopeCounts(Curves):
     """Noisy cumulative counts C_j: n·F rises by 2C_j − n·2^bits across cell j."""
 
     mechanism: ClassVar[str] = Slopes.name
-    projects: ClassVar[bool] = True
+    approaches: ClassVar[bool] = True
 
     def __init__(self, hosts: Hosts, n: int, rho: float, bits: list[int], counts: list[IntArray]) -> None:
         self.rho, self.counts = rho, counts
