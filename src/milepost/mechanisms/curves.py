@@ -6,7 +6,7 @@ at most 2·ω·h·p·f(1 − f) at fraction f of the cell. Half-widths take both
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -144,7 +144,8 @@ def largest(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
     return variances[None], kurtoses[None]
 
 
-def band(noises: Sequence[CurveNoise], failure: float) -> float:
+@lru_cache(maxsize=64)
+def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
     """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
     generator = np.random.default_rng(BAND_SEED)
     extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
@@ -167,7 +168,7 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
     error = float(spread(*largest(noises), failure)[0]) + off + hosts.rounding
-    uniform = band(noises, failure * (1 - MASS_SHARE)) + off + hosts.rounding
+    uniform = band(tuple(noises), failure * (1 - MASS_SHARE)) + off + hosts.rounding
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 
