@@ -14,7 +14,7 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer
-from milepost.mechanisms.polygon import total
+from milepost.mechanisms.polygon import Polygon, possible, total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
@@ -96,7 +96,7 @@ class Synopsis:
         hosts = self.space.hosts
         at = _numbers(values, f"values of column {column!r}")
         positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
-        shares = (self.answerer.polygons()[i].slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
+        shares = (self._possible(i).slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
         shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
         shares = np.clip(shares, 0, 1)
         return float(shares[0]) if at.ndim == 0 else shares
@@ -107,7 +107,7 @@ class Synopsis:
         wanted = _numbers(q, "q")
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
-        hosts, polygon = self.space.hosts, self.answerer.polygons()[i]
+        hosts, polygon = self.space.hosts, self._possible(i)
         shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
         shares = np.clip(shares, 0, 1)
         if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
@@ -118,6 +118,10 @@ class Synopsis:
             positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
         result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
         return float(result) if wanted.ndim == 0 else result
+
+    def _possible(self, i: int) -> Polygon:
+        """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
+        return possible(self.answerer.polygons(raw=True)[i], float(self.space.hosts.quantum[i]))
 
     def explain(self, point: Any) -> dict[str, float]:
         """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
