@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 from rich.console import Console
@@ -331,3 +333,13 @@ def test_importing_the_command_line_leaves_heavy_libraries_alone() -> None:
     code = "import sys, milepost.cli; print({'matplotlib', 'opendp', 'pandas'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "set()"
+
+
+def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
+    rows = np.random.default_rng(0).uniform(18, 40, (20_000, 2))
+    pq.write_table(pa.table({"visits": rows[:, 1], "age": rows[:, 0]}), "homes.parquet")
+    result = run(f"release homes.parquet {SPACE} --epsilon 1 --delta 1e-6 -o homes.milepost")
+    assert (result.code, "20,000 rows" in result.out) == (0, True)
+    pq.write_table(pa.table({"age": [30.0, 40.0], "visits": [20.0, 30.0]}), "points.parquet")
+    assert "40" in run("query homes.milepost --points points.parquet").out
+    assert "no file" in run(f"release nowhere.parquet {SPACE} --epsilon 1 -o other.milepost").err

@@ -126,7 +126,7 @@ def plan(
 
 @app.command()
 def release(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table, a CSV file with a header.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")],
     space: SpaceOption,
     epsilon: EpsilonOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
@@ -172,7 +172,7 @@ def query(
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")
     ] = None,
-    points: Annotated[Path | None, typer.Option("--points", help="A CSV file of points.")] = None,
+    points: Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")] = None,
     columns: ColumnsOption = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
     force: ForceOption = False,

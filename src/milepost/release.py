@@ -34,7 +34,8 @@ def release(
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
-    data: an array, a pandas frame, an Arrow table or the path of a CSV file. columns: which of its columns to use.
+    data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file.
+    columns: which of its columns to use.
     beta: the probability with which the promised error may fail.
 
     >>> import milepost as mp

@@ -6,16 +6,15 @@ at most 2·ω·h·p·f(1 − f) at fraction f of the cell. Half-widths take both
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy.optimize import isotonic_regression
-from scipy.stats import norm
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, check_confidence
-from milepost.mechanisms.polygon import Polygon
+from milepost.mechanisms.mixture import mixture_quantile
+from milepost.mechanisms.polygon import Polygon, possible
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
 
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
@@ -27,14 +26,14 @@ class CurveNoise(Protocol):
     """The public law of one coordinate's noise, as distances."""
 
     @property
-    def largest(self) -> float:
-        """Standard deviation where it is largest."""
+    def largest(self) -> tuple[float, float]:
+        """The largest variance of all places, and the largest fourth cumulant in its square."""
 
     def variance(self, positions: FloatArray) -> FloatArray:
         """Of the estimate at host positions in quanta."""
 
-    def quantile(self, failure: float) -> float:
-        """How many standard deviations of a sum of such noises are passed, on either side, with this probability."""
+    def kurtosis(self, positions: FloatArray) -> FloatArray:
+        """The excess kurtosis there: 0 where the noise is normal."""
 
     def mass(self, failure: float) -> float:
         """By how much a cell's estimated mass falls short of its upper limit with this probability."""
@@ -47,9 +46,11 @@ class Curves:
     """Estimates at the borders of cells of 2^bits quanta, with half-widths."""
 
     extends: ClassVar[bool] = True
-    # Projecting lowers the error of one column with independent noise (`python -m bench.accuracy` shows it). Over
-    # several columns its small biases add up while noises do not, and on hats, with correlated noise, nothing is won.
-    projects: ClassVar[bool] = False
+    # Going half the way to the nearest possible curve lowers the error of one column with independent noise
+    # (`python -m bench.accuracy` shows it). All the way is too far: at an atom the possible curve errs by |N₁| + |N₂|
+    # where the raw one errs by N₁ + N₂. Over several columns its small biases add up while noises do not, and on hats,
+    # with correlated noise, nothing is won.
+    approaches: ClassVar[bool] = False
     confidence: float = 1.0
 
     def __init__(
@@ -59,8 +60,8 @@ class Curves:
         self._heights, self._noise = tuple(heights), tuple(noise)
 
     def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
-        """The estimate of each coordinate's function, made possible for some table where that helps, unless raw."""
-        return self._raw if raw else self._possible
+        """The estimate of each coordinate's function, nearer to a possible one where that helps, unless raw."""
+        return self._raw if raw else self._nearer
 
     @cached_property
     def _raw(self) -> tuple[Polygon, ...]:
@@ -70,10 +71,11 @@ class Curves:
         )
 
     @cached_property
-    def _possible(self) -> tuple[Polygon, ...]:
-        if not self.projects or self.hosts.dimension > 1:
+    def _nearer(self) -> tuple[Polygon, ...]:
+        if not self.approaches or self.hosts.dimension > 1:
             return self._raw
-        return (possible(self._raw[0], float(self.hosts.quantum[0])),)
+        (raw,) = self._raw
+        return (Polygon(raw.nodes, (raw.heights + possible(raw, float(self.hosts.quantum[0])).heights) / 2),)
 
     def half_width(self, confidence: float, uniform: bool) -> float:
         """Noise and interpolation at the worst place; for all places at once when uniform."""
@@ -83,32 +85,25 @@ class Curves:
         bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
         masses = [float(mass.max()) for mass in self._masses]
         interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
-        noise = (
-            self._band(failure)
-            if uniform
-            else self._spread(np.array([[n.largest**2 for n in self._noise]]), failure)[0]
-        )
-        return min(float(noise) + float(interpolation) + self.hosts.bias, self.hosts.reach)
+        noise = float(spread(*largest(self._noise), failure)[0])
+        if uniform:
+            noise = max(noise, self._band(failure))  # a simulated quantile may fall a little short
+        return min(noise + float(interpolation) + self.hosts.bias, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
         check_confidence(confidence)
         failure = 1 - confidence
-        variances, bends, masses = (np.zeros(positions.shape) for _ in range(3))
+        variances, kurtoses, bends, masses = (np.zeros(positions.shape) for _ in range(4))
         for i, noise in enumerate(self._noise):
             inside = np.clip(positions[:, i], 0, self.hosts.span[i])
             cell, fraction = np.divmod(inside / (1 << self.bits[i]), 1)
             variances[:, i] = noise.variance(inside)
+            kurtoses[:, i] = noise.kurtosis(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        width = self._spread(variances, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
+        width = spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
         return np.minimum(width, self.hosts.reach)
-
-    def _spread(self, variances: FloatArray, failure: float) -> FloatArray:
-        """The noise part: variances float64[k, D] of independent coordinates."""
-        share = failure * (1 - MASS_SHARE)
-        steps = max(noise.quantile(share) for noise in self._noise)
-        return np.asarray(steps * np.sqrt(variances.sum(axis=1)))
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
@@ -134,7 +129,25 @@ class Curves:
         return band(self._noise, failure * (1 - MASS_SHARE))
 
 
-def band(noises: Sequence[CurveNoise], failure: float) -> float:
+def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
+    """The noise part of half-widths: variance and excess kurtosis of independent coordinates, float64[k, D] each."""
+    variance = variances.sum(axis=1)
+    shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
+    kurtosis = (kurtoses * shares**2).sum(axis=1)
+    return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
+
+
+def largest(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
+    """What `spread` takes for the worst place: float64[1, D] each.
+
+    The largest variance and the largest fourth cumulant need not be at the same place; more of either widens the law.
+    """
+    variances, kurtoses = np.array([noise.largest for noise in noises]).T
+    return variances[None], kurtoses[None]
+
+
+@lru_cache(maxsize=64)
+def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
     """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
     generator = np.random.default_rng(BAND_SEED)
     extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
@@ -156,25 +169,11 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
-    share = failure * (1 - MASS_SHARE)
-    steps = max(noise.quantile(share) for noise in noises)
-    error = steps * math.sqrt(sum(noise.largest**2 for noise in noises)) + off + hosts.bias
-    uniform = band(noises, share) + off + hosts.bias
+    noise_part = float(spread(*largest(noises), failure)[0])
+    error = noise_part + off + hosts.bias
+    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE))) + off + hosts.bias
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
-
-
-def possible(polygon: Polygon, quantum: float) -> Polygon:
-    """The nearest curve whose slopes could come from a table: non-decreasing and within ±quantum.
-
-    A least-squares projection of the slopes; the heights' mean is kept.
-    """
-    width = float(polygon.nodes[1] - polygon.nodes[0])
-    slopes = np.clip(isotonic_regression(np.diff(polygon.heights)).x, -quantum * width, quantum * width)
-    heights = np.concatenate([[0.0], np.cumsum(slopes)])
-    # F(low) + F(high) = w for every table of n records
-    heights += (quantum * float(polygon.nodes[-1]) - heights[-1]) / 2
-    return Polygon(polygon.nodes, heights)
 
 
 def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
@@ -186,11 +185,6 @@ def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
     most = default_cells(hosts.dimension).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
     return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
-
-
-def normal_quantile(failure: float) -> float:
-    """z with Pr[|N(0, 1)| > z] = failure."""
-    return float(norm.isf(failure / 2))
 
 
 def join(parts: Sequence[IntArray]) -> dict[str, IntArray]:

@@ -10,8 +10,9 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
-from milepost.mechanisms.base import Prediction, check_replace
-from milepost.mechanisms.curves import Curves, cell_bits, join, normal_quantile, predict, split
+from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
+from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
+from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
@@ -46,9 +47,11 @@ class Hats:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "HatSags":
         """Add the noise, coordinate by coordinate and level by level."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         n = int(sketch.totals[0])
         epsilons = shares(hosts, guarantee.epsilon)
         bits = bits_of(hosts, n, epsilons)
+        check_cells(sketch, min(bits))
         scales = [_scales(b, epsilon) for b, epsilon in zip(bits, epsilons, strict=True)]
         for scale in np.concatenate(scales):
             check_scale(float(scale))
@@ -104,29 +107,31 @@ class HatNoise:
         """It differs from place to place."""
         return schauder.variance(self._noise_scales, positions / QUANTA) * self.unit**2
 
+    def kurtosis(self, positions: FloatArray) -> FloatArray:
+        """A place where few draws meet has heavier tails."""
+        return schauder.kurtosis(self._noise_scales, positions / QUANTA)
+
     @cached_property
-    def largest(self) -> float:
-        """Standard deviation at the worst border."""
-        return math.sqrt(float(self._border_variance.max()))
+    def largest(self) -> tuple[float, float]:
+        """Over all borders; between them both are smaller."""
+        variance = self.variance(self._borders)
+        most = float(variance.max())
+        return most, float((self.kurtosis(self._borders) * (variance / most) ** 2).max())
 
     @cached_property
     def typical(self) -> float:
         """Root mean square of the standard deviation over borders."""
-        return math.sqrt(float(self._border_variance.mean()))
+        return math.sqrt(float(self.variance(self._borders).mean()))
 
     @property
-    def _border_variance(self) -> FloatArray:
-        borders = np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
-        return self.variance(borders)
-
-    def quantile(self, failure: float) -> float:
-        """A sum of Laplace draws lies between one draw and a normal law; the larger of both quantiles is taken."""
-        return max(normal_quantile(failure), math.log(1 / failure) / math.sqrt(2))
+    def _borders(self) -> FloatArray:
+        return np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
 
     def mass(self, failure: float) -> float:
         """From simulated second differences of the noise, over all cells."""
         deviation = _second_difference(QUANTUM_BITS - self.bits) * QUANTA / self.epsilon
-        return self.quantile(2 * failure) * deviation / (2 * (self.n << self.bits))
+        steps = max(normal_quantile(2 * failure), laplace_quantile(2 * failure))  # the law lies between both
+        return steps * deviation / (2 * (self.n << self.bits))
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Largest and least of the path, from a pool of standard ones in fresh order."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from milepost.arrays import FloatArray
 from milepost.spaces.base import Hosts
@@ -30,6 +31,18 @@ class Polygon:
         """The position of the least height; the middle of them where several are equal."""
         least = np.flatnonzero(self.heights <= self.heights.min())
         return float((self.nodes[least[0]] + self.nodes[least[-1]]) / 2)
+
+
+def possible(polygon: Polygon, quantum: float) -> Polygon:
+    """The nearest curve whose slopes could come from a table: non-decreasing and within ±quantum.
+
+    A least-squares projection of the slopes; F(low) + F(high) = w, as for every table.
+    """
+    widths = np.diff(polygon.nodes)
+    slopes = isotonic_regression(np.diff(polygon.heights) / widths, weights=widths).x
+    heights = np.concatenate([[0.0], np.cumsum(np.clip(slopes, -quantum, quantum) * widths)])
+    heights += (quantum * float(polygon.nodes[-1]) - heights[-1]) / 2
+    return Polygon(polygon.nodes, heights)
 
 
 def total(

@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_replace
-from milepost.mechanisms.curves import Curves, cell_bits, join, normal_quantile, predict, split
+from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
+from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
@@ -53,8 +53,10 @@ class Slopes:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "SlopeCounts":
         """Add the noise, coordinate by coordinate."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         n, rho = int(sketch.totals[0]), guarantee.rho
         bits = cell_bits(hosts, deviation_of(hosts, n, rho))
+        check_cells(sketch, min(bits))
         scales = scales_of(hosts, rho, bits)
         for scale in scales:
             check_scale(scale)
@@ -72,7 +74,7 @@ class SlopeCounts(Curves):
     """Noisy cumulative counts C_j: n·F rises by 2C_j − n·2^bits across cell j."""
 
     mechanism: ClassVar[str] = Slopes.name
-    projects: ClassVar[bool] = True
+    approaches: ClassVar[bool] = True
 
     def __init__(self, hosts: Hosts, n: int, rho: float, bits: list[int], counts: list[IntArray]) -> None:
         self.rho, self.counts = rho, counts
@@ -104,19 +106,24 @@ class SlopeCounts(Curves):
 class WalkNoise:
     """Noise of one coordinate: ± a walk of `steps` Gaussian steps, of the same variance at every border."""
 
-    largest: float
+    deviation: float  # of every border
     steps: int
     bits: int
     count_share: float  # standard deviation of one count, as a share of all records
 
+    @property
+    def largest(self) -> tuple[float, float]:
+        """At every border."""
+        return self.deviation**2, 0.0
+
     def variance(self, positions: FloatArray) -> FloatArray:
         """At fraction f of a cell, that cell's own step counts (2f − 1)² instead of 1."""
         fraction = np.modf(positions / (1 << self.bits))[0]
-        return np.asarray(self.largest**2 * (1 - 4 * fraction * (1 - fraction) / self.steps))
+        return np.asarray(self.deviation**2 * (1 - 4 * fraction * (1 - fraction) / self.steps))
 
-    def quantile(self, failure: float) -> float:
-        """Sums of these noises are normal."""
-        return normal_quantile(failure)
+    def kurtosis(self, positions: FloatArray) -> FloatArray:
+        """A sum of Gaussian steps is normal."""
+        return np.zeros(len(positions))
 
     def mass(self, failure: float) -> float:
         """A mass is the difference of two counts."""
@@ -124,7 +131,7 @@ class WalkNoise:
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Largest and least of the walk, from a pool of standard ones in fresh order."""
-        return self.largest * generator.permutation(_standard_extremes(self.steps, draws))
+        return self.deviation * generator.permutation(_standard_extremes(self.steps, draws))
 
 
 def deviation_of(hosts: Hosts, n: int, rho: float) -> float:
@@ -142,8 +149,8 @@ def _noises(hosts: Hosts, n: int, rho: float, bits: list[int]) -> list[WalkNoise
     result = []
     for i, scale in enumerate(scales_of(hosts, rho, bits)):
         steps = int(hosts.span[i]) >> bits[i]
-        largest = scale * math.sqrt(steps) * float(hosts.quantum[i]) / n
-        result.append(WalkNoise(largest, steps, bits[i], scale / (n << bits[i])))
+        deviation = scale * math.sqrt(steps) * float(hosts.quantum[i]) / n
+        result.append(WalkNoise(deviation, steps, bits[i], scale / (n << bits[i])))
     return result
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import Prediction, check_confidence, check_replace
+from milepost.mechanisms.base import Prediction, check_confidence, check_replace, check_sketch
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
@@ -120,6 +120,7 @@ class Tangents:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "TangentLines":
         """Ask every coordinate's grid, coarse points first, and keep the lines."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         scans = self.scans(hosts, int(sketch.totals[0]), guarantee, sketch.bits)
         lines: list[Line] = []
         for i, scan in enumerate(scans):

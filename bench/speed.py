@@ -1,0 +1,76 @@
+"""How long a release and its answers take, against NumPy's own sort and interpolation in the same run."""
+
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+import milepost as mp
+from bench.run import Bounds, main, seconds
+from milepost.mechanisms.slopes import Slopes
+from milepost.privacy.change import Change
+from milepost.release import read_sketch
+
+N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
+MEMORY = """
+import resource, sys
+import milepost as mp
+mp.release(sys.argv[1], mp.L1([(0, 1)] * 8), epsilon=1, delta=1e-6, mechanism="slopes")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """10⁶ × 32 in both sizes: the bounds are on this table."""
+    rng = np.random.default_rng(0)
+    people = rng.random((N, DIMENSION))
+    space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
+    _ = guarantee.rho, space.hosts
+    repeat = 2 if check else 4
+    sort = seconds(lambda: np.sort(people, axis=0), repeat)
+    release = seconds(lambda: mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes"), repeat)
+    sketch = read_sketch(people, space)
+    reading = seconds(lambda: read_sketch(people, space), repeat)
+    noise = seconds(lambda: Slopes().run(sketch, space.hosts, Change(), guarantee), repeat)
+    print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
+    print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
+    print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
+
+    synopsis = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
+    points = rng.random((ANSWERS, DIMENSION))
+    polygons = synopsis.answerer.polygons()
+    positions = np.asfortranarray(space.place(points))
+
+    def interpolate() -> None:
+        result = np.zeros(ANSWERS)
+        for i, polygon in enumerate(polygons):
+            result += np.interp(positions[:, i], polygon.nodes, polygon.heights)
+
+    baseline = seconds(interpolate, repeat)
+    answers = seconds(lambda: synopsis.mean_distance(points), repeat)
+    print(f"{ANSWERS:,} answers at d = {DIMENSION}: {answers:.2f} s; np.interp a coordinate {baseline:.2f} s")
+    print(f"  ÷ interp {bounds.at_most('answers ÷ interp', answers / baseline, 3)} (bound 3)")
+
+    peaks = [_peak(rows) for rows in ((100_000, 800_000) if check else (200_000, 3_200_000))]
+    print(f"peak memory streaming a CSV file: {peaks[0]:,.0f} MB, and {peaks[1]:,.0f} MB with many times the rows")
+    print(f"  ÷ {bounds.at_most('memory with many times the rows', peaks[1] / peaks[0], 1.3)} (bound 1.3)")
+    print(f"peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+
+
+def _peak(rows: int) -> float:
+    """Megabytes at the peak of a process that releases a CSV file of so many rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "people.csv"
+        values = np.random.default_rng(0).random((rows, 8)).round(6)
+        pa.csv.write_csv(pa.table({f"c{i}": values[:, i] for i in range(8)}), path)
+        done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], capture_output=True, text=True, check=True)  # noqa: S603
+    return int(done.stdout) / 1024
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

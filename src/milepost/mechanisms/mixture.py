@@ -1,0 +1,66 @@
+"""How far a sum of independent normal and Laplace noises goes, from its variance and its excess kurtosis.
+
+A Laplace draw is a normal draw whose variance is an exponential one, so such a sum is normal with a random variance V
+(of mean 1, when standardised) and its excess kurtosis is 3·Var V: 0 for a normal law, 3 for one Laplace draw.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from scipy.stats import gamma, norm
+
+from milepost.arrays import FloatArray
+
+KURTOSES = 3 * np.linspace(0, 1, 33) ** 2
+TAILS = np.geomspace(1e-16, 1, 2001)  # probabilities to which a random variance is cut
+
+
+def normal_quantile(failure: float) -> float:
+    """z with Pr[|N(0, 1)| > z] = failure."""
+    return float(norm.isf(failure / 2))
+
+
+def laplace_quantile(failure: float) -> float:
+    """z with Pr[|X| > z] = failure for a Laplace X of variance 1."""
+    return math.log(1 / failure) / math.sqrt(2)
+
+
+def mixture_quantile(kurtosis: FloatArray, failure: float) -> FloatArray:
+    """How many standard deviations are passed, on either side, with this probability, at each excess kurtosis.
+
+    Sums of the same kurtosis differ by a few percent at most. Two kinds go furthest: one draw and a normal law far out,
+    equal draws nearer; the larger of the two quantiles is taken.
+    """
+    return np.asarray(np.interp(kurtosis, KURTOSES, _table(failure)))
+
+
+@lru_cache(maxsize=64)
+def _table(failure: float) -> FloatArray:
+    inner = [
+        max(_quantile(shares, failure) for shares in (_one(kurtosis), _equal(kurtosis))) for kurtosis in KURTOSES[1:-1]
+    ]
+    return np.array([normal_quantile(failure), *inner, laplace_quantile(failure)])
+
+
+def _one(kurtosis: float) -> FloatArray:
+    """The variance of one Laplace draw and a normal law: float64[len(TAILS) − 1], at the middles of TAILS."""
+    share = math.sqrt(kurtosis / 3)
+    return 1 - share - share * np.log(_middles())
+
+
+def _equal(kurtosis: float) -> FloatArray:
+    """The variance of equal Laplace draws, of any real number."""
+    draws = 3 / kurtosis
+    return np.asarray(gamma.isf(_middles(), draws, scale=1 / draws))
+
+
+def _middles() -> FloatArray:
+    return np.asarray((TAILS[1:] + TAILS[:-1]) / 2)
+
+
+def _quantile(variances: FloatArray, failure: float) -> float:
+    weights, deviations = np.diff(TAILS), np.sqrt(variances)
+    return float(brentq(lambda z: 2 * float(weights @ ndtr(-z / deviations)) - failure, 0, 100))
