@@ -1,6 +1,7 @@
 """release, interactive and exact: from a table to answers."""
 
 import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -99,11 +100,18 @@ def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
     """The exact statistic of a table, batch by batch; bad rows are refused and nothing is spent."""
     sketch = Sketch(space.hosts.dimension)
     size, n = max(1, BLOCK // space.hosts.dimension), 0
-    for rows in batches(data, columns, space.columns):
-        records = space.read(rows, n)
-        for start in range(0, len(records), size):
-            sketch.add(space.quantize(records[start : start + size]))
-        n += len(records)
+    with ThreadPoolExecutor(1) as pool:  # one block is added while the next is read
+        added: Future[None] | None = None
+        for rows in batches(data, columns, space.columns):
+            records = space.read(rows, n)
+            for start in range(0, len(records), size):
+                images = space.quantize(records[start : start + size])
+                if added is not None:
+                    added.result()
+                added = pool.submit(sketch.add, images)
+            n += len(records)
+        if added is not None:
+            added.result()
     _refuse_empty(n)
     return sketch
 
@@ -133,7 +141,14 @@ def _release(
 ) -> Synopsis:
     """Spend the guarantee on the candidate with the smallest predicted error."""
     n = int(sketch.totals[0])
-    predictions = [candidate.predict(space.hosts, n, change, guarantee) for candidate in candidates.values()]
+    predictions, refusal = [], None
+    for candidate in candidates.values():
+        try:
+            predictions.append(candidate.predict(space.hosts, n, change, guarantee))
+        except MilepostError as error:  # its noise would not fit; another's may
+            refusal = error
+    if not predictions:
+        raise refusal or MilepostError("no mechanism fits")
     best = min(predictions, key=lambda prediction: prediction.error)
     warn_wide(best.error, space, n)
     answerer = candidates[best.mechanism].run(sketch, space.hosts, change, guarantee)

@@ -177,11 +177,12 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
 
 
 def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
-    """Bits of each coordinate's cells: on spread data, interpolation is off by at most a twentieth of the deviation.
+    """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
 
     A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing.
     """
-    cells = math.sqrt(hosts.total / (0.2 * deviation))
+    share = 1 / 20 if hosts.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
+    cells = math.sqrt(hosts.total / (4 * share * deviation))
     most = default_cells(hosts.dimension).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
     return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]

@@ -41,6 +41,8 @@ class Hats:
         self.check(change, guarantee)
         epsilons = shares(hosts, guarantee.epsilon)
         bits = bits_of(hosts, n, epsilons)
+        for b, epsilon in zip(bits, epsilons, strict=True):
+            check_scale(float(_scales(b, epsilon).max()))
         noises = _noises(hosts, n, epsilons, bits)
         return predict(self.name, hosts, bits, noises, math.sqrt(sum(noise.typical**2 for noise in noises)))
 

@@ -48,6 +48,8 @@ class Slopes:
         self.check(change, guarantee)
         deviation = deviation_of(hosts, n, guarantee.rho)
         bits = cell_bits(hosts, deviation)
+        for scale in scales_of(hosts, guarantee.rho, bits):
+            check_scale(scale)
         return predict(self.name, hosts, bits, _noises(hosts, n, guarantee.rho, bits), deviation)
 
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "SlopeCounts":
@@ -65,6 +67,8 @@ class Slopes:
             exact = sketch.only(i).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
             return gaussian(exact[: int(hosts.span[i]) >> bits[i]], scales[i])
 
+        if hosts.dimension == 1:
+            return SlopeCounts(hosts, n, rho, bits, [noisy(0)])
         with ThreadPoolExecutor(THREADS) as pool:
             counts = list(pool.map(noisy, range(hosts.dimension)))
         return SlopeCounts(hosts, n, rho, bits, counts)

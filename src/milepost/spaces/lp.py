@@ -21,8 +21,9 @@ class L1:
 
     bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
     weights: what one unit of a column counts, by name or position; 1 by default.
-    step: for columns of whole steps (ages in years: 1), by name or position; records are rounded to low + k·step, and
-    answers then have no interpolation error. None or 0: records can be anywhere.
+    step: for columns of whole steps (ages in years: 1), by name or position; answers then have no interpolation error.
+    A record off the steps is moved to the nearest, low + k·step, which is no part of the error that is reported.
+    None or 0: records can be anywhere.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -114,7 +115,8 @@ class L1:
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
         hosts = self.hosts
-        result: FloatArray = points[:, self.host_columns] - hosts.low
+        whole = hosts.dimension == self.width  # picking columns would copy them
+        result: FloatArray = (points if whole else points[:, self.host_columns]) - hosts.low
         result *= hosts.span / (hosts.high - hosts.low)
         return result
 
