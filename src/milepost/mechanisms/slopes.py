@@ -63,6 +63,8 @@ class Slopes:
             exact = sketch.only(i).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
             return gaussian(exact[: int(hosts.span[i]) >> bits[i]], scales[i])
 
+        if hosts.dimension == 1:
+            return SlopeCounts(hosts, n, rho, bits, [noisy(0)])
         with ThreadPoolExecutor(THREADS) as pool:
             counts = list(pool.map(noisy, range(hosts.dimension)))
         return SlopeCounts(hosts, n, rho, bits, counts)
