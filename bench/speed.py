@@ -1,4 +1,4 @@
-"""What a release and its answers cost, against sorting the table and against `np.interp`; and the memory they need."""
+"""How long a release and its answers take, against NumPy's own sort and interpolation in the same run."""
 
 import resource
 import subprocess
@@ -7,91 +7,69 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 
 import milepost as mp
 from bench.run import Bounds, main, seconds
+from milepost.mechanisms.slopes import Slopes
+from milepost.privacy.change import Change
 from milepost.release import read_sketch
 
-N, DIMENSION = 1_000_000, 32
-STREAM = {True: (200_000, 800_000), False: (1_000_000, 8_000_000)}  # rows of two columns
-CHILD = """
+N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
+MEMORY = """
 import resource, sys
 import milepost as mp
-mp.release(sys.argv[1], mp.L1({"x": (0, 1), "y": (0, 1)}), epsilon=1, delta=1e-6, mechanism="slopes")
+mp.release(sys.argv[1], mp.L1([(0, 1)] * 8), epsilon=1, delta=1e-6, mechanism="slopes")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """10⁶ × 32 floats in both sizes: the bounds are on this table. --check streams smaller files."""
+    """10⁶ × 32 in both sizes: the bounds are on this table."""
     rng = np.random.default_rng(0)
     people = rng.random((N, DIMENSION))
-    space = mp.L1([(0, 1)] * DIMENSION)
-    mp.release(people[:1000], space, epsilon=1, delta=1e-6, mechanism="slopes")  # imports
-    before = _peak()
-    release_speed(people, space, bounds)
-    print(
-        f"peak memory of it: {_peak() - before:.0f} MB over the table's own {people.nbytes / 1e6:.0f} MB, and a sort's copy"
-    )
-    answer_speed(people, space, bounds)
-    streaming(STREAM[check], bounds)
+    space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
+    _ = guarantee.rho, space.hosts
+    repeat = 2 if check else 4
+    sort = seconds(lambda: np.sort(people, axis=0), repeat)
+    release = seconds(lambda: mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes"), repeat)
+    sketch = read_sketch(people, space)
+    reading = seconds(lambda: read_sketch(people, space), repeat)
+    noise = seconds(lambda: Slopes().run(sketch, space.hosts, Change(), guarantee), repeat)
+    print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
+    print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
+    print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
 
-
-def release_speed(people: np.ndarray, space: mp.L1, bounds: Bounds) -> None:
-    """Sorting reads every number about log n times, a sketch once; noise does not depend on n."""
-
-    def release() -> object:
-        return mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
-
-    sort = seconds(lambda: np.sort(people, axis=0))
-    whole, sketch = seconds(release), seconds(lambda: read_sketch(people, space))
-    ratio = bounds.at_most("release ÷ sort", whole / sort, 1.5)
-    print(f"table {len(people):,} × {people.shape[1]}; np.sort(axis=0) {sort:.2f} s")
-    print(f"release {whole:.2f} s, ÷ sort {ratio} (bound 1.5)")
-    print(f"  of it the sketch {100 * sketch / whole:.0f} %, noise and the rest {100 * (1 - sketch / whole):.0f} %")
-
-
-def answer_speed(points: np.ndarray, space: mp.L1, bounds: Bounds) -> None:
-    """The same tables through one `np.interp` a coordinate."""
-    synopsis = mp.release(points, space, epsilon=1, delta=1e-6, mechanism="slopes")
+    synopsis = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
+    points = rng.random((ANSWERS, DIMENSION))
     polygons = synopsis.answerer.polygons()
-    tables = [(polygon.nodes / polygon.nodes[-1], polygon.heights) for polygon in polygons]
+    positions = np.asfortranarray(space.place(points))
 
     def interpolate() -> None:
-        result = np.zeros(len(points))
-        for i, (nodes, heights) in enumerate(tables):
-            result += np.interp(points[:, i], nodes, heights)
+        result = np.zeros(ANSWERS)
+        for i, polygon in enumerate(polygons):
+            result += np.interp(positions[:, i], polygon.nodes, polygon.heights)
 
-    baseline, answers = seconds(interpolate), seconds(lambda: synopsis.mean_distance(points))
-    ratio = bounds.at_most("answers ÷ np.interp", answers / baseline, 3)
-    print(f"{len(points):,} answers, {len(tables[0][0]) - 1} cells a coordinate; np.interp {baseline:.2f} s")
-    print(f"mean_distance {answers:.2f} s, ÷ np.interp {ratio} (bound 3)")
+    baseline = seconds(interpolate, repeat)
+    answers = seconds(lambda: synopsis.mean_distance(points), repeat)
+    print(f"{ANSWERS:,} answers at d = {DIMENSION}: {answers:.2f} s; np.interp a coordinate {baseline:.2f} s")
+    print(f"  ÷ interp {bounds.at_most('answers ÷ interp', answers / baseline, 3)} (bound 3)")
+
+    peaks = [_peak(rows) for rows in ((100_000, 800_000) if check else (200_000, 3_200_000))]
+    print(f"peak memory streaming a CSV file: {peaks[0]:,.0f} MB, and {peaks[1]:,.0f} MB with many times the rows")
+    print(f"  ÷ {bounds.at_most('memory with many times the rows', peaks[1] / peaks[0], 1.3)} (bound 1.3)")
+    print(f"peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 
-def streaming(rows: tuple[int, int], bounds: Bounds) -> None:
-    """The peak of a process that releases a CSV file, for two lengths of it."""
-    rng = np.random.default_rng(1)
-    peaks = []
+def _peak(rows: int) -> float:
+    """Megabytes at the peak of a process that releases a CSV file of so many rows."""
     with tempfile.TemporaryDirectory() as folder:
-        for count in rows:
-            path = Path(folder) / f"{count}.csv"
-            with path.open("w") as file:
-                file.write("x,y\n")
-                for _ in range(0, count, 100_000):
-                    np.savetxt(file, rng.random((100_000, 2)), fmt="%.9f", delimiter=",")
-            child = subprocess.run(  # noqa: S603
-                [sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True
-            )
-            peaks.append(int(child.stdout) / 1024)
-    growth = bounds.at_most("peak memory, longer file ÷ shorter", peaks[1] / peaks[0], 1.2)
-    for count, peak in zip(rows, peaks, strict=True):
-        print(f"release of a CSV file of {count:,} rows: peak {peak:.0f} MB")
-    print(f"  {rows[1] / rows[0]:g} times the rows, memory × {growth} (bound 1.2)")
-
-
-def _peak() -> float:
-    """MB that this process has ever held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        path = Path(folder) / "people.csv"
+        values = np.random.default_rng(0).random((rows, 8)).round(6)
+        pa.csv.write_csv(pa.table({f"c{i}": values[:, i] for i in range(8)}), path)
+        done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], capture_output=True, text=True, check=True)  # noqa: S603
+    return int(done.stdout) / 1024
 
 
 if __name__ == "__main__":

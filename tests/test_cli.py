@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 from rich.console import Console
 
 import milepost as mp
 from milepost import cli
+from milepost.audit import report
+from tests.audit.known_bad import sparse_vectors
 
 SPACE = "--space l1 --bounds age=18:90 --bounds visits=0:40"
 ROOT = Path(__file__).parents[1]
@@ -213,10 +217,10 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         (f"{RELEASE} --space l1 --bounds age=18:90 --bounds age=0:40", "'age' twice"),
         (f"{RELEASE} {SPACE} --weights height=2", "unknown column 'height'"),
         (f"{RELEASE} --space nowhere.toml", "there is no file nowhere.toml"),
-        (f"{RELEASE} --space homes.milepost.toml --bounds 0:1", "belong in homes.milepost.toml"),
+        (f"{RELEASE} --space homes.milepost.toml --bounds 0:1", "belongs in homes.milepost.toml"),
         (f"{RELEASE} --space broken.toml", "not a TOML file"),
         (f"{RELEASE} --space nameless.toml", "must name its space"),
-        (f"{RELEASE} --space strange.toml", "unknown word 'bound'"),
+        (f"{RELEASE} --space strange.toml", "space l1 has no bound"),
         (f"{RELEASE} --space boundless.toml", "needs bounds"),
         ("query nowhere.milepost --at 1,2", "there is no file nowhere.milepost"),
         ("query homes.csv --at 1,2", "not a milepost file"),
@@ -231,6 +235,8 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         ("show nowhere.milepost", "there is no file"),
         (f"plan {SPACE} --n 0 --epsilon 1", "n must be"),
         (f"plan {SPACE} --n 10 --epsilon 1 --max-queries 0", "max_queries must be"),
+        ("audit --runs 3", "runs must be"),
+        ("audit --mechanism magic", "unknown mechanism 'magic'"),
         ("demo --output picture.doc", "must end in .png"),
         ("demo --output homes.csv/demo.png", "homes.csv"),
     ],
@@ -287,6 +293,26 @@ def test_force_replaces_a_file(run: Run, released: mp.Synopsis) -> None:
     assert mp.load("homes.milepost").guarantee != released.guarantee
 
 
+@pytest.mark.parametrize(("name", "code"), [("Algorithm 1 is right", 0), ("Algorithm 5 adds no noise to queries", 1)])
+def test_audit_prints_its_findings_and_exits_with_1_when_a_claim_is_refuted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, code: int
+) -> None:
+    case = sparse_vectors()[name].case
+    monkeypatch.setattr(report, "shipped_cases", lambda: [case])
+    result = run("audit --runs 2000")
+    assert result.code == code
+    assert name in result.out
+    assert "2,000 runs" in result.out
+    assert ["consistent", "violated"][code] in result.out
+
+
+def test_audit_takes_one_mechanism(run: Run) -> None:
+    result = run("audit --runs 500 --mechanism noise")
+    assert result.code == 0
+    assert "laplace" in result.out
+    assert "sparse" not in result.out
+
+
 def test_version(run: Run) -> None:
     assert re.fullmatch(r"milepost \d+\.\d+\.\d+\n", run("--version").out)
 
@@ -307,3 +333,13 @@ def test_importing_the_command_line_leaves_heavy_libraries_alone() -> None:
     code = "import sys, milepost.cli; print({'matplotlib', 'opendp', 'pandas'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "set()"
+
+
+def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
+    rows = np.random.default_rng(0).uniform(18, 40, (20_000, 2))
+    pq.write_table(pa.table({"visits": rows[:, 1], "age": rows[:, 0]}), "homes.parquet")
+    result = run(f"release homes.parquet {SPACE} --epsilon 1 --delta 1e-6 -o homes.milepost")
+    assert (result.code, "20,000 rows" in result.out) == (0, True)
+    pq.write_table(pa.table({"age": [30.0, 40.0], "visits": [20.0, 30.0]}), "points.parquet")
+    assert "40" in run("query homes.milepost --points points.parquet").out
+    assert "no file" in run(f"release nowhere.parquet {SPACE} --epsilon 1 -o other.milepost").err

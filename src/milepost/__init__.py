@@ -1,22 +1,27 @@
 """Milepost: how far is this point, on average, from the people in a private table?"""
 
+from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
-from milepost.spaces import L1
+from milepost.spaces import L1, L2, Lp
 from milepost.synopsis import Synopsis, load
 
 __all__ = [
     "L1",
+    "L2",
     "Answer",
     "Guarantee",
+    "Lp",
     "MilepostError",
     "Plan",
     "PromiseWarning",
+    "Report",
     "Session",
     "Synopsis",
+    "audit",
     "exact",
     "interactive",
     "load",

@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | release | query | show`, thin over the library's functions."""
+"""The command line: `milepost demo | plan | release | query | show | audit`, thin over the library's functions."""
 
 import io
 import math
@@ -35,7 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-SpaceOption = Annotated[str, typer.Option("--space", help="The distance: l1, or a file.toml with the same words.")]
+SpaceOption = Annotated[
+    str, typer.Option("--space", help="The distance: l1, l2, lp, or a file.toml with the same words.")
+]
 BoundsOption = Annotated[
     list[str] | None,
     typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Once a column; LOW:HIGH goes by position."),
@@ -47,6 +49,14 @@ WeightsOption = Annotated[
 StepOption = Annotated[
     list[str] | None,
     typer.Option("--step", metavar="NAME=STEP", help="For columns of whole steps, such as age=1."),
+]
+CenterOption = Annotated[
+    list[str] | None, typer.Option("--center", metavar="NAME=VALUE", help="Of a ball (l2), once a column.")
+]
+RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball (l2).")]
+PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
+DirectionsOption = Annotated[
+    int | None, typer.Option("--directions", help="How many projections stand for l2 or lp; more are closer.")
 ]
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
@@ -92,6 +102,10 @@ def plan(
     bounds: BoundsOption = None,
     weights: WeightsOption = None,
     step: StepOption = None,
+    center: CenterOption = None,
+    radius: RadiusOption = None,
+    p: PowerOption = None,
+    directions: DirectionsOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
     ] = None,
@@ -99,7 +113,8 @@ def plan(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    chosen = space_from_options(space, bounds or (), weights or (), step or ())
+    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius}
+    chosen = space_from_options(space, words | {"p": p, "directions": directions})
     if plot is not None:
         plots.check_picture(plot)
     with _progress("Planning"):
@@ -111,7 +126,7 @@ def plan(
 
 @app.command()
 def release(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table, a CSV file with a header.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")],
     space: SpaceOption,
     epsilon: EpsilonOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
@@ -119,13 +134,18 @@ def release(
     bounds: BoundsOption = None,
     weights: WeightsOption = None,
     step: StepOption = None,
+    center: CenterOption = None,
+    radius: RadiusOption = None,
+    p: PowerOption = None,
+    directions: DirectionsOption = None,
     columns: ColumnsOption = None,
     mechanism: Annotated[str, typer.Option("--mechanism", help="auto, slopes, hats or tangents.")] = "auto",
     beta: BetaOption = 0.05,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    chosen = space_from_options(space, bounds or (), weights or (), step or ())
+    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius}
+    chosen = space_from_options(space, words | {"p": p, "directions": directions})
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -152,7 +172,7 @@ def query(
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")
     ] = None,
-    points: Annotated[Path | None, typer.Option("--points", help="A CSV file of points.")] = None,
+    points: Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")] = None,
     columns: ColumnsOption = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
     force: ForceOption = False,
@@ -201,6 +221,25 @@ def show(
     width = max(len(word) for word in facts)
     for word, fact in facts.items():
         typer.echo(f"{word:<{width}}  {fact}")
+
+
+@app.command()
+def audit(
+    runs: Annotated[int, typer.Option("--runs", help="How often each mechanism runs on each table.")] = 5000,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", help="Only this one: noise, sparse-vector, tangents, slopes, hats.")
+    ] = None,
+) -> None:
+    """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
+    with _progress("Auditing") as status:
+        report = mp.audit(
+            runs=runs,
+            mechanism=mechanism,
+            progress=lambda case: status.update(escape(f"Auditing {case.mechanism}: {case.pair} …")),
+        )
+    _console().print(report.table())
+    if report.violated:
+        raise typer.Exit(1)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Data: NumPy arrays, pandas frames, Arrow tables and CSV files as batches of rows."""
+"""Data: NumPy arrays, pandas and Polars frames, Arrow tables, CSV and Parquet files as batches of rows."""
 
 import numbers
 import os
@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.numeric import number
 
 BATCH_ROWS = 1 << 17
+BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
@@ -40,7 +42,7 @@ def batches(data: Any, columns: Columns = None, names: tuple[str, ...] | None = 
 
 def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
     if isinstance(data, str | os.PathLike):
-        yield from _csv(Path(data), columns, names)
+        yield from _file(Path(data), columns, names)
     elif isinstance(data, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
         yield from table.select(_pick(table.column_names, columns, names)).to_batches(max_chunksize=BATCH_ROWS)
@@ -49,6 +51,10 @@ def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -
         frame = frame.iloc[:, _pick([str(name) for name in frame.columns], columns, names)]
         for start in range(0, len(frame), BATCH_ROWS):
             yield _from_pandas(frame.iloc[start : start + BATCH_ROWS])
+    elif _is_polars(data):
+        picked = _pick(data.columns, columns, names)
+        for start in range(0, len(data), BATCH_ROWS):
+            yield _from_polars(data[start : start + BATCH_ROWS], picked)
     else:
         array = _array(data)
         if columns is not None:
@@ -58,12 +64,17 @@ def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -
 
 
 def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]:
-    """Query points as one batch, whether it was one single point, and a pandas index to keep (or None)."""
+    """Query points as one batch, whether it was one single point, and a pandas index to keep (or None).
+
+    Polars frames have no index, so their answers are arrays.
+    """
     if _is_pandas(data):
         if data.ndim == 1:  # a Series: one point, or the values of a one-column space
             data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
             return _from_pandas(data), width != 1, data.index if width == 1 else None
         return _from_pandas(data), False, data.index
+    if _is_polars(data):
+        return _from_polars(data, range(data.width)), False, None
     if isinstance(data, pa.Table):
         return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
     if isinstance(data, pa.RecordBatch):
@@ -73,7 +84,9 @@ def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]
     array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
-    if array.ndim == 1 and (len(array) == width or width != 1):
+    if array.ndim == 1 and width == 1 and len(array) != 1:  # values of a one-column space
+        return array.reshape(-1, 1), False, None
+    if array.ndim == 1:
         return array.reshape(1, -1), True, None
     return array, False, None
 
@@ -93,7 +106,7 @@ def _array(data: Any) -> AnyArray:
         array = array[:, None]
     if array.ndim != 2:
         raise MilepostError(
-            "data must be a 2-D array, a pandas frame, an Arrow table or the path of a CSV file, "
+            "data must be a 2-D array, a pandas or Polars frame, an Arrow table or the path of a CSV or Parquet file, "
             f"got {type(data).__name__} with {array.ndim} dimensions"
         )
     return array
@@ -101,6 +114,29 @@ def _array(data: Any) -> AnyArray:
 
 def _is_pandas(data: Any) -> bool:
     return type(data).__module__.split(".")[0] == "pandas"
+
+
+def _is_polars(data: Any) -> bool:
+    """Whether it is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
+    if type(data).__module__.split(".")[0] != "polars" or type(data).__name__ == "Series":
+        return False
+    if type(data).__name__ != "DataFrame":
+        raise MilepostError(f"expected a Polars DataFrame, got a {type(data).__name__}; collect() it first")
+    return True
+
+
+def _from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
+    """Some columns, by position, through Arrow."""
+    arrays = []
+    for position in picked:
+        column = frame.to_series(position)
+        try:
+            arrays.append(column.to_arrow())
+        except pa.ArrowException:
+            raise MilepostError(
+                f"column {column.name!r} must hold numbers that Arrow has, got {column.dtype}"
+            ) from None
+    return pa.RecordBatch.from_arrays(arrays, names=[frame.columns[position] for position in picked])
 
 
 def _from_pandas(frame: Any) -> pa.RecordBatch:
@@ -137,14 +173,46 @@ def _pick(present: Sequence[str], columns: Columns, names: Sequence[str] | None)
     return picked
 
 
+def _file(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+    readers = {".csv": _csv, ".txt": _csv, ".parquet": _parquet}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
+    return reader(path, columns, names)
+
+
+def _wanted(path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None) -> list[str]:
+    wanted = [present[position] for position in _pick(present, columns, names)]
+    for name in wanted:
+        if present.count(name) > 1:  # files are read by name
+            raise MilepostError(f"{path.name} has {present.count(name)} columns with the name {name!r}; rename them")
+    return wanted
+
+
+def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+    """A batch at a time, of the wanted columns only, however large the row groups are."""
+    try:
+        # Arrow's default is to fetch all row groups ahead, which would hold the whole file
+        with (
+            path.open("rb") as stream,
+            pa.parquet.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as content,
+        ):
+            present = content.schema_arrow.names
+            wanted = _wanted(path, present, columns, names)
+            for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
+                yield batch.select(wanted)
+    except FileNotFoundError:
+        raise MilepostError(f"there is no file {path}") from None
+    except (OSError, pa.ArrowException):  # Arrow's reason may quote private values
+        raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
+
+
 def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
-    if path.suffix.lower() not in {".csv", ".txt"}:
-        raise MilepostError(f"{path.name}: only CSV files (.csv, .txt) are read from a path")
     present: list[str] = []
     try:
         with path.open("rb") as stream:
             present = pa.csv.open_csv(stream).schema.names
-            wanted = [present[position] for position in _pick(present, columns, names)]
+            wanted = _wanted(path, present, columns, names)
             stream.seek(0)
             # wanted columns are read as numbers, so that text is refused whichever block it stands in
             convert = pa.csv.ConvertOptions(

@@ -135,22 +135,39 @@ def plan(
             predictions.append(interactive_prediction(space.hosts, margins, guarantee))
         return Plan(space, int(n), guarantee, tuple(predictions), refused, (max_queries, beta, neighbors))
 
-    return at(epsilon) if epsilon is not None else at(_least_epsilon(at, error or math.nan))
+    return at(epsilon) if epsilon is not None else at(_least_epsilon(at, error))
 
 
-def _least_epsilon(at: Callable[[float], Plan], error: float) -> float:
+def _least_epsilon(at: Callable[[float], Plan], error: float | None) -> float:
     """The least ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
-    if not 0 < error < math.inf:
+    if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
         raise MilepostError(f"error must be a positive distance, got {error!r}")
-    low, high = SMALLEST_EPSILON * 1000, LARGEST_EPSILON
-    if at(high).best.error > error:
+    wanted = error
+
+    def excess(log_epsilon: float) -> float:
+        return math.log(at(math.exp(log_epsilon)).best.error / wanted)
+
+    low, high = math.log(SMALLEST_EPSILON * 1000), math.log(LARGEST_EPSILON)
+    if excess(high) > 0:
         raise MilepostError(
-            f"no epsilon gives an error of {error:g} at this n: even epsilon = {high:g} has {at(high).best.error:.3g}"
+            f"no epsilon gives an error of {error:g} at this n: even epsilon = {LARGEST_EPSILON:g} has "
+            f"{at(LARGEST_EPSILON).best.error:.3g}"
         )
-    while high > low * 1.001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if at(middle).best.error <= error else (middle, high)
-    return high
+    # in logarithms error falls about linearly with ε: aim at the crossing from the last two tries, a little to its
+    # other side, so that the bracket closes from both; after some tries halve it
+    guess, slope, last = 0.0, 1.0, (high, math.nan)
+    for tried in range(100):
+        if not high - low > 1e-3:
+            break
+        if tried > 10 or not low < guess < high:
+            guess = (low + high) / 2
+        off = excess(guess)
+        low, high = (low, guess) if off <= 0 else (guess, high)
+        steepness = (last[1] - off) / (guess - last[0])
+        slope = min(max(steepness, 0.2), 2.0) if tried and math.isfinite(steepness) else slope
+        last = guess, off
+        guess += off / slope + math.copysign(4e-4, off)
+    return math.exp(high)
 
 
 def _table(title: str, columns: list[str], rows: list[tuple[str, list[Value]]]) -> Table:

@@ -18,6 +18,8 @@ from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
 
+BLOCK = 1 << 23  # host coordinates in memory at a time
+
 
 def release(
     data: Any,
@@ -32,7 +34,8 @@ def release(
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
-    data: an array, a pandas frame, an Arrow table or the path of a CSV file. columns: which of its columns to use.
+    data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file.
+    columns: which of its columns to use.
     beta: the probability with which the promised error may fail.
 
     >>> import milepost as mp
@@ -95,10 +98,11 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
 def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
     """The exact statistic of a table, batch by batch; bad rows are refused and nothing is spent."""
     sketch = Sketch(space.hosts.dimension)
-    n = 0
+    size, n = max(1, BLOCK // space.hosts.dimension), 0
     for rows in batches(data, columns, space.columns):
         records = space.read(rows, n)
-        sketch.add(space.quantize(records))
+        for start in range(0, len(records), size):
+            sketch.add(space.quantize(records[start : start + size]))
         n += len(records)
     _refuse_empty(n)
     return sketch

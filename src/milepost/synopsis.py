@@ -42,10 +42,11 @@ class Synopsis:
         """The name of the mechanism that made it."""
         return self.answerer.mechanism
 
-    def mean_distance(self, points: Any, *, columns: Sequence[str] | None = None, raw: bool = False) -> Any:
+    def mean_distance(self, points: Any, *, columns: Sequence[str | int] | None = None, raw: bool = False) -> Any:
         """The average distance from each point to the people in the table.
 
-        points: one point (gives a float), an array of points (an array) or a frame (a Series with its index).
+        points: one point (gives a float), an array or Polars frame of points (an array) or a pandas frame (a
+        Series with its index).
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
         """
@@ -85,17 +86,22 @@ class Synopsis:
 
     def center(self) -> FloatArray:
         """The point with the least average distance: float64[columns]."""
-        self._host_columns()  # a sum over columns is least where each part is
-        result: FloatArray = self.space.point(np.array([[part.lowest() for part in self.answerer.polygons()]]))[0]
-        return result
+        if self.space.host_columns is not None:  # a sum over columns is least where each part is
+            lowest: FloatArray = self.space.point(np.array([[p.lowest() for p in self.answerer.polygons()]]))[0]
+            return lowest
+        start = self.space.center
+        steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
+        for step in steps:  # F is convex: look around at ever shorter distances
+            around = np.vstack([start, start + step * np.eye(len(start)), start - step * np.eye(len(start))])
+            around = self.space.read(around)
+            start = around[int(np.argmin(self.values(self.space.place(around))))]
+        return start
 
     def cdf(self, column: str | int, values: Any) -> Any:
         """The share of people at or below each value of a column, from the slope of its part of the distance."""
         i = self._coordinate(column)
         hosts = self.space.hosts
-        at = np.asarray(values, dtype=np.float64)
-        if np.isnan(at).any():
-            raise MilepostError(f"values of column {column!r} must be numbers, got NaN")
+        at = _numbers(values, f"values of column {column!r}")
         positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
         shares = (self._possible(i).slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
         shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
@@ -103,15 +109,17 @@ class Synopsis:
         return float(shares[0]) if at.ndim == 0 else shares
 
     def quantile(self, column: str | int, q: Any) -> Any:
-        """The value of a column that a share q of the people do not pass."""
+        """The value of a column that a share q of the people do not pass; of a column of steps, one of these."""
         i = self._coordinate(column)
-        wanted = np.asarray(q, dtype=np.float64)
+        wanted = _numbers(q, "q")
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
         hosts, polygon = self.space.hosts, self._possible(i)
         shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
+        shares = np.clip(shares, 0, 1)
         if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
-            positions = polygon.nodes[np.minimum(np.searchsorted(shares, wanted), len(shares))]
+            positions = polygon.nodes[np.searchsorted(shares, wanted)]
+            positions = np.rint(positions / hosts.step[i]) * hosts.step[i]  # tangents cross between steps
         else:  # in a cell it is about the share below the middle
             middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
             positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
@@ -127,34 +135,52 @@ class Synopsis:
         positions, _, _ = self._read(point, None)
         if len(positions) != 1:
             raise MilepostError(f"explain takes one point, got {len(positions)}")
-        names, parts = self.space.names, dict.fromkeys(self.space.names, 0.0)
-        for i, column in enumerate(self._host_columns().tolist()):
-            parts[names[column]] = float(self.values(positions, only=[i])[0])
-        return parts
+        hosts, columns = self.space.hosts, self._host_columns()
+        whole = float(self.values(positions)[0])
+        if not self.answerer.extends:
+            positions = np.clip(positions, 0, hosts.span)
+        shares = np.array([self.values(positions, only=[i])[0] for i in range(hosts.dimension)])
+        # the whole is moved into its possible range, and the columns with it, by their widths
+        shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
+        names = [self.space.names[column] for column in columns.tolist()]
+        return dict.fromkeys(self.space.names, 0.0) | dict(zip(names, shares.tolist(), strict=True))
 
-    def _read(self, points: Any, columns: Sequence[str] | None) -> tuple[FloatArray, bool, Any]:
+    def _read(self, points: Any, columns: Sequence[str | int] | None) -> tuple[FloatArray, bool, Any]:
         """Host positions of points; where only some columns are given, the others stand in the middle."""
         batch, single, index = data.points(points, self.space.width if columns is None else len(columns))
         if columns is None:
             return self.space.place(self.space.read_queries(batch)), single, index
-        names = tuple(str(name) for name in columns)
-        given = read_matrix(batch, names, len(names))
+        places = self._places(columns)
+        names = tuple(self.space.names[place] for place in places)
+        given = read_matrix(batch, names if self.space.columns else None, len(names))
         whole = np.tile(self.space.center, (len(given), 1))
-        whole[:, [self.space.names.index(name) for name in names]] = given
+        whole[:, places] = given
         return self.space.place(self.space.read_queries(whole)), single, index
 
-    def _coordinates(self, columns: Sequence[str]) -> list[int]:
-        """The host coordinates of these columns."""
-        if isinstance(columns, str) or not len(columns):
-            raise MilepostError(f"columns must be a list of column names, got {columns!r}")
-        unknown = [name for name in columns if str(name) not in self.space.names]
-        if unknown:
-            raise MilepostError(f"the space has no column {unknown[0]!r}; it has {', '.join(self.space.names)}")
-        places = [self.space.names.index(str(name)) for name in columns]
+    def _coordinates(self, columns: Sequence[str | int]) -> list[int]:
+        """Host coordinates of columns; those without width or weight have none."""
+        places = self._places(columns)
         return [i for i, column in enumerate(self._host_columns().tolist()) if column in places]
 
+    def _places(self, columns: Sequence[str | int]) -> list[int]:
+        """Where columns, by name or by position, stand in the space."""
+        if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
+            raise MilepostError(f"columns must be a list of column names, got {columns!r}")
+        names = self.space.names
+        places = []
+        for column in columns:
+            if str(column) in names:
+                places.append(names.index(str(column)))
+            elif isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
+                places.append(column)
+            else:
+                raise MilepostError(f"the space has no column {column!r}; it has {', '.join(names)}")
+        if len(set(places)) < len(places):
+            raise MilepostError(f"columns must name each column once, got {list(columns)}")
+        return places
+
     def _coordinate(self, column: str | int) -> int:
-        found = self._coordinates([str(column)])
+        found = self._coordinates([column])
         if not found:
             raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
         return found[0]
@@ -223,6 +249,16 @@ def load(path: str | Path) -> Synopsis:
         return Synopsis(space, answerer, Guarantee(**card["guarantee"]), Change(**card["change"]), card["n"])
     except (KeyError, TypeError, IndexError) as error:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
+
+
+def _numbers(values: Any, what: str) -> FloatArray:
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MilepostError(f"{what} must be numbers, got {values!r}") from None
+    if np.isnan(result).any():
+        raise MilepostError(f"{what} must be numbers, got NaN")
+    return result
 
 
 def _shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:

@@ -49,7 +49,7 @@ def test_hosts_reproduce_the_distance(bounds: list[tuple[float, float]], seed: i
     points = np.random.default_rng(seed).uniform(low, high, (20, len(bounds)))
     quanta = space.quantize(points)
     hosts = (np.abs(quanta[:, None] - quanta[None]) * space.hosts.quantum).sum(axis=2)
-    tolerance = 2 * space.hosts.rounding + 1e-9 * np.abs([low, high]).max()
+    tolerance = 2 * space.hosts.bias + 1e-9 * np.abs([low, high]).max()
     assert hosts == pytest.approx(space.distance(points, points), abs=tolerance)
 
 

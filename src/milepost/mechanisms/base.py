@@ -8,7 +8,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.polygon import Polygon
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces.base import Hosts
+from milepost.spaces.base import QUANTUM_BITS, Hosts
 from milepost.statistics.sketch import Sketch
 
 
@@ -82,6 +82,25 @@ def check_replace(name: str, change: Change) -> None:
             f"{name} protects neighbors='replace' only: it is sized from the number of rows, which add-remove "
             "keeps private"
         )
+
+
+def check_sketch(sketch: Sketch, hosts: Hosts) -> None:
+    """Refuse a statistic that was not made for these hosts: nothing may be spent on it."""
+    if sketch.dimension != hosts.dimension:
+        raise MilepostError(
+            f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "
+            f"{hosts.dimension}"
+        )
+    if sketch.groups != 1:
+        raise MilepostError(f"expected a sketch of one group, got {sketch.groups} groups")
+    if not sketch.totals[0] > 0:
+        raise MilepostError("the sketch has no records; at least one is needed")
+
+
+def check_cells(sketch: Sketch, bits: int) -> None:
+    """Refuse a sketch that is coarser than the cells that are needed."""
+    if bits < sketch.bits:
+        raise MilepostError(f"the sketch has {sketch.cells} cells, {1 << (QUANTUM_BITS - bits)} are needed")
 
 
 def check_confidence(confidence: float) -> None:

@@ -85,8 +85,10 @@ class Curves:
         bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
         masses = [float(mass.max()) for mass in self._masses]
         interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
-        noise = self._band(failure) if uniform else float(spread(*largest(self._noise), failure)[0])
-        return min(noise + float(interpolation) + self.hosts.rounding, self.hosts.reach)
+        noise = float(spread(*largest(self._noise), failure)[0])
+        if uniform:
+            noise = max(noise, self._band(failure))  # a simulated quantile may fall a little short
+        return min(noise + float(interpolation) + self.hosts.bias, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
@@ -100,7 +102,7 @@ class Curves:
             kurtoses[:, i] = noise.kurtosis(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        width = spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.rounding
+        width = spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
         return np.minimum(width, self.hosts.reach)
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
@@ -167,8 +169,9 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
-    error = float(spread(*largest(noises), failure)[0]) + off + hosts.rounding
-    uniform = band(tuple(noises), failure * (1 - MASS_SHARE)) + off + hosts.rounding
+    noise_part = float(spread(*largest(noises), failure)[0])
+    error = noise_part + off + hosts.bias
+    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE))) + off + hosts.bias
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 

@@ -67,7 +67,10 @@ class PrivateGame:
         self._signs = (1, -1) if learner.two_sided else (1,)
         # Σ τᵢ·Σ|qᵢ − t| as an exact integer: τᵢ are floats, so integers over one power of two
         ratios = [float(quantum).as_integer_ratio() for quantum in hosts.quantum]
-        finest = max([denominator for _, denominator in ratios] + [int(2.0**16 / margins.lattice)])
+        step = margins.lattice.as_integer_ratio()[1]
+        finest = max(
+            [denominator for _, denominator in ratios] + [step, 1 << math.ceil(16 - math.log2(margins.lattice))]
+        )
         self._weights = [numerator * (finest // denominator) for numerator, denominator in ratios]
         self._unit = finest.bit_length() - 1
         self._step = margins.n * int(math.ldexp(margins.lattice, self._unit))

@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
-from milepost.mechanisms.base import Prediction, check_replace
+from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
 from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
 from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
 from milepost.privacy.change import Change
@@ -47,9 +47,11 @@ class Hats:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "HatSags":
         """Add the noise, coordinate by coordinate and level by level."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         n = int(sketch.totals[0])
         epsilons = shares(hosts, guarantee.epsilon)
         bits = bits_of(hosts, n, epsilons)
+        check_cells(sketch, min(bits))
         scales = [_scales(b, epsilon) for b, epsilon in zip(bits, epsilons, strict=True)]
         for scale in np.concatenate(scales):
             check_scale(float(scale))

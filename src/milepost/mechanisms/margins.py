@@ -7,7 +7,7 @@ mistake bound, the noise tails at failure β and the budget allow together.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class Margins:
     """Everything public about one game. Distances unless said otherwise; arrays are float64[D].
 
     queries: how many tests the failure β is spread over (two a query where a learner errs on both sides).
-    lattice: step g of the tested values floor((F − F̂)/g), a power of two; threshold and sensitivity count its steps.
+    lattice: step g of the tested values floor((F − F̂)/g), any float; threshold and sensitivity count its steps.
     value_scale, slope_scale: noise parameters of the integer sums (quanta; records); no slopes are read where empty.
     margin: ηᵢ, which the error of no reading exceeds except with probability within β.
     """
@@ -82,6 +82,16 @@ class Margins:
         value = _value_cost(self.value_scale, hosts, self.pure)
         slope = float(np.sum(1 / self.slope_scale if self.pure else 0.5 / self.slope_scale**2))
         return self.updates * (test + value + slope)
+
+    def scaled(self, unit: float) -> "Margins":
+        """The same game on a coordinate `unit` times as wide: integers stay, distances grow."""
+        return replace(
+            self,
+            alpha=self.alpha * unit,
+            lattice=self.lattice * unit,
+            margin=self.margin * unit,
+            gap=self.gap * unit,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_replace
+from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
 from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -53,8 +53,10 @@ class Slopes:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "SlopeCounts":
         """Add the noise, coordinate by coordinate."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         n, rho = int(sketch.totals[0]), guarantee.rho
         bits = cell_bits(hosts, deviation_of(hosts, n, rho))
+        check_cells(sketch, min(bits))
         scales = scales_of(hosts, rho, bits)
         for scale in scales:
             check_scale(scale)

@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import Prediction, check_confidence, check_replace
+from milepost.mechanisms.base import Prediction, check_confidence, check_replace, check_sketch
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
@@ -42,7 +42,7 @@ def interactive_margins(hosts: Hosts, n: int, guarantee: Guarantee, max_queries:
 def interactive_error(hosts: Hosts, margins: Margins) -> float:
     """The promise of an interactive game: half of α, snapping to cell borders, rounding of records."""
     snapping = float(np.sum(hosts.quantum)) * (1 << finest_bits(hosts.dimension)) / 2
-    return (margins.alpha / 2 + snapping + hosts.rounding) * SLACK
+    return (margins.alpha / 2 + snapping + hosts.bias) * SLACK
 
 
 def interactive_prediction(hosts: Hosts, margins: Margins, guarantee: Guarantee) -> Prediction:
@@ -87,28 +87,24 @@ class Tangents:
         """The games on cells of at least 2^bits quanta, with the budget split so that the sum of their α is least."""
         # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
         parts: FloatArray = hosts.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        parts = parts / parts.sum() / SLACK
+        budgets = guarantee.budget * parts / parts.sum() / SLACK
+        # rounded down to 8 a doubling, so that many coordinates share few games
+        classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if hosts.dimension > 8 else budgets
         beta = self.beta / hosts.dimension
-        return tuple(
-            _scan(
-                float(hosts.spread[i]),
-                int(hosts.span[i]),
-                QUANTUM_BITS if hosts.step[i] == 1 else int(hosts.step[i]).bit_length() - 1,
-                bits,
-                n,
-                guarantee.budget * float(parts[i]),
-                guarantee.pure,
-                beta,
-            )
-            for i in range(hosts.dimension)
-        )
+        result = []
+        for i in range(hosts.dimension):
+            coarsest = QUANTUM_BITS if hosts.step[i] == 1 else int(hosts.step[i]).bit_length() - 1
+            unit = _scan(int(hosts.span[i]), coarsest, bits, n, float(classes[i]), guarantee.pure, beta)
+            spread = float(hosts.spread[i])
+            result.append(Scan(unit.margins.scaled(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
+        return tuple(result)
 
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """α of the offline mechanism, with the paper's own beside it."""
         self.check(change, guarantee)
         scans = self.scans(hosts, n, guarantee, finest_bits(hosts.dimension))
         alpha = sum(scan.alpha for scan in scans)
-        error = min(alpha / 2 + hosts.rounding, hosts.reach)
+        error = min(alpha / 2 + hosts.bias, hosts.reach)
         paper = hosts.reach * lemma3.offline_alpha(hosts.dimension, n, guarantee, self.beta)
         alone = [hosts.alone(i) for i in range(hosts.dimension)]
         updates = sum(scan.margins.updates for scan in scans)
@@ -124,6 +120,7 @@ class Tangents:
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "TangentLines":
         """Ask every coordinate's grid, coarse points first, and keep the lines."""
         self.check(change, guarantee)
+        check_sketch(sketch, hosts)
         scans = self.scans(hosts, int(sketch.totals[0]), guarantee, sketch.bits)
         lines: list[Line] = []
         for i, scan in enumerate(scans):
@@ -171,7 +168,7 @@ class TangentLines:
                 f"this release promises its error with probability {self.confidence:g}, confidence {confidence:g} was "
                 f"asked; release with beta={1 - confidence:.2g} for that"
             )
-        return min(self.alpha / 2 + self.hosts.rounding, self.hosts.reach)
+        return min(self.alpha / 2 + self.hosts.bias, self.hosts.reach)
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """The same everywhere."""
@@ -217,19 +214,19 @@ def _details(games: Sequence[Margins], hosts: Sequence[Hosts]) -> dict[str, floa
 
 
 @lru_cache(maxsize=512)
-def _scan(spread: float, span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, beta: float) -> Scan:
-    """The best grid of one coordinate: finer costs more tests, coarser adds ωh/2 to α.
+def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, beta: float) -> Scan:
+    """The best grid of one coordinate of spread 1: finer costs more tests, coarser adds ωh/2 to α.
 
     Cells have 2^finest to 2^coarsest quanta, so that the last border is the end of the interval.
     """
-    width = np.array([spread])
+    width = np.ones(1)
     quanta = np.array([span], dtype=np.int64)
-    alone = Hosts(np.ones(1), np.zeros(1), width, reach_of(width / span, quanta), quanta)
+    alone = Hosts(np.ones(1), np.zeros(1), width, reach_of(width / span, quanta), span=quanta)
 
     def at(bits: int) -> Scan:
         cells = span >> bits
         margins = solve(CONVEX, alone, n, budget, pure, cells + 1, beta)
-        return Scan(margins, bits, cells, (margins.alpha + spread / cells / 2) * SLACK)
+        return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
 
     best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))
     for direction in (-1, 1):

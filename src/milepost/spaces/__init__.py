@@ -5,10 +5,11 @@ from typing import Any
 from milepost.errors import MilepostError
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.lp import L1
+from milepost.spaces.projected import L2, Lp
 
-__all__ = ["L1", "Hosts", "Space", "space_from_json"]
+__all__ = ["L1", "L2", "Hosts", "Lp", "Space", "space_from_json"]
 
-KINDS: dict[str, type[L1]] = {L1.kind: L1}
+KINDS: dict[str, type[L1 | L2 | Lp]] = {kind.kind: kind for kind in (L1, L2, Lp)}
 
 
 def space_from_json(card: dict[str, Any]) -> Space:

@@ -20,6 +20,8 @@ class Hosts:
 
     weight, low, high: float64[D], each interval of positive width and weight.
     reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
+    embedding: how far host distances may be from the metric's, relatively; 0 where they are the same.
+    clipped: how far clipping records to narrower intervals may move a distance.
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
     """
@@ -28,6 +30,8 @@ class Hosts:
     low: FloatArray
     high: FloatArray
     reach: float
+    embedding: float = 0.0
+    clipped: float = 0.0
     span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -58,9 +62,9 @@ class Hosts:
         return self.spread / self.span
 
     @property
-    def rounding(self) -> float:
-        """How far quantizing a record can move its distance to anything: half a quantum a coordinate."""
-        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6)
+    def bias(self) -> float:
+        """How far a mean host distance may be from the metric's: rounding of records, the embedding, clipping."""
+        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6) + self.embedding * self.reach + self.clipped
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest mean distance that any table could have at positions float64[k, D]."""
@@ -75,7 +79,30 @@ class Hosts:
         """Host coordinate i as hosts of its own."""
         part = slice(i, i + 1)
         span, step = self.span[part], self.step[part]
-        return Hosts(self.weight[part], self.low[part], self.high[part], reach_of(self.quantum[part], span), span, step)
+        reach = reach_of(self.quantum[part], span)
+        return Hosts(self.weight[part], self.low[part], self.high[part], reach, span=span, step=step)
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """Definition 5, on public pairs: host distances are within 1/`contraction` and `expansion` of the metric's.
+
+    likely: the relative deviation that 95 % of the pairs keep.
+    """
+
+    expansion: float
+    contraction: float
+    likely: float
+
+    @property
+    def product(self) -> float:
+        """The distortion."""
+        return self.expansion * self.contraction
+
+    @property
+    def largest(self) -> float:
+        """The largest relative deviation, on either side."""
+        return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
 
 
 class Space(Protocol):

@@ -81,7 +81,7 @@ class L1:
         weight, low, high = (np.asarray(values)[self.host_columns] for values in (self.weights, self.low, self.high))
         pairs = [self._steps(i) for i in self.host_columns.tolist()]
         span, step = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-        return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span, step)
+        return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span=span, step=step)
 
     def _steps(self, i: int) -> tuple[int, int]:
         """Quanta in the whole column and in one of its steps."""

@@ -73,7 +73,10 @@ def _from_column(column: Any, name: str) -> FloatArray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind):
+        # one by one: Arrow's own cast rounds by the column's scale, which another record's digits may have set
+        return np.array([number(value) for value in column.to_pylist()], dtype=np.float64)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         column = column.cast(pa.float64(), safe=False)
     elif not (pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise MilepostError(f"column {name!r} must hold numbers, got {kind}; convert it or leave it out")

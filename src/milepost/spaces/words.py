@@ -1,39 +1,43 @@
 """Words: a space as the command line and TOML files spell it."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.spaces import KINDS, Space
 
-WORDS = ("bounds", "weights", "step")
+WORDS = {"l1": ("bounds", "weights", "step"), "l2": ("bounds", "center", "radius", "directions", "clip")}
+WORDS["lp"] = ("p", "bounds", "directions", "clip")
 
 
-def space_from_options(
-    kind: str, bounds: Sequence[str] = (), weights: Sequence[str] = (), step: Sequence[str] = ()
-) -> Space:
+def space_from_options(kind: str, words: Mapping[str, Any]) -> Space:
     """The space of `--space l1 --bounds age=18:90 --weights age=2`, or of `--space file.toml`.
 
-    >>> space_from_options("l1", ["age=18:90", "visits=0:40"]).diameter
+    words: the options as given, by name; empty ones count as not given.
+
+    >>> space_from_options("l1", {"bounds": ["age=18:90", "visits=0:40"]}).diameter
     112.0
     """
+    given = {word: value for word, value in words.items() if value not in (None, (), [])}
     if Path(kind).suffix.lower() == ".toml":
-        if bounds or weights or step:
-            raise MilepostError(f"--bounds, --weights and --step belong in {kind}, as the space comes from that file")
+        if given:
+            raise MilepostError(f"--{next(iter(given))} belongs in {kind}, as the space comes from that file")
         return read_space(Path(kind))
-    if not bounds and kind in KINDS:
-        raise MilepostError(f"--space {kind} needs --bounds for every column, such as --bounds age=18:90")
-    words = {"bounds": _by_name("--bounds", bounds, _pair)}
-    for word, texts in (("weights", weights), ("step", step)):
-        if texts:
-            words[word] = _by_name(f"--{word}", texts, _number)
-    return _build(kind, words)
+    readers = {"bounds": _pair, "weights": _number, "step": _number, "center": _number}
+    return _build(
+        kind,
+        {
+            word: _by_name(f"--{word}", value, readers[word]) if word in readers else value
+            for word, value in given.items()
+        },
+        "--",
+    )
 
 
 def read_space(path: Path) -> Space:
-    """The space of a TOML file: `space = "l1"`, a table or list `bounds`, and perhaps `weights` and `step`."""
+    """The space of a TOML file: `space = "l1"`, a table or list `bounds`, and the space's other words."""
     try:
         words = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -45,17 +49,23 @@ def read_space(path: Path) -> Space:
     kind = words.pop("space", None)
     if not isinstance(kind, str):
         raise MilepostError(f'{path} must name its space, such as space = "l1"')
-    unknown = [word for word in words if word not in WORDS]
-    if unknown:
-        raise MilepostError(f"{path} has the unknown word {unknown[0]!r}; it may have space, {', '.join(WORDS)}")
-    if "bounds" not in words:
-        raise MilepostError(f"{path} needs bounds for every column, such as age = [18, 90] under [bounds]")
-    return _build(kind, words)
+    return _build(kind, words, "")
 
 
-def _build(kind: str, words: dict[str, Any]) -> Space:
+def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
+    """The space, once its words are known to fit; dashes: how the user wrote them."""
     if kind not in KINDS:
         raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(KINDS)}, or give a file.toml")
+    fitting = WORDS[kind]
+    unknown = [word for word in words if word not in fitting]
+    if unknown:
+        known = ", ".join(f"{dashes}{word}" for word in fitting)
+        raise MilepostError(f"space {kind} has no {dashes}{unknown[0]}; it may have {known}")
+    if "bounds" not in words and "center" not in words:
+        example = "--bounds age=18:90" if dashes else "age = [18, 90] under [bounds]"
+        raise MilepostError(f"space {kind} needs {dashes}bounds for every column, such as {example}")
+    if kind == "lp" and "p" not in words:
+        raise MilepostError(f"space lp needs {dashes}p between 1 and 2")
     return KINDS[kind](**words)
 
 

@@ -1,0 +1,70 @@
+"""Case: one mechanism on one pair of neighboring tables, and what it claims there."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.audit.claims import Claim
+from milepost.spaces.base import Space
+from milepost.statistics.sketch import Sketch
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Outputs of many runs, reduced to what tells the tables apart: int64[runs, parts] and float64[runs].
+
+    kinds: the discrete parts (flags, lengths), one column for each independent one; the auditor learns their likelihood
+    ratios. score: ln of the likelihood ratio of the rest, given the kinds; any growing function of it where there are
+    none. Whatever is said here is a post-processing: a poor reduction sees less, none accuses a private mechanism.
+    """
+
+    kinds: IntArray
+    score: FloatArray
+
+    @classmethod
+    def of(cls, *, kinds: AnyArray | None = None, score: AnyArray | None = None) -> "Outcomes":
+        """Outcomes with both parts or only one; kinds may be a single column int64[runs]."""
+        runs = len(kinds if kinds is not None else score if score is not None else ())
+        columns = np.zeros((runs, 0)) if kinds is None else np.asarray(kinds).reshape(runs, -1)
+        return cls(columns.astype(np.int64), np.zeros(runs) if score is None else np.asarray(score, dtype=np.float64))
+
+    def part(self, runs: slice) -> "Outcomes":
+        """Some of the runs."""
+        return Outcomes(self.kinds[runs], self.score[runs])
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+Draw = Callable[[int], Outcomes]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism, a pair of neighboring tables, the claim, and the shipped code run many times on each table."""
+
+    mechanism: str
+    pair: str
+    claim: Claim
+    left: Draw
+    right: Draw
+
+
+def laplace_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
+    """ln of the likelihood ratio of readings with Laplace noise around two exact vectors."""
+    return float(np.sum((np.abs(reading - right) - np.abs(reading - left)) / scale))
+
+
+def gaussian_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
+    """The same with Gaussian noise: the reading's projection on the difference of the exact vectors."""
+    return float(np.sum((left - right) * (reading - (left + right) / 2) / np.square(scale)))
+
+
+def sketch_of(space: Space, records: Sequence[Any], cells: int) -> Sketch:
+    """A small sketch of a small table."""
+    sketch = Sketch(space.hosts.dimension, cells=cells)
+    sketch.add(space.quantize(np.asarray(records, dtype=np.float64)))
+    return sketch

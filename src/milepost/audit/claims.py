@@ -1,0 +1,110 @@
+"""Claims: what a mechanism says that it loses, and the least loss that one event's probabilities are proof of."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from milepost.arrays import AnyArray, FloatArray
+
+VISIBLE_DELTA = (0.01, 0.1)  # where a Gaussian claim is tested: a million runs cannot see δ = 1e-6
+
+
+class Claim(Protocol):
+    """One number that bounds the privacy loss of a pair of tables; a larger number is a weaker promise."""
+
+    symbol: ClassVar[str]
+
+    @property
+    def loss(self) -> float:
+        """What is claimed, in units that halve when all noise doubles."""
+
+    def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
+        """The least loss with which one table can give an event `likely` or more, the other `unlikely` or less."""
+
+    def testable(self, unlikely: FloatArray) -> AnyArray:
+        """Whether an event of this probability on the other table may be chosen as a test."""
+
+
+@dataclass(frozen=True)
+class Pure:
+    """ε-differential privacy: Pr[E] ≤ e^ε·Pr′[E]."""
+
+    symbol: ClassVar[str] = "ε"
+    loss: float
+
+    def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
+        """ln(Pr[E]/Pr′[E])."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(np.log(likely) - np.log(unlikely), 0.0))
+
+    def testable(self, unlikely: FloatArray) -> AnyArray:
+        """Any event."""
+        return np.ones(unlikely.shape, dtype=bool)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian noise: no test separates the tables better than N(0, 1) from N(μ, 1); μ = Δ₂/σ = √(2ρ).
+
+    Discrete Gaussian noise on integers keeps this to within e^{−2π²σ²}, nothing at the scales that are audited.
+    """
+
+    symbol: ClassVar[str] = "μ"
+    loss: float
+
+    def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
+        """Φ⁻¹(Pr[E]) − Φ⁻¹(Pr′[E])."""
+        return np.asarray(np.maximum(ndtri(likely) - ndtri(unlikely), 0.0))
+
+    def testable(self, unlikely: FloatArray) -> AnyArray:
+        """Events where the claimed profile is at a δ′ between 0.01 and 0.1."""
+        delta = self.profile(unlikely)
+        return (delta >= VISIBLE_DELTA[0]) & (delta <= VISIBLE_DELTA[1])
+
+    def profile(self, unlikely: FloatArray) -> FloatArray:
+        """δ′ of the claimed profile at the ε′ whose best event has probability `unlikely` on the other table."""
+        x = -ndtri(np.clip(unlikely, 1e-300, 1 - 1e-16))
+        with np.errstate(over="ignore", invalid="ignore"):
+            delta = ndtr(self.loss - x) - np.exp(self.loss * x - self.loss**2 / 2) * ndtr(-x)
+        return np.asarray(delta)
+
+
+@dataclass(frozen=True)
+class Concentrated:
+    """ρ-zCDP of a mechanism that is not Gaussian noise alone, as μ = √(2ρ): D_α ≤ ρα for every α > 1.
+
+    An event is a post-processing, so its two Bernoulli laws keep the same bound. That is all ρ-zCDP says of one event,
+    and less than `Gaussian` says: an audit of this claim reaches at most about 0.8 of it.
+    """
+
+    symbol: ClassVar[str] = "μ"
+    loss: float
+
+    def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
+        """√(2ρ) of the largest D_α(Bernoulli ‖ Bernoulli)/α over a grid of orders."""
+        p, q = (
+            np.clip(np.asarray(share, dtype=np.float64), 1e-300, 1 - 1e-16)[..., None] for share in (likely, unlikely)
+        )
+        order = 1 + np.geomspace(1e-3, 1e3, 200)
+        moment = np.logaddexp(
+            order * np.log(p) + (1 - order) * np.log(q), order * np.log1p(-p) + (1 - order) * np.log1p(-q)
+        )
+        rho = np.max(moment / (order - 1) / order, axis=-1)
+        return np.where(p[..., 0] > q[..., 0], np.sqrt(2 * np.maximum(rho, 0.0)), 0.0)
+
+    def testable(self, unlikely: FloatArray) -> AnyArray:
+        """Any event."""
+        return np.ones(unlikely.shape, dtype=bool)
+
+
+def concentrated(rho: float) -> Concentrated:
+    """The claim of ρ-zCDP."""
+    return Concentrated(math.sqrt(2 * rho))
+
+
+def gaussian(rho: float) -> Gaussian:
+    """The claim of Gaussian noise that costs ρ."""
+    return Gaussian(math.sqrt(2 * rho))

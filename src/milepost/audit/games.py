@@ -1,0 +1,105 @@
+"""Cases of tangents: the lines of an offline release, the transcript of a session."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
+from milepost.audit.claims import Claim, Pure, concentrated
+from milepost.mechanisms.margins import Margins
+from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.sparse_vector import noise_scales
+from milepost.session import TangentSession
+from milepost.spaces.lp import L1
+from milepost.statistics.sketch import Borders, Sketch
+
+
+def tangents_cases() -> Iterator[Case]:
+    """The offline release; the outcome is all lines together, how many there are included.
+
+    One record moves from corner to corner; the others, half in each, put all grid points near the threshold.
+    """
+    for guarantee, dimension, n in ((Guarantee(12.0), 2, 205), (Guarantee(24.0, 1e-6), 1, 71)):
+        space = L1([(0, 1)] * dimension)
+        others = [[0] * dimension, [1] * dimension] * (n // 2)
+        pair = [sketch_of(space, [[mover] * dimension, *others], cells=2) for mover in (0, 1)]
+        claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else concentrated(guarantee.rho)
+        left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
+        yield Case(
+            Tangents.name, f"lines, one of {n} records from corner to corner, d = {dimension}", claim, left, right
+        )
+
+
+def _release(space: L1, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
+    mechanism = Tangents(beta=0.9)
+    scans = mechanism.run(sketch, space.hosts, Change(), guarantee).scans
+    exact = [[side.only(i).coarsen(scan.cells).borders() for side in pair] for i, scan in enumerate(scans)]
+
+    def release() -> tuple[list[int], float]:
+        tensors = mechanism.run(sketch, space.hosts, Change(), guarantee).tensors()
+        kinds, score = [0] * len(scans), 0.0  # the borders of each coordinate's lines, as digits
+        for i, border, value, count in zip(*(tensors[name].tolist() for name in tensors), strict=True):
+            kinds[i] = kinds[i] * (scans[i].cells + 2) + border + 1
+            score += _line_score(exact[i], scans[i].margins, border, value, count)
+        return kinds, score
+
+    return partial(_repeat, release)
+
+
+def _repeat(once: Callable[[], tuple[int | list[int], float]], runs: int) -> Outcomes:
+    kinds, scores = zip(*(once() for _ in range(runs)), strict=True)
+    return Outcomes.of(kinds=np.array(kinds), score=np.array(scores))
+
+
+def _line_score(exact: list[Borders], margins: Margins, border: int, value: float, count: float) -> float:
+    left, right = (np.array([side.value[0, border], side.below[0, border]], dtype=np.float64) for side in exact)
+    scale = np.array([margins.value_scale[0], margins.slope_scale[0]])
+    return (laplace_ratio if margins.pure else gaussian_ratio)(np.array([value, count]), left, right, scale)
+
+
+def session_cases() -> Iterator[Case]:
+    """A session of one epoch; the outcome is its answers and its flags together.
+
+    Five queries near one end, where the mover's distance falls, then one near the other, where it grows: the worst
+    stream of the sparse vector, and a tangent whose value and slope both move. The threshold is put where both ends
+    are in doubt, and lines are not lowered, so that answers show them: public numbers, on which privacy must not rest.
+    """
+    space, cells = L1([(0, 1)]), 16
+    table = [[0.0]] * 11 + [[1.0]] * 8
+    near, far = 1 / cells, 1 - 1 / cells
+    queries = [near] * 5 + [far, near]
+    pair = [sketch_of(space, [[mover], *table], cells) for mover in (0, 1)]
+    for guarantee in (Guarantee(12.0), Guarantee(24.0, 1e-6)):
+        solved = interactive_margins(space.hosts, len(table) + 1, guarantee, len(queries), 0.9)
+        width = noise_scales(solved.sensitivity, solved.epsilon_test)[1]
+        low = float(pair[0].borders().value[0, 1]) * space.hosts.quantum[0] / solved.n / solved.lattice
+        margins = replace(solved, updates=1, threshold=round(low + width / 2), margin=np.zeros(1), alpha=0.0)
+        cost = margins.cost(space.hosts)
+        claim: Claim = Pure(cost) if guarantee.pure else concentrated(cost)
+        left, right = (_session(space, sketch, pair, guarantee, margins, queries) for sketch in pair)
+        yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right)
+
+
+def _session(
+    space: L1, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee, margins: Margins, queries: list[float]
+) -> Draw:
+    exact = [side.borders() for side in pair]
+    points = np.array(queries)[:, None]
+
+    def transcript() -> tuple[int, float]:
+        answers = TangentSession(sketch, space, guarantee, Change(), margins).ask_many(points)
+        updated = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
+        other = next((k for k in range(updated + 1, len(queries)) if queries[k] != queries[updated]), None)
+        if other is None:
+            return updated, 0.0
+        # the first answer after the update is the tangent's value, and the one at the other end tells its slope
+        value = answers[updated].value
+        slope = (answers[other].value - value) / (queries[other] - queries[updated])
+        sums = value * margins.n / space.hosts.quantum[0], (slope + 1) * margins.n / 2
+        return updated, _line_score(exact, margins, round(queries[updated] * sketch.cells), *sums)
+
+    return partial(_repeat, transcript)

@@ -1,0 +1,22 @@
+"""The shipped mechanisms, each on its worst known pair of tables.
+
+Every case runs the library's own code; only its public numbers and its tables are chosen, for the largest loss. Losses
+are a few units: a given number of runs sees the largest share of a claim there, and the code is the same at any ε.
+"""
+
+from milepost.audit.case import Case
+from milepost.audit.curves import hats_cases, slopes_cases
+from milepost.audit.games import session_cases, tangents_cases
+from milepost.audit.primitives import noise_cases, sparse_vector_cases
+
+
+def shipped_cases() -> list[Case]:
+    """All of them, in the order of the report."""
+    return [
+        *noise_cases(),
+        *sparse_vector_cases(),
+        *slopes_cases(),
+        *hats_cases(),
+        *tangents_cases(),
+        *session_cases(),
+    ]

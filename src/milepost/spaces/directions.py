@@ -1,0 +1,100 @@
+"""Directions: public unit vectors over which |⟨θ, v⟩| averages to ‖v‖₂/c, as integers of 18 bits.
+
+A float product would give a record other last bits in another batch; integers below 2⁵³ are exact in any order.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln
+
+from milepost.arrays import FloatArray, IntArray
+
+DIRECTION_BITS = 17  # and a sign
+UNIT = 1 << DIRECTION_BITS
+
+
+def length_factor(dimension: int) -> float:
+    """c_d = √π·Γ((d+1)/2)/Γ(d/2): ‖v‖₂ = c_d·mean |⟨θ, v⟩| over the sphere."""
+    return math.sqrt(math.pi) * math.exp(float(gammaln((dimension + 1) / 2) - gammaln(dimension / 2)))
+
+
+@lru_cache(maxsize=32)
+def sphere(dimension: int, count: int, seed: int) -> IntArray:
+    """About `count` unit vectors × 2¹⁷, int64[count, d]: equal angles, a spherical lattice, or orthonormal blocks."""
+    if dimension == 1:
+        units: FloatArray = np.ones((1, 1))
+    elif dimension == 2:
+        angle = math.pi * (np.arange(count) + 0.5) / count
+        units = np.column_stack([np.cos(angle), np.sin(angle)])
+    elif dimension == 3:
+        units = _hemisphere(count)
+    else:
+        generator = np.random.default_rng([seed, dimension])
+        blocks = [_orthonormal(generator, dimension) for _ in range(math.ceil(count / dimension))]
+        units = np.concatenate(blocks)
+    result: IntArray = np.rint(units * UNIT).astype(np.int64)
+    result.flags.writeable = False
+    return result
+
+
+def _hemisphere(count: int) -> FloatArray:
+    """A Fibonacci lattice on half of the sphere; the other half has the same |⟨θ, v⟩|."""
+    k = np.arange(count)
+    height = (k + 0.5) / count
+    angle = math.pi * (1 + math.sqrt(5)) * k
+    ring = np.sqrt(1 - height**2)
+    return np.column_stack([ring * np.cos(angle), ring * np.sin(angle), height])
+
+
+def _orthonormal(generator: np.random.Generator, dimension: int) -> FloatArray:
+    """A random rotation: within a block, directions repel, which is worth eight times as many independent ones."""
+    matrix, triangle = np.linalg.qr(generator.standard_normal((dimension, dimension)))
+    return np.asarray(matrix * np.sign(np.diag(triangle)))
+
+
+def largest_sum(directions: IntArray) -> float:
+    """At least sup over unit vectors v of Σ|⟨Θ_k, v⟩| / 2¹⁷, exact up to rounding in the plane.
+
+    In the plane the supremum is the longest of the sums Σ ±Θ_k over the sign patterns that some v makes; elsewhere
+    Cauchy–Schwarz gives √D·‖Θ‖₂.
+    """
+    units = directions / UNIT
+    if directions.shape[1] == 2:
+        turned = units[np.argsort(np.arctan2(units[:, 1], units[:, 0]) % math.pi)]
+        turned = turned * np.where(np.arctan2(turned[:, 1], turned[:, 0]) < 0, -1, 1)[:, None]
+        ahead = np.cumsum(turned, axis=0)
+        sums = 2 * np.vstack([np.zeros(2), ahead]) - ahead[-1]
+        return float(np.linalg.norm(sums, axis=1).max()) * (1 + 1e-12)
+    gram = np.linalg.eigvalsh(units.T @ units)
+    return math.sqrt(len(units) * float(gram[-1])) * (1 + 1e-9)
+
+
+@lru_cache(maxsize=32)
+def stable(p: float, dimension: int, count: int, seed: int) -> IntArray:
+    """`count` p-stable vectors tilted by their ℓ₁ length and divided by it, × 2¹⁷: int64[count, d].
+
+    One coordinate, picked evenly, is drawn with density ∝ |s|·f(s), the others with f, so that the vector has density
+    ∝ ‖s‖₁·f; then E|⟨s/‖s‖₁, v⟩| = ‖v‖_p/d, and no direction weighs much more than another.
+    """
+    if dimension == 1:
+        return np.full((1, 1), UNIT, dtype=np.int64)
+    generator = np.random.default_rng([seed, dimension, count])
+    vectors = _symmetric_stable(generator, p, (count, dimension))
+    pool = np.sort(np.abs(_symmetric_stable(generator, p, (1 << 20,))))
+    share = np.cumsum(pool)
+    tilted = pool[np.searchsorted(share, generator.random(count) * share[-1])]
+    picked = generator.integers(dimension, size=count)
+    vectors[np.arange(count), picked] = tilted * generator.choice([-1.0, 1.0], size=count)
+    units = vectors / np.abs(vectors).sum(axis=1, keepdims=True)
+    result: IntArray = np.rint(units * UNIT).astype(np.int64)
+    result.flags.writeable = False
+    return result
+
+
+def _symmetric_stable(generator: np.random.Generator, p: float, shape: tuple[int, ...]) -> FloatArray:
+    """Symmetric p-stable draws (Chambers, Mallows, Stuck 1976)."""
+    angle = generator.uniform(-math.pi / 2, math.pi / 2, shape)
+    wait = generator.exponential(size=shape)
+    return np.asarray(np.sin(p * angle) / np.cos(angle) ** (1 / p) * (np.cos((1 - p) * angle) / wait) ** ((1 - p) / p))

@@ -1,0 +1,361 @@
+"""Projected: spaces whose metric is an average of |⟨θ, x − y⟩| over public directions θ: L2 and Lp.
+
+Records and directions are rounded to integers, so that every product is exact and a record's image depends on it alone.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum, length_factor, sphere, stable
+from milepost.spaces.numeric import named_pairs, read_matrix, refuse_missing
+
+MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
+BLOCK = 1 << 20  # numbers in one block of a distance matrix
+
+
+@dataclass(frozen=True, init=False)
+class Projected:
+    """A box or a ball, and directions; the subclass says which."""
+
+    kind: ClassVar[str]
+    columns: tuple[str, ...] | None
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    radius: float | None  # of a ball, whose box is low..high
+    count: int  # directions
+    clip: float
+    random_state: int
+
+    def _settle(
+        self, bounds: Any, center: Any, radius: Any, directions: Any, clip: Any, random_state: Any, default: int
+    ) -> None:
+        """Check the arguments and set the fields."""
+        if (bounds is None) == (center is None and radius is None):
+            raise MilepostError("give either bounds, for a box, or center and radius, for a ball")
+        if bounds is None:
+            columns, middle = _named_center(center)
+            if not isinstance(radius, int | float) or not 0 < radius < math.inf:
+                raise MilepostError(f"radius must be a positive number, got {radius!r}")
+            pairs = [(value - radius, value + radius) for value in middle]
+        else:
+            columns, pairs = named_pairs(bounds)
+        width = len(pairs)
+        count = default if directions is None else directions
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1 << 14:
+            raise MilepostError(f"directions must be a whole number between 1 and {1 << 14}, got {directions!r}")
+        if not isinstance(clip, int | float) or not 0 < clip <= 1:
+            raise MilepostError(f"clip must be a share of the interval between 0 and 1, got {clip!r}")
+        if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
+            raise MilepostError(f"random_state must be a whole number of at least 0, got {random_state!r}")
+        if width > 1 << 12:
+            raise MilepostError(f"at most {1 << 12} columns are supported, got {width}")
+        fields = {
+            "columns": columns,
+            "low": tuple(low for low, _ in pairs),
+            "high": tuple(high for _, high in pairs),
+            "radius": None if bounds is not None else float(radius),
+            "count": 1 if width == 1 else count,
+            "clip": float(clip),
+            "random_state": random_state,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if not 1e-100 < self.diameter < 1e100:
+            raise MilepostError(f"the diameter must lie between 1e-100 and 1e100, got {self.diameter:g}")
+
+    # what a subclass adds
+
+    @property
+    def thetas(self) -> IntArray:
+        """Directions × 2¹⁷: int64[D, columns]."""
+        raise NotImplementedError
+
+    @property
+    def factor(self) -> float:
+        """The metric is this times the mean of |⟨θ, v⟩|."""
+        raise NotImplementedError
+
+    def norm(self, vectors: FloatArray) -> FloatArray:
+        """The metric's length of vectors float64[..., columns]."""
+        raise NotImplementedError
+
+    # the public side
+
+    @property
+    def width(self) -> int:
+        """How many columns a point has."""
+        return len(self.low)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, or positions counted from 0."""
+        return self.columns or tuple(str(position) for position in range(self.width))
+
+    @property
+    def center(self) -> FloatArray:
+        """The middle of the box or ball: float64[columns]."""
+        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
+        return result
+
+    @property
+    def host_columns(self) -> None:
+        """Host coordinates are projections, not columns."""
+        return
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance between two points."""
+        if self.radius is not None:
+            return 2 * self.radius * self._roundest
+        return float(self.norm(np.asarray(self.high) - np.asarray(self.low)))
+
+    _roundest: ClassVar[float] = 1.0
+
+    @cached_property
+    def _bits(self) -> int:
+        """Bits of a record's coordinates, so that sums of products stay below 2⁵³."""
+        return min(25, 52 - DIRECTION_BITS - self.width.bit_length())
+
+    @cached_property
+    def _scale(self) -> float:
+        """What 2^bits of a record's integers stand for: the largest half-width."""
+        return float(np.max(np.asarray(self.high) - np.asarray(self.low))) / 2
+
+    @cached_property
+    def _corner(self) -> FloatArray:
+        """The largest integer of each column, as float64."""
+        halves = (np.asarray(self.high) - np.asarray(self.low)) / 2
+        result: FloatArray = np.rint(halves * ((1 << self._bits) / self._scale))
+        return result
+
+    @cached_property
+    def _halves(self) -> FloatArray:
+        """Half-widths of the host intervals in integer products, whole numbers."""
+        if self.radius is None:
+            whole = np.abs(self.thetas).astype(np.float64) @ self._corner
+        else:
+            longest = (1 << self._bits) + math.sqrt(self.width)
+            whole = longest * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
+        return np.ceil(whole * self.clip)
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """One host coordinate a direction, each with weight factor/D."""
+        thetas, halves = self.thetas, self._halves
+        unit = self._scale / (1 << self._bits) / UNIT  # an integer product of 1
+        weight = np.full(len(thetas), self.factor / len(thetas))
+        ends = halves * unit
+        total = float(np.sum(weight * 2 * ends))
+        # an image is off its product by half a quantum at most, so a pair by one
+        reach = self._product_reach() * unit * float(weight[0]) + total / QUANTA
+        reach = min(reach, total) * (1 + 1e-9)
+        return Hosts(weight, -ends, ends, reach, self._embedding, self._clipped(unit * float(weight[0])))
+
+    def _product_reach(self) -> float:
+        """At least sup over pairs of Σ|⟨Θ_k, X − X′⟩| in integer products."""
+        if self.radius is not None:
+            return largest_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
+        live = np.flatnonzero(self._corner)
+        if 1 << max(0, len(live) - 1) <= MOST_CORNERS:  # a convex function is largest at a corner
+            signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(live) - 1))))
+            corners = 2 * signs * self._corner[live]
+            return float(np.abs(corners @ self.thetas[:, live].T.astype(np.float64)).sum(axis=1).max())
+        return largest_sum(self.thetas) * UNIT * 2 * float(np.linalg.norm(self._corner))
+
+    def _clipped(self, weight: float) -> float:
+        """How far clipping to a share of the interval can move a distance: (t − c)₊ ≤ t²/(4c) on every direction."""
+        if self.clip == 1:
+            return 0.0
+        products = self.thetas.astype(np.float64)
+        longest = float(np.linalg.norm(self._corner)) if self.radius is None else float(1 << self._bits)
+        return weight * float(np.linalg.norm(products, 2)) ** 2 * longest**2 / (4 * float(self._halves.min()))
+
+    @cached_property
+    def _embedding(self) -> float:
+        """Even directions keep their largest deviation, random ones the likely one at any pair fixed beforehand."""
+        found = self.distortion()
+        return found.largest if self.width < 4 and self.kind == "l2" else found.likely
+
+    def distortion(self, pairs: int = 10_000) -> Distortion:
+        """Expansion and contraction (Definition 5) on public pairs: directions of x − y spread over the sphere."""
+        if self.width == 1:
+            return Distortion(1.0, 1.0, 0.0)
+        generator = np.random.default_rng([self.random_state, pairs])
+        vectors = generator.standard_normal((pairs, self.width)) * np.where(self._corner > 0, self._corner, 0)
+        if self.width == 2:
+            angle = math.pi * np.arange(pairs) / pairs
+            vectors = np.column_stack([np.cos(angle), np.sin(angle)])
+        thetas = self.thetas.astype(np.float64).T / UNIT
+        ratios = np.concatenate(
+            [
+                np.abs(block @ thetas).mean(axis=1) * self.factor / self.norm(block)
+                for block in np.array_split(vectors, max(1, pairs * self.count // BLOCK))
+            ]
+        )
+        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
+        return Distortion(float(ratios.max()), float(1 / ratios.min()), likely)
+
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Private rows as points, moved to the nearest point of the box or ball; NaN and text are refused."""
+        points = read_matrix(batch, self.columns, self.width)
+        refuse_missing(points, self.names, "private rows", first_row)
+        points = np.clip(points, self.low, self.high)
+        return points if self.radius is None else self._into_ball(points)
+
+    def _into_ball(self, points: FloatArray) -> FloatArray:
+        center = self.center
+        square = np.zeros(len(points))
+        for j in range(self.width):  # column by column: the same operations for a row, whatever the batch
+            square += (points[:, j] - center[j]) ** 2
+        far = np.sqrt(square) > (self.radius or 0)
+        shrink = np.where(far, (self.radius or 0) / np.sqrt(np.where(far, square, 1)), 1)
+        result: FloatArray = center + (points - center) * shrink[:, None]
+        return np.where(far[:, None], result, points)
+
+    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+        """Public queries as points; they may lie outside but must be finite."""
+        points = read_matrix(batch, self.columns, self.width)
+        refuse_missing(points, self.names, "query points")
+        if not np.isfinite(points).all():
+            raise MilepostError("query points must be finite, got an infinite coordinate")
+        return points
+
+    def place(self, points: FloatArray) -> FloatArray:
+        """Host positions in quanta, unrounded and unclipped, from exact integer products."""
+        scaled = (points - self.center) * ((1 << self._bits) / self._scale)
+        result = np.rint(scaled) @ self.thetas.T.astype(np.float64)
+        result += self._halves
+        result *= QUANTA / (2 * self._halves)
+        return result
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """Projections have no inverse here."""
+        raise MilepostError(f"{len(positions)} host positions of {self.kind} are projections and give no point back")
+
+    def quantize(self, points: FloatArray) -> IntArray:
+        """Host positions of records in whole quanta."""
+        return quantize(self.place(points), self.hosts)
+
+    def distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """The metric itself for every pair, in blocks of bounded memory."""
+        result = np.empty((len(left), len(right)))
+        rows = max(1, BLOCK // max(1, len(right) * self.width))
+        for start in range(0, len(left), rows):
+            part = slice(start, start + rows)
+            result[part] = self.norm(left[part, None, :] - right[None, :, :])
+        return result
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        card: dict[str, Any] = {
+            "kind": self.kind,
+            "directions": self.count,
+            "clip": self.clip,
+            "random_state": self.random_state,
+        }
+        pairs = [list(pair) for pair in zip(self.low, self.high, strict=True)]
+        if self.radius is None:
+            card["bounds"] = dict(zip(self.columns, pairs, strict=True)) if self.columns else pairs
+        else:
+            center = self.center.tolist()
+            card["center"] = dict(zip(self.columns, center, strict=True)) if self.columns else center
+            card["radius"] = self.radius
+        return card
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        return cls(**{key: value for key, value in card.items() if key != "kind"})
+
+
+class L2(Projected):
+    """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
+
+    directions: how many projections stand for it; more are closer to the metric and take longer. In the plane the
+    largest deviation is (π/2D)²/3: 5e-5 with the default of 128.
+    clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
+
+    >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
+    10.0
+    """
+
+    kind: ClassVar[str] = "l2"
+
+    def __init__(
+        self,
+        bounds: Any = None,
+        *,
+        center: Any = None,
+        radius: Any = None,
+        directions: Any = None,
+        clip: Any = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        width = len(bounds if bounds is not None else center if isinstance(center, dict | list | tuple) else [0])
+        default = {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
+        self._settle(bounds, center, radius, directions, clip, random_state, default)
+
+    @property
+    def thetas(self) -> IntArray:
+        """Unit vectors spread over the sphere."""
+        return sphere(self.width, self.count, self.random_state)
+
+    @property
+    def factor(self) -> float:
+        """c_d of Lemma 9's embedding."""
+        return length_factor(self.width)
+
+    def norm(self, vectors: FloatArray) -> FloatArray:
+        """√Σv²."""
+        return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))
+
+
+class Lp(Projected):
+    """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
+
+    kind: ClassVar[str] = "lp"
+    p: float
+
+    def __init__(self, p: Any, bounds: Any, *, directions: Any = None, clip: Any = 1.0, random_state: Any = 0) -> None:
+        if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
+            raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
+        object.__setattr__(self, "p", float(p))
+        self._settle(bounds, None, None, directions, clip, random_state, 1024)
+
+    @property
+    def thetas(self) -> IntArray:
+        """Stable vectors of ℓ₁ length 1."""
+        return stable(self.p, self.width, self.count, self.random_state)
+
+    @property
+    def factor(self) -> float:
+        """‖v‖_p = d·E|⟨s/‖s‖₁, v⟩| under the tilted law."""
+        return float(self.width)
+
+    def norm(self, vectors: FloatArray) -> FloatArray:
+        """(Σ|v|^p)^(1/p)."""
+        return np.asarray(np.sum(np.abs(vectors) ** self.p, axis=-1) ** (1 / self.p))
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return super().to_json() | {"p": self.p}
+
+
+def _named_center(center: Any) -> tuple[tuple[str, ...] | None, list[float]]:
+    named = isinstance(center, dict)
+    try:
+        values = [float(value) for value in (center.values() if named else center)]
+    except (TypeError, ValueError):
+        raise MilepostError(f"center must be a point, by name or a list of numbers, got {center!r}") from None
+    if not values or not all(math.isfinite(value) for value in values):
+        raise MilepostError(f"center must be a point of finite numbers, got {center!r}")
+    return (tuple(str(key) for key in center) if named else None), values

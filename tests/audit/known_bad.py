@@ -1,0 +1,224 @@
+"""Mechanisms that are known to be wrong, with their true losses: the auditor has to see them.
+
+The sparse vectors are Algorithms 3–6 of Lyu, Su and Li, "Understanding the Sparse Vector Technique" (2017), on
+integers and with one pair of streams each. `true_loss` is that of the pair: the largest |ln(Pr[outcome]/Pr′[outcome])|,
+from probabilities summed exactly over the threshold's noise. Simulations are seeded NumPy: they test the auditor, and
+release nothing.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
+from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.sparse_vector import noise_scales
+from milepost.spaces.base import QUANTA
+from milepost.spaces.lp import L1
+from milepost.statistics.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class Known:
+    """A case and its true loss, in the units of its claim."""
+
+    case: Case
+    true_loss: float
+
+
+# --- laws, by summation ---------------------------------------------------------------------------------------------
+
+
+def laplace_law(scale: float, support: IntArray) -> FloatArray:
+    r = math.exp(-1 / scale)
+    return np.asarray((1 - r) / (1 + r) * r ** np.abs(support))
+
+
+def laplace_tail(scale: float, least: AnyArray) -> FloatArray:
+    """Pr[X ≥ least] of the discrete Laplace law; scale 0 is no noise."""
+    if scale == 0:
+        return (least <= 0).astype(np.float64)
+    r = math.exp(-1 / scale)
+    return np.where(least > 0, r ** np.maximum(least, 0) / (1 + r), 1 - r ** np.maximum(1 - least, 0) / (1 + r))
+
+
+def gaussian_law(scale: float, support: IntArray) -> FloatArray:
+    law = np.exp(-(support**2) / (2 * scale**2))
+    return np.asarray(law / law.sum())
+
+
+def largest_ratio(left: FloatArray, right: FloatArray) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.nanmax(np.abs(np.log(left) - np.log(right))))
+
+
+def draw_laplace(generator: np.random.Generator, scale: float, shape: tuple[int, ...]) -> IntArray:
+    if scale == 0:
+        return np.zeros(shape, dtype=np.int64)
+    success = -math.expm1(-1 / scale)
+    return generator.geometric(success, shape) - generator.geometric(success, shape)
+
+
+# --- sparse vectors -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """A sparse vector of threshold 0: its noise scales, how many "above" it gives, whether it shows the value."""
+
+    threshold_scale: float
+    query_scale: float
+    most: int
+    shows: bool = False
+
+    def flag_law(self, values: Sequence[int]) -> FloatArray:
+        """Pr[flags] for all flags in the order of their binary numbers; after `most` times "above" all are 0."""
+        support = np.arange(-int(40 * self.threshold_scale) - 40, int(40 * self.threshold_scale) + 41)
+        weight = laplace_law(self.threshold_scale, support)
+        above = [laplace_tail(self.query_scale, support - float(value)) for value in values]
+        law = []
+        for flags in itertools.product((0, 1), repeat=len(values)):
+            chance, left = weight, self.most
+            for flag, up in zip(flags, above, strict=True):
+                chance = chance * ((up if flag else 1 - up) if left else 1.0 - flag)
+                left -= flag if left else 0
+            law.append(float(chance.sum()))
+        return np.array(law)
+
+    def value_law(self, values: Sequence[int], shown: IntArray) -> FloatArray:
+        """Pr["above" first at the last position, with this noisy value]."""
+        support = np.arange(-int(40 * self.threshold_scale) - 40, int(40 * self.threshold_scale) + 41)
+        weight = laplace_law(self.threshold_scale, support)
+        for value in values[:-1]:
+            weight = weight * (1 - laplace_tail(self.query_scale, support - float(value)))
+        reached = np.cumsum(weight)[np.clip(shown - support[0], 0, len(support) - 1)]
+        return np.asarray(laplace_law(self.query_scale, shown - values[-1]) * reached)
+
+    def draw(self, generator: np.random.Generator, values: Sequence[int], runs: int) -> Outcomes:
+        threshold = draw_laplace(generator, self.threshold_scale, (runs, 1))
+        noisy = np.array(values) + draw_laplace(generator, self.query_scale, (runs, len(values)))
+        flags = noisy >= threshold
+        flags &= np.cumsum(flags, axis=1) <= self.most
+        kinds = flags @ (1 << np.arange(len(values)))
+        if self.shows:
+            first = np.take_along_axis(noisy, np.argmax(flags, axis=1)[:, None], axis=1)[:, 0]
+            kinds = kinds * 1000 + np.where(flags.any(axis=1), np.clip(first, -400, 400) // 2, 0)
+        return Outcomes.of(kinds=kinds)
+
+
+def sparse_vectors(epsilon: float = 1.0, sensitivity: int = 4) -> dict[str, Known]:
+    """The four wrong ones, and Algorithm 1, the right one, on the worst of their streams."""
+    d, half = sensitivity, 2 / epsilon * sensitivity
+    up_then_down = [0] * 4 + [2 * d] * 3, [d] * 4 + [d] * 3
+    short = [0, d], [d, 0]
+    rising = [0] * 6 + [0], [d] * 6 + [0]
+    table: dict[str, tuple[SparseVector, tuple[list[int], list[int]]]] = {
+        "Algorithm 3 shows the noisy value": (SparseVector(half, half, 1, shows=True), rising),
+        "Algorithm 4 does not scale query noise by the count": (
+            SparseVector(4 * d / epsilon, 4 / 3 * d / epsilon, 3),
+            up_then_down,
+        ),
+        "Algorithm 5 adds no noise to queries": (SparseVector(half, 0, 2), short),
+        "Algorithm 6 never stops": (SparseVector(half, half, 7), up_then_down),
+        "Algorithm 1 is right": (SparseVector(half, 2 * 3 * half, 3), up_then_down),
+    }
+    known = {}
+    for number, (name, (mechanism, (left, right))) in enumerate(table.items()):
+        if mechanism.shows:
+            shown = np.arange(-20 * d, 20 * d)
+            loss = largest_ratio(mechanism.value_law(left, shown), mechanism.value_law(right, shown))
+        else:
+            loss = largest_ratio(mechanism.flag_law(left), mechanism.flag_law(right))
+        draws = [
+            partial(mechanism.draw, np.random.default_rng([number, side]), v) for side, v in enumerate((left, right))
+        ]
+        known[name] = Known(Case("sparse-vector", name, Pure(epsilon), *draws), loss)
+    return known
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+def additive(name: str, claim: Claim, values: tuple[int, int], scale: float, seed: int) -> Known:
+    """Laplace (or, for a Gaussian claim, Gaussian) noise of some scale on one of two integers."""
+    normal = isinstance(claim, Gaussian)
+
+    support = np.arange(-int(60 * scale), int(60 * scale) + 1)
+    laws = [(gaussian_law if normal else laplace_law)(scale, support - value) for value in values]
+
+    def draw(side: int) -> Callable[[int], Outcomes]:
+        generator = np.random.default_rng([seed, side])
+
+        def outcomes(runs: int) -> Outcomes:
+            return Outcomes.of(score=-generator.choice(support, size=runs, p=laws[side] / laws[side].sum()))
+
+        return outcomes
+
+    if normal:
+        tails = [np.cumsum(law) for law in laws]
+        seen = (np.minimum(*tails) > 1e-6) & (np.maximum(*tails) < 1 - 1e-6)
+        loss = float(np.max(np.abs(ndtri(tails[0][seen]) - ndtri(tails[1][seen]))))
+    else:
+        loss = largest_ratio(*(law[np.abs(support) < 10 * scale] for law in laws))
+    return Known(Case("noise", name, claim, draw(0), draw(1)), loss)
+
+
+def noises() -> dict[str, Known]:
+    """Noise too small, by half and by a fifth, and a sensitivity that forgets that the statistic is rounded."""
+    moved = 1.2, (math.floor(0.9), math.floor(0.9 + 1.2))  # a mean that moves by 1.2 steps moves its floor by 2
+    return {
+        "half the Laplace noise": additive("half the Laplace noise", Pure(1.0), (0, 20), 10, 11),
+        "a sixth less Laplace noise": additive("a sixth less Laplace noise", Pure(2.0), (0, 20), 10 / 1.2, 12),
+        "half the Gaussian noise": additive("half the Gaussian noise", Gaussian(0.6), (0, 24), 20, 13),
+        "a sixth less Gaussian noise": additive("a sixth less Gaussian noise", Gaussian(1.0), (0, 24), 20, 14),
+        "sensitivity without rounding": additive(
+            "sensitivity without rounding", Pure(1.0), moved[1], moved[0] / 1.0, 15
+        ),
+    }
+
+
+# --- the choice of coordinate ---------------------------------------------------------------------------------------
+
+
+class ExactChoice(PrivateGame):
+    """The shipped game, but "any learner on which a mistake is made" (Lemma 6) is decided from exact values."""
+
+    def _read(self, border: IntArray, point: FloatArray) -> None:
+        exact = self._borders.value[np.arange(len(border)), border] * self._hosts.quantum / self.margins.n
+        erring = exact > exact.mean()
+        super()._read(border, point)
+        self.lines = [line for line in self.lines if erring[line.coordinate]]
+
+
+def exact_choice(epsilon: float = 3.0) -> Known:
+    """One record moves between two corners that are equally far from the query: only the choice tells them apart."""
+    hosts = L1([(0, 1), (0, 1)]).hosts
+    solved = interactive_margins(hosts, 1, Guarantee(epsilon), 1, 0.5)
+    # the tested value, 1 a unit of distance, is at the threshold; lines are not lowered
+    margins = replace(solved, updates=1, threshold=round(1 / solved.lattice), margin=np.zeros(2))
+    query = np.zeros((1, 2), dtype=np.int64)
+
+    def draw(record: list[int]) -> Callable[[int], Outcomes]:
+        sketch = Sketch(2, cells=2)
+        sketch.add(np.array([record]) * QUANTA)
+
+        def coordinate() -> int:
+            game = ExactChoice(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
+            list(game.ask(query))
+            return game.lines[0].coordinate if game.lines else -1
+
+        return lambda runs: Outcomes.of(kinds=np.array([coordinate() for _ in range(runs)]))
+
+    # Pr[a line of coordinate 0] is Pr["above"] on one table and 0 on the other
+    above = 1 - SparseVector(*noise_scales(margins.sensitivity, margins.epsilon_test), 1).flag_law([0])[0]
+    loss = largest_ratio(np.array([above, 0]), np.array([0, above]))
+    claim = Pure(margins.cost(hosts))
+    return Known(Case("tangents", "exact choice of coordinate", claim, draw([1, 0]), draw([0, 1])), loss)

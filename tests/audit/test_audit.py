@@ -1,0 +1,163 @@
+"""The auditor: it sees what is known to be wrong, and accuses nothing that is right."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binomtest
+
+import milepost as mp
+from milepost.arrays import FloatArray
+from milepost.audit import Case, Concentrated, Gaussian, Outcomes, Pure, examine
+from milepost.audit.event import at_least, at_most, choose
+from milepost.audit.primitives import noise_cases
+from milepost.audit.shipped import shipped_cases
+from milepost.mechanisms import NAMES
+from tests.audit import known_bad
+
+KNOWN = {**known_bad.sparse_vectors(), **known_bad.noises()}
+RIGHT = "Algorithm 1 is right"
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name != RIGHT])
+def test_a_known_bad_mechanism_is_caught(name: str) -> None:
+    """True losses over 1.15 × the claim, summed exactly, are seen in 200,000 runs; the simulations are seeded."""
+    known = KNOWN[name]
+    assert known.true_loss > 1.15 * known.case.claim.loss
+    finding = examine(known.case, 200_000)
+    assert finding.verdict == "violated"
+    assert finding.measured < known.true_loss
+
+
+def test_the_exact_choice_of_coordinate_is_caught() -> None:
+    """The shipped game with one line changed; the two tables never give the same line."""
+    known = known_bad.exact_choice()
+    assert known.true_loss > 1.15 * known.case.claim.loss
+    assert examine(known.case, 1000).violated
+
+
+def test_the_right_sparse_vector_is_not_accused() -> None:
+    known = KNOWN[RIGHT]
+    assert known.true_loss <= known.case.claim.loss
+    assert examine(known.case, 200_000).verdict == "consistent"
+
+
+@pytest.mark.parametrize("name", ["half the Laplace noise", "half the Gaussian noise"])
+def test_a_claim_that_is_just_true_is_not_accused(name: str) -> None:
+    """The same draws with the claim they keep: measured close to it, and below."""
+    known = KNOWN[name]
+    claim = replace(known.case.claim, loss=known.true_loss * (1 + 1e-6))  # type: ignore[type-var]
+    finding = examine(replace(known.case, claim=claim), 200_000)
+    assert 0.85 < finding.ratio < 1
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    """Randomized response is exactly at its claim; at a rate of 0.1, 2000 audits accuse it fewer than 300 times.
+
+    A false alarm would need more than 300 of 2000 at a true rate of at most 0.1: probability below 1e-11.
+    """
+    share = np.exp(1.0) / (1 + np.exp(1.0))
+    generator = np.random.default_rng(5)
+
+    def draw(chance: float) -> Callable[[int], Outcomes]:
+        return lambda runs: Outcomes.of(kinds=generator.random(runs) < chance)
+
+    case = Case("response", "yes and no", Pure(1.0), draw(share), draw(1 - share))
+    alarms = sum(examine(case, 400, false_alarm=0.1).violated for _ in range(2000))
+    assert alarms < 300
+
+
+@pytest.mark.parametrize(("count", "runs"), [(0, 50), (1, 50), (20, 50), (49, 50), (50, 50)])
+def test_bounds_are_clopper_and_pearson(count: int, runs: int) -> None:
+    """A second method: scipy's exact binomial test."""
+    interval = binomtest(count, runs).proportion_ci(confidence_level=1 - 2e-4, method="exact")
+    assert at_least(np.array(count), runs, 1e-4) == pytest.approx(interval.low, abs=1e-12)
+    assert at_most(np.array(count), runs, 1e-4) == pytest.approx(interval.high, abs=1e-12)
+
+
+def gaussian_events(mu: float) -> tuple[FloatArray, FloatArray]:
+    limits = np.linspace(-3, 3 + mu, 61)
+    return ndtr(mu - limits), ndtr(-limits)
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+def test_bounds_of_exact_probabilities(mu: float) -> None:
+    """On exact Gaussian events the Gaussian claim is reached everywhere, and ρ-zCDP is never exceeded."""
+    likely, unlikely = gaussian_events(mu)
+    np.testing.assert_allclose(Gaussian(1.0).refuted_below(likely, unlikely), mu, rtol=1e-7)
+    concentrated = Concentrated(1.0).refuted_below(likely, unlikely)
+    assert 0.75 * mu < concentrated.max() <= mu * (1 + 1e-9)
+    assert Concentrated(1.0).refuted_below(unlikely, likely).max() == 0
+    assert Pure(1.0).refuted_below(np.array([0.6, 0.2]), np.array([0.2, 0.6])).tolist() == pytest.approx([np.log(3), 0])
+
+
+def test_a_gaussian_claim_is_tested_where_runs_can_see_it() -> None:
+    """δ′ of the claimed profile at the chosen event is between 0.01 and 0.1, and the profile is the known one."""
+    claim = Gaussian(1.0)
+    # δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) at μ = 1, ε = 1
+    assert claim.profile(ndtr(np.array([-1.5])))[0] == pytest.approx(ndtr(-0.5) - np.e * ndtr(-1.5))
+    generator = np.random.default_rng(6)
+    left, right = (Outcomes.of(score=generator.normal(mean, 1, 20_000)) for mean in (1.0, 0.0))
+    event = choose(claim, left, right, 1e-6)
+    assert event is not None
+    unlikely = min(event.count(left), event.count(right)) / 20_000
+    assert 0.009 < claim.profile(np.array([unlikely]))[0] < 0.11
+
+
+def test_equal_tables_refute_nothing() -> None:
+    generator = np.random.default_rng(7)
+
+    def draw(runs: int) -> Outcomes:
+        return Outcomes.of(kinds=generator.integers(0, 5, (runs, 2)), score=generator.normal(size=runs))
+
+    assert examine(Case("none", "equal", Pure(0.01), draw, draw), 20_000).measured == 0
+
+
+def test_a_report_shares_one_false_alarm_rate_and_prints_its_cases() -> None:
+    """Known-bad cases among good ones; the table has a row for each."""
+    report = mp.audit(runs=50_000, cases=[KNOWN[RIGHT].case, KNOWN["half the Laplace noise"].case])
+    assert [finding.verdict for finding in report.findings] == ["consistent", "violated"]
+    assert report.violated
+    assert sum(finding.false_alarm for finding in report.findings) == pytest.approx(1e-6)
+    assert re.search(r"half the Laplace noise +ε ≤ 1.000 +ε ≥ 1.\d{3} +1.\d\d +violated", str(report))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"runs": 10}, "runs must"), ({"runs": True}, "runs must"), ({"mechanism": "magic"}, "unknown mechanism 'magic'")],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(mp.MilepostError, match=message):
+        mp.audit(**arguments)  # type: ignore[arg-type]
+
+
+def test_the_shipped_noise_is_consistent_and_half_of_it_would_not_be() -> None:
+    """The quick part of the next test: false-alarm rate 1e-6."""
+    for case in noise_cases():
+        assert examine(case, 20_000).verdict == "consistent"
+        assert examine(with_claim(case, 0.5), 20_000).verdict == "violated"
+
+
+def with_claim(case: Case, share: float) -> Case:
+    return replace(case, claim=replace(case.claim, loss=case.claim.loss * share))  # type: ignore[type-var]
+
+
+# The share of a claim that 4000 runs must see: below their mean minus five standard deviations, found by resampling.
+# The offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
+SHARPNESS = {"noise": 0.35, "sparse-vector": 0.15, "slopes": 0.3, "hats": 0.12, "tangents": 0.025}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARPNESS)
+def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) -> None:
+    """No claim is refuted (false-alarm rate 1e-6 a mechanism), and one that promised much less would be."""
+    report = mp.audit(runs=4000, mechanism=name)
+    assert not report.violated, str(report)
+    assert all(finding.ratio > SHARPNESS[name] for finding in report.findings), str(report)
+
+
+def test_every_mechanism_is_audited() -> None:
+    assert {case.mechanism for case in shipped_cases()} == set(SHARPNESS) >= set(NAMES)

@@ -1,0 +1,537 @@
+"""The contract of every mechanism: one suite, inherited by each of them (tests/mechanisms/test_contract.py).
+
+Privacy is checked from outside. `Transcript` stands in for the noise functions and writes down what a mechanism hands
+them: integers and scales. A second run on a neighboring table gets the answers of the first, so that both take the same
+path, and the cost of the pair follows from the differences and the scales alone, in exact rational arithmetic.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings, target
+from hypothesis import strategies as st
+from scipy.stats import chi2, gamma
+
+import milepost as mp
+from milepost.arrays import FloatArray, IntArray
+from milepost.mechanisms import game, slopes
+from milepost.mechanisms.base import Answerer, Mechanism
+from milepost.privacy import noise, sparse_vector
+from milepost.privacy.change import Change
+from milepost.privacy.sparse_vector import AboveThreshold
+from milepost.spaces.base import QUANTA, Hosts
+from milepost.statistics.sketch import Sketch
+
+APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
+GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}
+SPACES = {
+    "one column": mp.L1([(0, 1)]),
+    "unequal weights": mp.L1({"a": (0, 100), "b": (-1, 1), "c": (5, 6)}, weights={"a": 0.02, "b": 3}),
+    "steps": mp.L1({"age": (18, 90), "height": (0, 2.2)}, step={"age": 1}),
+    "one cell": mp.L1([(0, 3)], step=3),
+    "a column without width": mp.L1([(7, 7), (0.1, 0.7)]),
+}
+CELLS = 1 << 12
+ROWS = 3000
+FALSE_ALARM = 1e-7  # of each statistical test here, of which there are fewer than ten
+
+guarantees = pytest.mark.parametrize("kind", GUARANTEES)
+spaces = pytest.mark.parametrize("name", SPACES)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One call of a noise function: integers in, integers out; after a test of which epoch, −1 before any."""
+
+    law: str
+    scale: float
+    values: IntArray
+    output: IntArray
+    after: int
+
+    def cost(self, other: "Draw", pure: bool) -> Fraction:
+        """ε, or ρ unless pure, of the difference between this call and that of the neighboring table."""
+        assert (self.law, self.scale, self.values.shape) == (other.law, other.scale, other.values.shape), "paths differ"
+        moved = [abs(a - b) for a, b in zip(self.values.tolist(), other.values.tolist(), strict=True)]
+        scale = Fraction(self.scale)
+        if pure:
+            assert self.law == "laplace" or not any(moved), "Gaussian noise under a pure guarantee"
+            return Fraction(sum(moved)) / scale
+        return Fraction(sum(m * m for m in moved)) / (
+            2 * scale * scale
+        )  # a Laplace draw is Δ/b-private, so (Δ/b)²/2-zCDP
+
+
+class Epoch(AboveThreshold):
+    """A threshold test that answers by the script; its noise scales are those that the real one has asked for."""
+
+    def __init__(self, transcript: "Transcript", threshold: int, sensitivity: int, epsilon: float) -> None:
+        self.settings = threshold, sensitivity, epsilon
+        self.place = len(transcript.epochs)
+        first = len(transcript.streams)
+        super().__init__(threshold, sensitivity, epsilon)
+        self.query_scale = self._queries._scale
+        (self.threshold_scale,) = [s._scale for s in transcript.streams[first:] if s is not self._queries]
+        self.values: list[int] = []
+        self._transcript = transcript
+
+    def above(self, value: int) -> bool:
+        """As scripted, and as in the first run."""
+        self.values.append(value)
+        return self._transcript.test(self)
+
+    def cost(self, other: "Epoch", pure: bool) -> Fraction:
+        """Δ/threshold scale + 2Δ/query scale, where Δ is the most that any compared value has moved."""
+        assert (self.threshold_scale, self.query_scale) == (other.threshold_scale, other.query_scale), "paths differ"
+        moved = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
+        epsilon = moved / Fraction(self.threshold_scale) + 2 * moved / Fraction(self.query_scale)
+        return epsilon if pure else epsilon * epsilon / 2
+
+
+class Transcript:
+    """A run without noise or, after an earlier one, with that one's answers.
+
+    Threshold tests answer by the script, and "above" when it has ended.
+    """
+
+    def __init__(self, script: Sequence[bool] = (), earlier: "Transcript | None" = None) -> None:
+        self.draws: list[Draw] = []
+        self.epochs: list[Epoch] = []
+        self.streams: list[noise.LaplaceStream] = []
+        self._tests, self._after = 0, -1
+        self._script, self._earlier = script, earlier
+
+    def test(self, epoch: Epoch) -> bool:
+        """The next answer of the script."""
+        self._tests, self._after = self._tests + 1, epoch.place
+        return self._script[self._tests - 1] if self._tests <= len(self._script) else True
+
+    def again(self) -> "Transcript":
+        """For the neighboring table."""
+        return Transcript(self._script, self)
+
+    def _add(self, law: str, values: IntArray, scale: float) -> IntArray:
+        kept = np.array(values, dtype=np.int64)
+        output = kept if self._earlier is None else self._earlier.draws[len(self.draws)].output
+        self.draws.append(Draw(law, scale, kept, output, self._after))
+        return output.copy()
+
+    def _stream(self, scale: float, block: int = 16) -> noise.LaplaceStream:
+        self.streams.append(noise.LaplaceStream(scale, block))
+        return self.streams[-1]
+
+    def _epoch(self, threshold: int, sensitivity: int, epsilon: float) -> Epoch:
+        self.epochs.append(Epoch(self, threshold, sensitivity, epsilon))
+        return self.epochs[-1]
+
+    @contextmanager
+    def listen(self) -> Iterator[None]:
+        """While this lasts, every draw and every test of the library goes here."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(noise, "_add", self._add)
+            patch.setattr(sparse_vector, "LaplaceStream", self._stream)
+            patch.setattr(game, "AboveThreshold", self._epoch)
+            patch.setattr(slopes, "THREADS", 1)  # draws in order
+            yield
+
+
+def pairs(first: Transcript, second: Transcript) -> tuple[list[tuple[Draw, Draw]], list[tuple[Epoch, Epoch]]]:
+    return list(zip(first.draws, second.draws, strict=True)), list(zip(first.epochs, second.epochs, strict=True))
+
+
+@contextmanager
+def patched(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name, value in changes:
+            patch.setattr(owner, name, value)
+        yield
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """No noise may be drawn: what is refused has spent nothing."""
+
+    def never(*_: Any) -> Any:
+        pytest.fail("noise was drawn")
+
+    with patched([(noise, "_add", never)]):
+        yield
+
+
+def points(space: mp.L1, fractions: Any) -> FloatArray:
+    """The points at fractions of the columns' widths; outside 0..1 they are clipped when read."""
+    low, high = np.array(space.low), np.array(space.high)
+    return np.asarray(low + np.atleast_2d(np.array(fractions, dtype=np.float64)) * (high - low))
+
+
+def sketch_of(space: mp.L1, table: FloatArray, times: int = 1, cells: int = CELLS) -> Sketch:
+    """The statistic of a table, through the front door of the space: reading, clipping and rounding included."""
+    sketch = Sketch(space.hosts.dimension, cells=cells)
+    sketch.add(space.quantize(space.read(table)))
+    return sketch.repeat(times)
+
+
+def even(space: mp.L1, n: int) -> Sketch:
+    """n records spread evenly over every column, in an order of its own each."""
+    order = np.random.default_rng(0)
+    columns = [order.permutation((np.arange(n) + 0.5) / n) for _ in range(space.width)]
+    return sketch_of(space, points(space, np.column_stack(columns)))
+
+
+def noise_agrees(law: str, errors: FloatArray) -> bool:
+    """Whether errors in units of their scale follow the law: exact for continuous noise, false alarm FALSE_ALARM.
+
+    Σz² of a normal law is χ² and Σ|z| of Laplace's is gamma distributed. Scales above 10 leave less than 0.2 % between
+    discrete and continuous moments, against thresholds of 5 % and more.
+    """
+    size = errors.size
+    sums = {"gaussian": (np.square(errors).sum(), chi2(size)), "laplace": (np.abs(errors).sum(), gamma(size))}
+    total, distribution = sums[law]
+    return bool(distribution.ppf(FALSE_ALARM / 2) < total < distribution.isf(FALSE_ALARM / 2))
+
+
+# places where rounding, borders of cells and the ends of the interval meet
+places = st.one_of(
+    st.sampled_from([0.0, 1.0, -0.1, 1.1, 0.5, 1 / 3, 0.5 / QUANTA, 1 - 0.5 / QUANTA, 0.5 + 1.5 / QUANTA]),
+    st.integers(0, 64).map(lambda k: k / 64),
+    st.floats(0, 1, allow_subnormal=False),
+)
+QUICK = settings(
+    phases=(Phase.generate, Phase.target),
+    database=None,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class Contract:
+    """What a mechanism must keep; a subclass says which one it is, and how its noise can be spoilt."""
+
+    mechanism: ClassVar[Mechanism]
+    refuses_pure: ClassVar[bool] = False
+    adapts: ClassVar[bool] = False  # whether a coarse sketch will do
+    fixed_size: ClassVar[bool] = True  # whether the file's size depends on public numbers only
+    tight: ClassVar[float]  # at least this share of the budget is spent on the worst pair
+    numbers: ClassVar[int]  # released numbers that show a scale 10 % off
+
+    def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
+        """Ways to draw `factor` times the noise: what to patch."""
+        raise NotImplementedError
+
+    def short_reach(self, hosts: Hosts) -> tuple[Hosts, Sequence[tuple[Any, str, Any]]]:
+        """Hosts, or what to patch, so that records reach further than the noise was made for."""
+        raise NotImplementedError
+
+    def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:
+        """What may be spent, and whether it is a pure ε."""
+        return guarantee.budget, guarantee.pure
+
+    def offered(self) -> list[mp.Guarantee]:
+        """The guarantees that it gives."""
+        return [g for g in GUARANTEES.values() if not (g.pure and self.refuses_pure)]
+
+    def guarantee(self, kind: str) -> mp.Guarantee:
+        """One of the guarantees that it gives."""
+        assert GUARANTEES[kind] in self.offered()
+        return GUARANTEES[kind]
+
+    def run(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> Answerer:
+        return self.mechanism.run(sketch, hosts or space.hosts, Change(), guarantee)
+
+    def release(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> mp.Synopsis:
+        answerer = self.run(sketch, space, guarantee)
+        return mp.Synopsis(space, answerer, guarantee, Change(), int(sketch.totals[0]))
+
+    def cost(self, first: Transcript, second: Transcript, answerer: Answerer, pure: bool) -> Fraction:  # noqa: ARG002
+        """What two runs on neighboring tables cost together: everything that they drew."""
+        draws, epochs = pairs(first, second)
+        total = sum((a.cost(b, pure) for a, b in draws), Fraction(0))
+        return total + sum((a.cost(b, pure) for a, b in epochs), Fraction(0))
+
+    def pair_cost(
+        self,
+        space: mp.L1,
+        guarantee: mp.Guarantee,
+        pair: tuple[FloatArray, FloatArray],
+        rest: Sketch | None = None,
+        script: Sequence[bool] = (),
+        hosts: Hosts | None = None,
+    ) -> float:
+        """The share of the budget that replacing one record by another costs; never more than 1, exactly."""
+        budget, pure = self.budget(guarantee)
+        first = Transcript(script)
+        second = first.again()
+        for transcript, record in zip((first, second), pair, strict=True):
+            sketch = sketch_of(space, record)
+            with transcript.listen():
+                answerer = self.run(sketch if rest is None else sketch + rest, space, guarantee, hosts)
+        cost = self.cost(first, second, answerer, pure)
+        assert cost <= Fraction(budget), f"a pair of records costs {float(cost / Fraction(budget)):.12g} of the budget"
+        return float(cost / Fraction(budget))
+
+    def search(self, space: mp.L1, guarantee: mp.Guarantee, examples: int, hosts: Hosts | None = None) -> None:
+        """Let Hypothesis look for records, and a table around them, that cost more than the budget."""
+        record = st.lists(places, min_size=space.width, max_size=space.width)
+
+        @settings(QUICK, max_examples=examples)
+        @given(
+            record,
+            record,
+            st.lists(record, min_size=3, max_size=3),
+            st.sampled_from([0, 1, 1000]),
+            st.lists(st.booleans()),
+        )
+        def no_pair_costs_more(
+            left: list[float], right: list[float], rest: list[list[float]], times: int, script: list[bool]
+        ) -> None:
+            others = sketch_of(space, points(space, rest), times) if times else None
+            pair = points(space, left), points(space, right)
+            target(self.pair_cost(space, guarantee, pair, others, script, hosts))
+
+        no_pair_costs_more()
+
+    def worst(self, space: mp.L1, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> float:
+        """The largest cost over pairs of dyadic points, the same in every column, opposite corners among them."""
+        grid = np.arange(17) / 16
+        return max(
+            self.pair_cost(
+                space, guarantee, (points(space, [a] * space.width), points(space, [b] * space.width)), hosts=hosts
+            )
+            for a in grid
+            for b in grid
+            if b - a >= 0.5
+        )
+
+    def refuses(self, check: Callable[[], object]) -> bool:
+        """Whether a check finds a pair that costs too much."""
+        try:
+            check()
+        except AssertionError as failure:
+            return "of the budget" in str(failure)
+        return False
+
+    def test_the_private_input_is_left_alone(self) -> None:
+        for space in SPACES.values():
+            sketch = even(space, ROWS)
+            kept = [array.copy() for array in (sketch.counts, sketch.offsets, sketch.totals)]
+            for guarantee in self.offered():
+                self.run(sketch, space, guarantee)
+            for before, after in zip(kept, (sketch.counts, sketch.offsets, sketch.totals), strict=True):
+                assert np.array_equal(before, after)
+
+    def test_a_delta_of_zero_is_honoured(self) -> None:
+        """Refused by name before anything is drawn, or kept without any Gaussian noise."""
+        space = SPACES["unequal weights"]
+        sketch = even(space, ROWS)
+        if self.refuses_pure:
+            with silent():
+                for refusing in (
+                    lambda: self.mechanism.check(Change(), PURE),
+                    lambda: self.run(sketch, space, PURE),
+                    lambda: self.mechanism.predict(space.hosts, ROWS, Change(), PURE),
+                ):
+                    with pytest.raises(mp.MilepostError, match=r"needs delta > 0"):
+                        refusing()
+            return
+
+        def no_gaussian(law: str, values: IntArray, scale: float) -> IntArray:
+            assert law == "laplace"
+            return draw(law, values, scale)
+
+        draw = noise._add
+        with patched([(noise, "_add", no_gaussian)]):
+            self.run(sketch, space, PURE)
+
+    @spaces
+    @guarantees
+    def test_no_pair_costs_more_than_the_budget(self, kind: str, name: str) -> None:
+        """Searched in exact arithmetic, from what the mechanism itself hands to the noise functions."""
+        self.search(SPACES[name], self.guarantee(kind), examples=20)
+
+    @pytest.mark.slow
+    @spaces
+    @guarantees
+    def test_no_pair_costs_more_than_the_budget_after_a_long_search(self, kind: str, name: str) -> None:
+        self.search(SPACES[name], self.guarantee(kind), examples=400)
+
+    @guarantees
+    def test_the_budget_is_spent_and_no_more(self, kind: str) -> None:
+        """The worst of a grid of pairs comes close to the budget, so a little too much would be seen."""
+        for name in ("one column", "unequal weights"):
+            assert self.tight <= self.worst(SPACES[name], self.guarantee(kind)) <= 1
+
+    @guarantees
+    def test_too_little_noise_is_seen(self, kind: str) -> None:
+        """Half the noise of any kind, or a tenth less, and the search above fails."""
+        guarantee = self.guarantee(kind)
+        space, column = SPACES["unequal weights"], SPACES["one column"]
+        for factor in (0.5, 0.9):
+            for what, changes in self.mutations(factor).items():
+                with patched(changes):
+                    assert self.refuses(lambda: self.worst(space, guarantee)), (factor, what)
+                    if factor == 0.5:
+                        assert self.refuses(lambda: self.search(column, guarantee, examples=100)), what
+
+    @guarantees
+    def test_a_reach_that_is_too_short_is_seen(self, kind: str) -> None:
+        """Noise made for less than the records can move, rounding included."""
+        guarantee = self.guarantee(kind)
+        space = SPACES["unequal weights"]
+        hosts, changes = self.short_reach(space.hosts)
+        with patched(changes):
+            assert self.refuses(lambda: self.worst(space, guarantee, hosts))
+
+    def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[Answerer], FloatArray]:
+        """From a release to the errors of its numbers, in units of the scales that the cost was computed with."""
+        transcript = Transcript()
+        with transcript.listen():
+            answerer = self.run(sketch, space, guarantee)
+        exact = np.concatenate([draw.values for draw in transcript.draws])
+        scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
+        assert np.array_equal(answerer.tensors()["numbers"], exact)
+        assert scales.min() > 10
+        return lambda released: np.asarray((released.tensors()["numbers"] - exact) / scales)
+
+    def releases(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Anything to arrange while many releases are drawn."""
+        return patched([])
+
+    @guarantees
+    def test_noise_has_the_scale_that_was_paid_for(self, kind: str) -> None:
+        """Over many releases; 10 % less noise is rejected. False alarms: FALSE_ALARM."""
+        guarantee = self.guarantee(kind)
+        space = SPACES["steps"]
+        sketch = even(space, ROWS)
+        measured = self.measure(sketch, space, guarantee)
+
+        def errors() -> FloatArray:
+            parts: list[FloatArray] = []
+            with self.releases(sketch, space, guarantee):
+                while sum(part.size for part in parts) < self.numbers:
+                    parts.append(measured(self.run(sketch, space, guarantee)))
+            return np.concatenate(parts)
+
+        law = "laplace" if self.budget(guarantee)[1] else "gaussian"
+        assert noise_agrees(law, errors())
+        changes = [change for several in self.mutations(0.9).values() for change in several]
+        with patched(changes):
+            assert not noise_agrees(law, errors())
+
+    @spaces
+    def test_a_file_keeps_every_number(self, name: str, tmp_path: Path) -> None:
+        """Tensors, public numbers and answers, to the bit."""
+        space = SPACES[name]
+        for guarantee in self.offered():
+            synopsis = self.release(even(space, ROWS), space, guarantee)
+            synopsis.save(tmp_path / "file.milepost")
+            again = mp.load(tmp_path / "file.milepost")
+            assert again.card == synopsis.card
+            assert again.answerer.parameters() == synopsis.answerer.parameters()
+            tensors, others = synopsis.answerer.tensors(), again.answerer.tensors()
+            assert tensors.keys() == others.keys()
+            assert all(np.array_equal(tensors[key], others[key]) for key in tensors)
+            asked = points(space, np.random.default_rng(0).random((50, space.width)))
+            for raw in (False, True):
+                assert np.array_equal(again.mean_distance(asked, raw=raw), synopsis.mean_distance(asked, raw=raw))
+            assert np.array_equal(again.interval(asked), synopsis.interval(asked))
+            for uniform in (False, True):
+                assert again.error(uniform=uniform) == synopsis.error(uniform=uniform)
+
+    def test_bad_input_is_refused_before_spending(self) -> None:
+        """Sketches that do not fit, add-remove: an error, and no noise drawn."""
+        space, other = SPACES["unequal weights"], SPACES["one column"]
+        good = even(space, ROWS)
+        empty = Sketch(3, cells=CELLS)
+        grouped = Sketch(3, groups=2, cells=CELLS)
+        grouped.add(np.zeros((5, 3), dtype=np.int64), group=np.arange(5) % 2)
+        coarse = good.repeat(300).coarsen(2)
+        cases: list[tuple[Callable[[], Any], str]] = [
+            (lambda: self.run(even(other, ROWS), space, APPROXIMATE), "1 coordinate.* 3"),
+            (lambda: self.run(good, other, APPROXIMATE), "3 coordinates.* 1"),
+            (lambda: self.run(empty, space, APPROXIMATE), "no records"),
+            (lambda: self.run(grouped, space, APPROXIMATE), "groups"),
+            (lambda: self.mechanism.run(good, space.hosts, Change("add-remove"), APPROXIMATE), "add-remove"),
+            (lambda: self.mechanism.predict(space.hosts, ROWS, Change("add-remove"), APPROXIMATE), "add-remove"),
+        ]
+        if not self.adapts:
+            cases.append((lambda: self.run(coarse, space, APPROXIMATE), "cells"))
+        with silent():
+            for refused, words in cases:
+                with pytest.raises(mp.MilepostError, match=words):
+                    refused()
+
+    @spaces
+    def test_every_released_number_is_an_integer(self, name: str) -> None:
+        """What is released is int64, and answers follow from it and the card: floats are made when a file is read."""
+        space = SPACES[name]
+        for guarantee in self.offered():
+            sketch = even(space, ROWS)
+            answerer = self.run(sketch, space, guarantee)
+            tensors = answerer.tensors()
+            assert all(tensor.dtype == np.int64 for tensor in tensors.values())
+            parameters = json.loads(json.dumps(answerer.parameters()))
+            again = type(answerer).load(space.hosts, ROWS, parameters, tensors)
+            for left, right in zip(answerer.polygons(), again.polygons(), strict=True):
+                assert np.array_equal(left.heights, right.heights)
+
+    @spaces
+    def test_order_and_data_do_not_show(self, name: str, tmp_path: Path) -> None:
+        """The statistic does not depend on the order of rows; shape, size and public numbers not on the rows at all."""
+        space = SPACES[name]
+        generator = np.random.default_rng(0)
+        table = points(space, generator.random((ROWS, space.width)))
+        one, two = sketch_of(space, table), sketch_of(space, generator.permutation(table))
+        assert np.array_equal(one.counts, two.counts)
+        assert np.array_equal(one.offsets, two.offsets)
+        everybody = sketch_of(space, points(space, [0.0] * space.width), ROWS)
+        guarantee = self.offered()[0]
+        cards, sizes = [], []
+        for sketch in (one, two, everybody):
+            synopsis = self.release(sketch, space, guarantee)
+            synopsis.save(tmp_path / "file.milepost")
+            cards.append(synopsis.card)
+            sizes.append((tmp_path / "file.milepost").stat().st_size)
+        assert cards[0] == cards[1] == cards[2]
+        assert not self.fixed_size or sizes[0] == sizes[1] == sizes[2]
+
+    @spaces
+    @guarantees
+    def test_tables_of_every_kind_are_answered(self, kind: str, name: str) -> None:
+        """One record, equal records, records at both ends: finite answers in range, with an error to match."""
+        guarantee, space = self.guarantee(kind), SPACES[name]
+        ends = [[0.0] * space.width, [1.0] * space.width]
+        asked = points(space, [[k / 7] * space.width for k in range(8)])
+        for table, times in (([[0.3] * space.width], 1), ([[0.3] * space.width], ROWS), (ends, 1), (ends, ROWS // 2)):
+            sketch = sketch_of(space, points(space, table), times)
+            synopsis = self.release(sketch, space, guarantee)
+            values, interval = synopsis.mean_distance(asked), synopsis.interval(asked)
+            assert np.all((values >= 0) & (values <= space.diameter * (1 + 1e-9)))
+            assert np.all((interval[:, 0] <= values) & (values <= interval[:, 1]))
+            assert 0 < synopsis.error() <= synopsis.error(uniform=True) <= space.hosts.reach
+
+    @spaces
+    @guarantees
+    def test_predictions_are_public_and_come_true(self, kind: str, name: str) -> None:
+        """Made without data, the same whatever was released before; on spread data the error is within 25 % of them."""
+        guarantee, space = self.guarantee(kind), SPACES[name]
+        n = 20_000
+        with silent():
+            predicted = self.mechanism.predict(space.hosts, n, Change(), guarantee)
+        sketch = sketch_of(space, points(space, [[k / 250] * space.width for k in range(250)]), n // 250)
+        answerer = self.run(sketch, space, guarantee)
+        self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
+        assert self.mechanism.predict(space.hosts, n, Change(), guarantee) == predicted
+        confidence = min(0.95, answerer.confidence)
+        assert answerer.half_width(confidence, False) == pytest.approx(predicted.error, rel=0.25)
+        assert answerer.half_width(confidence, True) == pytest.approx(predicted.uniform, rel=0.25)
+        if self.fixed_size and predicted.size is not None:
+            size = sum(tensor.nbytes for tensor in answerer.tensors().values())
+            assert 0.5 * size <= predicted.size <= 2 * size + 4000

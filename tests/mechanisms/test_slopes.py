@@ -1,0 +1,81 @@
+"""slopes: the cost of a pair from the definition of the marks, in exact rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from milepost import L1, Guarantee
+from milepost.mechanisms import slopes
+from milepost.mechanisms.curves import cell_bits
+from milepost.mechanisms.slopes import deviation_of, scales_of
+from milepost.spaces.base import QUANTA, Hosts
+
+columns = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(0.01, 100), st.sampled_from([0, 1, 3, 72]))
+
+
+def mark_change(left: int, right: int, bits: int, span: int) -> int:
+    """‖a(q) − a(q′)‖₂², with a_j(q) = clip((j + 1)·2ᵇ − q, 0, 2ᵇ): an integer."""
+    tops = (np.arange(span >> bits, dtype=np.int64) + 1) << bits
+    marks = [np.clip(tops - q, 0, 1 << bits) for q in (left, right)]
+    return sum(int(change) ** 2 for change in (marks[0] - marks[1]).tolist() if change)
+
+
+def cost(hosts: Hosts, rho: float, bits: list[int], left: list[int], right: list[int]) -> Fraction:
+    """Σᵢ ‖aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²) with the scales that the mechanism draws with."""
+    total = Fraction(0)
+    for i, scale in enumerate(slopes.scales_of(hosts, rho, bits)):
+        moved = mark_change(left[i], right[i], bits[i], int(hosts.span[i]))
+        total += Fraction(moved) / (2 * Fraction(scale) ** 2)
+    return total
+
+
+@settings(max_examples=80, phases=(Phase.generate,))
+@given(
+    st.lists(columns, min_size=1, max_size=4),
+    st.floats(0.01, 30),
+    st.sampled_from([1e-3, 1e-6, 1e-12]),
+    st.sampled_from([1, 1000, 10**5]),
+    st.data(),
+)
+def test_no_pair_costs_more_than_rho(
+    box: list[tuple[float, float, float, int]], epsilon: float, delta: float, n: int, data: st.DataObject
+) -> None:
+    """Lemma 1 and Theorem 2: random pairs, opposite corners, pairs inside one cell and around a border."""
+    space = L1(
+        [(low, low + width) for low, width, _, _ in box],
+        weights=[weight for _, _, weight, _ in box],
+        step=[width / steps if steps else 0 for _, width, _, steps in box],
+    )
+    hosts, rho = space.hosts, Guarantee(epsilon, delta).rho
+    bits = cell_bits(hosts, deviation_of(hosts, n, rho))
+    spans = hosts.span.tolist()
+    quanta = st.tuples(
+        *(
+            st.integers(0, span) | st.sampled_from([0, 1, span - 1, span, 1 << b, (1 << b) - 1, (1 << b) + 1])
+            for span, b in zip(spans, bits, strict=True)
+        )
+    )
+    found = [list(data.draw(quanta)), list(data.draw(quanta))]
+    inside = [np.minimum(q, spans).tolist() for q in found]
+    corners = [0] * len(spans), spans
+    for left, right in (inside, corners):
+        assert cost(hosts, rho, bits, left, right) <= Fraction(rho)
+    assert cost(hosts, rho, bits, *corners) >= Fraction(rho) * (1 - Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("factor", [0.9, 0.5])
+def test_less_noise_is_seen(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails when scales are a tenth too small."""
+    monkeypatch.setattr(slopes, "scales_of", lambda *args: [factor * scale for scale in scales_of(*args)])
+    with pytest.raises(AssertionError):
+        test_no_pair_costs_more_than_rho()
+
+
+def test_marks_are_what_the_proof_says() -> None:
+    """Lemma 1: the bound is met by whole cells, and a pair inside one cell stays below it."""
+    bits = 20
+    assert mark_change(0, QUANTA, bits, QUANTA) == QUANTA << bits
+    assert mark_change(5, 105, bits, QUANTA) == 100**2 < 100 << bits

@@ -1,0 +1,219 @@
+"""L2 and Lp: exact images, a reach that no pair passes, and distances near the metric's."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost.arrays import FloatArray
+from milepost.spaces import space_from_json
+from milepost.spaces.base import QUANTA
+from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
+from milepost.spaces.projected import Projected
+
+SPACES: dict[str, Projected] = {
+    "disc": mp.L2(center=[1, -2], radius=3),
+    "square": mp.L2({"x": (0, 10), "y": (-5, 5)}),
+    "flat box": mp.L2([(0, 1), (0, 100), (2, 2)]),
+    "ball, d = 3": mp.L2(center=[0, 0, 0], radius=1),
+    "line": mp.L2([(3, 7)]),
+    "box, d = 10": mp.L2([(0, 1)] * 10, directions=80),
+    "ball, d = 64": mp.L2(center=[0] * 64, radius=1, directions=128),
+    "clipped ball": mp.L2(center=[0] * 20, radius=1, clip=0.5, directions=100),
+    "lp": mp.Lp(1.5, [(0, 1)] * 4, directions=200),
+    "lp, d = 1": mp.Lp(1.3, [(0, 1)]),
+}
+every_space = pytest.mark.parametrize("name", SPACES)
+
+
+def points_of(space: Projected, generator: np.random.Generator, count: int) -> FloatArray:
+    """Rows in and around the space, corners and the centre among them."""
+    low, high = np.array(space.low), np.array(space.high)
+    rows = generator.uniform(low - 0.3 * (high - low), high + 0.3 * (high - low), (count, space.width))
+    corners = np.where(generator.random((count, space.width)) < 0.5, low, high)
+    rows[: count // 3] = corners[: count // 3]
+    rows[count // 3] = space.center
+    return space.read(rows)
+
+
+@every_space
+@pytest.mark.parametrize("count", [1, 2, 7, 500])
+def test_an_image_depends_on_its_own_record_only(name: str, count: int) -> None:
+    """quantize(P)[i] == quantize(P[i:i+1])[0], bit for bit, at any batch size."""
+    space = SPACES[name]
+    points = points_of(space, np.random.default_rng(count), max(3, count))[:count]
+    together = space.quantize(points)
+    for i in range(min(count, 40)):
+        assert np.array_equal(space.quantize(points[i : i + 1])[0], together[i])
+    assert np.array_equal(space.quantize(np.asfortranarray(points)), together)
+    assert together.min() >= 0
+    assert together.max() <= QUANTA
+
+
+@every_space
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
+    """Σ τ|q − q′| ≤ reach for pairs searched at corners, borders and opposite ends, in rational arithmetic."""
+    space = SPACES[name]
+    hosts = space.hosts
+    generator = np.random.default_rng(seed)
+    low, high = np.array(space.low), np.array(space.high)
+    direction = generator.standard_normal(space.width)
+    ends = space.center + np.outer([-1, 1], direction / np.linalg.norm(direction)) * np.linalg.norm(high - low)
+    quanta = space.quantize(space.read(np.vstack([ends, points_of(space, generator, 9)])))
+    pairs = [(0, 1), *[(int(a), int(b)) for a, b in generator.integers(0, len(quanta), (5, 2))]]
+    for a, b in pairs:
+        moved = sum(
+            Fraction(t) * abs(int(x) - int(y))
+            for t, x, y in zip(hosts.quantum.tolist(), quanta[a], quanta[b], strict=True)
+        )
+        assert moved <= Fraction(hosts.reach)
+
+
+@pytest.mark.parametrize(("name", "most"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
+def test_noise_is_near_that_of_a_single_query(name: str, most: float) -> None:
+    """std ÷ single of slopes is √(Σw·reach)/diameter."""
+    space = SPACES[name]
+    assert math.sqrt(space.hosts.total * space.hosts.reach) / space.diameter <= most
+
+
+def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
+    """D equal angles: sup Σ|⟨θ, v⟩| = 1/sin(π/2D), reached in the middle between two directions' normals."""
+    for count in (3, 8, 64):
+        assert largest_sum(sphere(2, count, 0)) == pytest.approx(1 / math.sin(math.pi / 2 / count), rel=1e-4)
+
+
+@every_space
+def test_host_distances_are_near_the_metric(name: str) -> None:
+    """Lemma 9: within the measured distortion, pair by pair (two quanta of rounding a direction)."""
+    space = SPACES[name]
+    if space.clip < 1:
+        return
+    points = points_of(space, np.random.default_rng(0), 60)
+    quanta = space.quantize(points)
+    hosts = (np.abs(quanta[:, None] - quanta[None]) * space.hosts.quantum).sum(axis=2)
+    exact = space.distance(points, points)
+    slack = 2 * float(np.sum(space.hosts.quantum)) + 1e-6 * space.diameter
+    found = space.distortion()
+    assert (hosts <= exact * found.expansion * 1.15 + slack).all()
+    assert (hosts >= exact / found.contraction / 1.15 - slack).all()
+
+
+def test_more_directions_are_closer() -> None:
+    """In the plane the deviation falls as D², in high dimension as √D; Lemma 9 and Remark 7.1."""
+    plane = [mp.L2(center=[0, 0], radius=1, directions=d).distortion().largest for d in (16, 32, 64)]
+    assert plane[0] / plane[1] == pytest.approx(4, rel=0.1)
+    assert plane[2] == pytest.approx((math.pi / 128) ** 2 / 3, rel=0.1)
+    high = [mp.L2(center=[0] * 16, radius=1, directions=d).distortion().likely for d in (64, 256, 1024)]
+    assert high[0] > high[1] > high[2]
+    assert high[0] / high[2] == pytest.approx(4, rel=0.4)
+
+
+def test_the_length_factor() -> None:
+    """c_1 = 1, c_2 = π/2, c_3 = 2."""
+    assert [length_factor(d) for d in (1, 2, 3)] == pytest.approx([1, math.pi / 2, 2])
+    assert np.linalg.norm(sphere(7, 21, 3) / UNIT, axis=1) == pytest.approx(np.ones(21), abs=1e-4)
+
+
+def test_clipping_moves_distances_by_less_than_it_says() -> None:
+    """The bound holds for the records that projections hit hardest: along a direction."""
+    wide, narrow = (mp.L2(center=[0] * 20, radius=1, clip=c, directions=100) for c in (1.0, 0.3))
+    points = np.vstack([narrow.thetas[:20] / UNIT, np.random.default_rng(0).standard_normal((50, 20))])
+    points = narrow.read(points)
+    queries = np.zeros((1, 20))
+
+    def host(space: mp.L2) -> FloatArray:
+        moved = np.abs(space.quantize(points) - space.quantize(queries))
+        return np.asarray((moved * space.hosts.quantum).sum(axis=1))
+
+    assert np.abs(host(wide) - host(narrow)).max() <= narrow.hosts.clipped + narrow.hosts.bias * 1e-6 + 1e-4
+    assert narrow.hosts.total < 0.4 * wide.hosts.total
+
+
+@every_space
+def test_json_round_trip(name: str) -> None:
+    """The card gives the same space back: the same images."""
+    space = SPACES[name]
+    again = space_from_json(space.to_json())
+    points = points_of(space, np.random.default_rng(1), 20)
+    assert again.to_json() == space.to_json()
+    assert np.array_equal(again.quantize(points), space.quantize(points))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({}, "bounds"),
+        ({"bounds": [(0, 1)], "radius": 1}, "either bounds"),
+        ({"center": [0, 0], "radius": -1}, "radius"),
+        ({"center": [0, 0], "radius": math.nan}, "radius"),
+        ({"center": [0, math.inf], "radius": 1}, "center"),
+        ({"center": "here", "radius": 1}, "center"),
+        ({"bounds": [(1, 0)]}, "reversed"),
+        ({"bounds": [(0, 1)] * 2, "directions": 0}, "directions"),
+        ({"bounds": [(0, 1)] * 2, "clip": 0}, "clip"),
+        ({"bounds": [(0, 1)] * 2, "random_state": -1}, "random_state"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], word: str) -> None:
+    """The error names the argument."""
+    with pytest.raises(mp.MilepostError, match=word):
+        mp.L2(**arguments)
+
+
+@pytest.mark.parametrize("p", [1, 2, 0.5, 3, math.nan, "x"])
+def test_bad_powers_are_refused(p: object) -> None:
+    """1 and 2 have spaces of their own."""
+    with pytest.raises(mp.MilepostError, match="p must"):
+        mp.Lp(p, [(0, 1)] * 2)
+
+
+@pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["l2", "lp"])
+def test_released_answers_lie_where_theorem_7_puts_them(kind: str, mechanism: str) -> None:
+    """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release (β = 1e-6)."""
+    bounds = [(0.0, 1.0), (0.0, 2.0)]
+    space: Projected = mp.Lp(1.5, bounds, directions=24) if kind == "lp" else mp.L2(bounds, directions=8)
+    people = np.random.default_rng(0).beta(2, 3, (4000, 2)) * [1, 2]
+    from milepost.mechanisms import mechanisms
+    from milepost.privacy.change import Change
+    from milepost.statistics.sketch import Sketch
+    from milepost.synopsis import Synopsis
+
+    sketch = Sketch(space.hosts.dimension)
+    sketch.add(space.quantize(space.read(people)))
+    repeated = sketch.repeat(100_000 if mechanism == "tangents" else 250)
+    guarantee = mp.Guarantee(1, 0 if mechanism == "hats" else 1e-6)
+    answerer = mechanisms(1e-6)[mechanism].run(repeated, space.hosts, Change(), guarantee)
+    synopsis = Synopsis(space, answerer, guarantee, Change(), int(repeated.totals[0]))
+    points = np.random.default_rng(1).random((50, 2)) * [1, 2]
+    exact = mp.exact(people, space, points)
+    found = space.distortion()
+    room = synopsis.error(1 - 1e-6, uniform=True) - space.hosts.embedding * space.hosts.reach
+    assert 0 < room <= 0.1 * space.diameter
+    answers = synopsis.mean_distance(points)
+    assert (answers <= exact * found.expansion + room).all()
+    assert (answers >= exact / found.contraction - room).all()
+
+
+def test_the_center_is_the_geometric_median() -> None:
+    """Found by search, since F is convex."""
+    people = np.random.default_rng(0).normal([2, -1], 0.5, (20_000, 2))
+    synopsis = mp.release(people, mp.L2(center=[0, 0], radius=6), epsilon=100, delta=1e-6)
+    assert synopsis.center() == pytest.approx(np.array([2, -1]), abs=0.05)
+    with pytest.raises(mp.MilepostError, match="columns"):
+        synopsis.explain([0, 0])
+
+
+def test_a_session_takes_l2() -> None:
+    """Remark 8.2: projections do not depend on queries, so the interactive setting works."""
+    people = np.random.default_rng(0).normal(0, 0.3, (50_000, 2))
+    space = mp.L2(center=[0, 0], radius=1, directions=16)
+    with mp.interactive(people, space, epsilon=50, delta=1e-6, max_queries=100, mechanism="tangents") as session:
+        answer = session.ask([0.1, 0.2])
+        assert abs(answer.value - mp.exact(people, space, [0.1, 0.2])) <= answer.error

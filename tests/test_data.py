@@ -1,0 +1,218 @@
+"""Data: every way to bring a table gives the same integers, one batch at a time, and quotes nothing private."""
+
+import tracemalloc
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import milepost as mp
+from milepost import data
+from milepost.arrays import FloatArray
+from milepost.release import read_sketch
+from milepost.statistics.sketch import Sketch
+
+NAMES = ["east", "north"]
+FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
+
+
+@pytest.fixture
+def bring(tmp_path: Path) -> Callable[[str, pd.DataFrame], Any]:
+    """A table in one of the formats; files have small blocks of rows."""
+
+    def make(kind: str, frame: pd.DataFrame) -> Any:
+        arrow = pa.Table.from_pandas(frame, preserve_index=False)
+        if kind == "csv":
+            frame.to_csv(tmp_path / "homes.csv", index=False)
+        elif kind == "parquet":
+            pq.write_table(arrow, tmp_path / "homes.parquet", row_group_size=1500)
+        tables = {
+            "array": frame[NAMES].to_numpy(),
+            "rows": frame[NAMES].to_numpy().tolist(),
+            "pandas": frame,
+            "polars": pl.from_pandas(frame),
+            "arrow": arrow,
+            "batch": arrow.combine_chunks().to_batches()[0],
+            "csv": str(tmp_path / "homes.csv"),
+            "parquet": tmp_path / "homes.parquet",
+        }
+        return tables[kind]
+
+    return make
+
+
+def same(left: Sketch, right: Sketch) -> bool:
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in ("counts", "offsets", "totals"))
+
+
+@pytest.mark.parametrize("rows", [1, 700, data.BATCH_ROWS])
+def test_every_format_gives_the_same_sketch(
+    rows: int,
+    bring: Callable[[str, pd.DataFrame], Any],
+    homes: pd.DataFrame,
+    city: mp.L1,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To the bit, whatever the size of batches; columns are found by name."""
+    monkeypatch.setattr(data, "BATCH_ROWS", rows)
+    frame = homes.head(50 if rows == 1 else 5000)
+    wanted = Sketch(2)
+    wanted.add(city.quantize(np.clip(frame[NAMES].to_numpy(), 0, 10)))
+    for kind in FORMATS:
+        assert same(read_sketch(bring(kind, frame), city), wanted), kind
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet"])
+def test_columns_are_chosen_by_name_or_position(
+    kind: str, bring: Callable[[str, pd.DataFrame], Any], homes: pd.DataFrame, city: mp.L1
+) -> None:
+    """In the order of the space; the same column may serve twice."""
+    frame = homes.head(1000)
+    table = bring(kind, frame)
+    wanted = read_sketch(frame[NAMES].to_numpy(), city)
+    choices: list[data.Columns] = [NAMES, [3, 1], ["east", 1]]
+    for columns in choices:
+        assert same(read_sketch(table, city, columns), wanted)
+    twice = read_sketch(frame[["east", "east"]].to_numpy(), city)
+    assert same(read_sketch(table, city, ["east", 3]), twice)
+    with pytest.raises(mp.MilepostError, match=r"'south'.*id, north, street, east"):
+        read_sketch(table, city, ["east", "south"])
+    with pytest.raises(mp.MilepostError, match="columns"):
+        read_sketch(table, city, ["east"])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_batches_are_smaller_than_the_table(
+    kind: str, bring: Callable[[str, pd.DataFrame], Any], homes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And together they are the table; CSV comes in blocks of bytes."""
+    monkeypatch.setattr(data, "BATCH_ROWS", 1000)
+    sizes = [len(batch) for batch in data.batches(bring(kind, homes), None, ("east", "north"))]
+    assert sum(sizes) == len(homes)
+    if kind not in {"csv", "batch"}:
+        assert max(sizes) <= 1000
+
+
+@pytest.mark.parametrize("group", [1 << 14, 1 << 20])
+def test_a_parquet_file_is_in_memory_one_batch_at_a_time(
+    group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the wanted columns are read, and less than half of them held at once, with small row groups or one big.
+
+    What is held does not grow with the file: a batch, and of each column a page and a dictionary of up to 1 MB.
+    """
+    monkeypatch.setattr(data, "BATCH_ROWS", 1 << 14)
+    rows = 1 << 20
+    path = tmp_path / "wide.parquet"
+    numbers = np.random.default_rng(0).random(rows)
+    pq.write_table(pa.table({f"c{k}": numbers for k in range(3)}), path, row_group_size=group)
+    before, most, seen = pa.total_allocated_bytes(), 0, 0
+    tracemalloc.start()
+    for batch in data.batches(path, ["c2", "c1"], ("x", "y")):
+        assert isinstance(batch, pa.RecordBatch)
+        assert batch.schema.names == ["x", "y"]
+        most = max(most, pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[1])
+        seen += len(batch)
+    tracemalloc.stop()
+    assert seen == rows
+    assert 0 < most < 2 * 8 * rows / 2
+
+
+def test_a_frame_of_points_is_answered(homes: pd.DataFrame, city: mp.L1) -> None:
+    """A Polars frame has no index: its answers are an array; a Polars Series is one point."""
+    synopsis = mp.release(pl.from_pandas(homes), city, epsilon=1, delta=1e-6)
+    points = np.array([[2.0, 3.0], [5.0, 5.0]])
+    frame = pl.DataFrame({"name": ["a", "b"], "north": points[:, 1], "east": points[:, 0]})
+    values = synopsis.mean_distance(frame)
+    assert isinstance(values, np.ndarray)
+    assert np.array_equal(values, synopsis.mean_distance(points))
+    assert synopsis.mean_distance(pl.Series([2.0, 3.0])) == values[0]
+    assert np.array_equal(mp.exact(homes, city, frame), mp.exact(homes, city, points))
+    assert synopsis.mean_distance(frame[["north"]], columns=["north"]).shape == (2,)
+    assert synopsis.mean_distance(frame.clear()).shape == (0,)
+
+
+def test_a_series_is_a_table_of_one_column() -> None:
+    """In pandas, Polars and NumPy alike."""
+    space = mp.L1([(0, 4)])
+    sketches = [read_sketch(table, space) for table in (np.arange(5), pd.Series(range(5)), pl.Series(range(5)))]
+    assert same(sketches[0], sketches[1])
+    assert same(sketches[0], sketches[2])
+
+
+BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
+    "text": ({"east": ["1", "Miller"], "north": [1.0, 2.0]}, "'east'"),
+    "null": ({"east": [1.0, None], "north": [1.0, 2.0]}, "'east'.*row 2"),
+    "NaN": ({"east": [1.0, 2.0], "north": [float("nan"), 77.25]}, "'north'.*row 1"),
+    "whole": ({"east": [None, 77], "north": [1, 2]}, "'east'.*row 1"),
+    "missing": ({"east": [77.25], "south": [1.0]}, "no column 'north'; it has east, south"),
+    "empty": ({"east": [], "north": []}, "empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet"])
+def test_bad_tables_are_refused_in_the_same_words(kind: str, case: str, tmp_path: Path, city: mp.L1) -> None:
+    """The column and the row are named; no cell is quoted."""
+    columns, words = BAD[case]
+    arrow = pa.table({name: pa.array(values, from_pandas=False) for name, values in columns.items()})
+    path = tmp_path / f"bad.{kind}"
+    if kind == "csv":
+        pd.DataFrame(columns).to_csv(path, index=False)
+    else:
+        pq.write_table(arrow, path)
+    table = {"pandas": pd.DataFrame(columns), "polars": pl.DataFrame(columns), "arrow": arrow}.get(kind, path)
+    with pytest.raises(mp.MilepostError, match=words) as caught:
+        mp.release(table, city, epsilon=1)
+    assert not any(cell in str(caught.value) for cell in ("Miller", "77"))
+    assert caught.value.__cause__ is None
+
+
+def test_kinds_that_are_not_tables_are_refused(tmp_path: Path, city: mp.L1) -> None:
+    """Lazy frames, objects, columns of other kinds, foreign and damaged files: what came, and what to do."""
+    frame = pl.DataFrame({"east": [1.0, 2.0], "north": [3.0, 4.0]})
+    wide = pl.Series([1, 2], dtype=pl.Int128)
+    path = tmp_path / "homes.parquet"
+    frame.write_parquet(path)
+    content = path.read_bytes()
+    damaged, foreign, twice = (tmp_path / f"{name}.parquet" for name in ("damaged", "foreign", "twice"))
+    damaged.write_bytes(content[:4] + bytes(40) + content[44:])
+    foreign.write_text("east,north\n1,2\n")
+    pq.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["east", "east"]), twice)
+    (tmp_path / "twice.csv").write_text("east,east\n1,2\n")
+    cases: list[tuple[Any, str]] = [
+        (frame.lazy(), r"LazyFrame; collect\(\)"),
+        (frame.with_columns(east=wide), "'east' must hold numbers that Arrow has, got Int128"),
+        (frame.with_columns(east=pl.Series([object(), 1], dtype=pl.Object)), "'east' must hold numbers"),
+        (frame.with_columns(east=pl.Series(["a", "b"], dtype=pl.Categorical)), "'east' must hold numbers"),
+        (frame.with_columns(east=pl.Series([[1.0], [2.0]])), "'east' must hold numbers"),
+        (tmp_path / "nowhere.parquet", "no file"),
+        (damaged, r"damaged\.parquet"),
+        (foreign, r"foreign\.parquet.*not a Parquet file"),
+        (tmp_path, "CSV .* and Parquet"),
+    ]
+    for table, words in cases:
+        with pytest.raises(mp.MilepostError, match=words):
+            mp.release(table, city, epsilon=1)
+    for path in (twice, tmp_path / "twice.csv"):
+        with pytest.raises(mp.MilepostError, match="2 columns with the name 'east'"):
+            mp.release(path, city, epsilon=1, columns=[0, 1])
+
+
+def test_one_decimal_never_changes_how_another_is_read() -> None:
+    """Arrow and Polars give a column of decimals one scale, set by its longest record: values are read one by one."""
+    space = mp.L1({"x": (0, 10)})
+    values = [Decimal(k).scaleb(-5) for k in range(0, 1_000_000, 777)]
+    images: list[FloatArray] = []
+    for last in (Decimal(5), Decimal("5." + "0" * 29 + "1")):
+        for table in (pa.table({"x": [*values, last]}), pl.DataFrame({"x": [*values, last]})):
+            batch = next(iter(data.batches(table, None, space.columns)))
+            images.append(space.read(batch)[:-1, 0])
+    assert all(np.array_equal(image, [float(value) for value in values]) for image in images)
