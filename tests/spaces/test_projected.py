@@ -114,6 +114,13 @@ def test_more_directions_are_closer() -> None:
     assert high[0] / high[2] == pytest.approx(4, rel=0.4)
 
 
+def test_spaces_are_equal_when_their_arguments_are() -> None:
+    """However the centre is written; and the number of directions follows the number of columns."""
+    assert mp.L2(center=np.zeros(2), radius=1) == mp.L2(center=[0, 0], radius=1)
+    assert mp.L2(center=np.zeros(2), radius=1).count == 128
+    assert mp.Lp(1.3, [(0, 1)] * 2) != mp.Lp(1.5, [(0, 1)] * 2)
+
+
 def test_the_length_factor() -> None:
     """c_1 = 1, c_2 = π/2, c_3 = 2."""
     assert [length_factor(d) for d in (1, 2, 3)] == pytest.approx([1, math.pi / 2, 2])

@@ -35,9 +35,7 @@ class Projected:
     clip: float
     random_state: int
 
-    def _settle(
-        self, bounds: Any, center: Any, radius: Any, directions: Any, clip: Any, random_state: Any, default: int
-    ) -> None:
+    def _settle(self, bounds: Any, center: Any, radius: Any, directions: Any, clip: Any, random_state: Any) -> None:
         """Check the arguments and set the fields."""
         if (bounds is None) == (center is None and radius is None):
             raise MilepostError("give either bounds, for a box, or center and radius, for a ball")
@@ -49,7 +47,7 @@ class Projected:
         else:
             columns, pairs = named_pairs(bounds)
         width = len(pairs)
-        count = default if directions is None else directions
+        count = self.default_directions(width) if directions is None else directions
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1 << 14:
             raise MilepostError(f"directions must be a whole number between 1 and {1 << 14}, got {directions!r}")
         if not isinstance(clip, int | float) or not 0 < clip <= 1:
@@ -73,6 +71,11 @@ class Projected:
             raise MilepostError(f"the diameter must lie between 1e-100 and 1e100, got {self.diameter:g}")
 
     # what a subclass adds
+
+    @staticmethod
+    def default_directions(width: int) -> int:
+        """How many directions stand for the metric where nothing is said."""
+        raise NotImplementedError
 
     @property
     def thetas(self) -> IntArray:
@@ -277,6 +280,7 @@ class Projected:
         return cls(**{key: value for key, value in card.items() if key != "kind"})
 
 
+@dataclass(frozen=True, init=False)
 class L2(Projected):
     """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
 
@@ -300,9 +304,12 @@ class L2(Projected):
         clip: Any = 1.0,
         random_state: Any = 0,
     ) -> None:
-        width = len(bounds if bounds is not None else center if isinstance(center, dict | list | tuple) else [0])
-        default = {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
-        self._settle(bounds, center, radius, directions, clip, random_state, default)
+        self._settle(bounds, center, radius, directions, clip, random_state)
+
+    @staticmethod
+    def default_directions(width: int) -> int:
+        """Even ones suffice in the plane; above, more are needed."""
+        return {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
 
     @property
     def thetas(self) -> IntArray:
@@ -319,6 +326,7 @@ class L2(Projected):
         return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))
 
 
+@dataclass(frozen=True, init=False)
 class Lp(Projected):
     """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
 
@@ -329,7 +337,12 @@ class Lp(Projected):
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, clip, random_state, 1024)
+        self._settle(bounds, None, None, directions, clip, random_state)
+
+    @staticmethod
+    def default_directions(width: int) -> int:
+        """Random ones, whatever the width."""
+        return 1024 if width > 1 else 1
 
     @property
     def thetas(self) -> IntArray:
