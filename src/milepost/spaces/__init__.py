@@ -4,8 +4,7 @@ from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.spaces.base import Hosts, Space
-from milepost.spaces.lp import L1
-from milepost.spaces.projected import L2, Lp
+from milepost.spaces.lp import L1, L2, Lp
 
 __all__ = ["L1", "L2", "Hosts", "Lp", "Space", "space_from_json"]
 

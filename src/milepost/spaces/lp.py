@@ -1,22 +1,24 @@
-"""The ℓp family: L1."""
+"""The ℓp family: L1, L2, Lp."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
-from milepost.spaces.numeric import named_numbers, named_pairs, read_matrix, refuse_missing
+from milepost.spaces.box import Box
+from milepost.spaces.directions import length_factor, sphere, stable
+from milepost.spaces.numeric import named_numbers, named_pairs
+from milepost.spaces.projected import Projected
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
-class L1:
+class L1(Box):
     """A box with the distance Σᵢ weightᵢ·|xᵢ − yᵢ|; its columns are the host coordinates, so nothing is lost.
 
     bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
@@ -30,9 +32,6 @@ class L1:
     """
 
     kind: ClassVar[str] = "l1"
-    columns: tuple[str, ...] | None
-    low: tuple[float, ...]
-    high: tuple[float, ...]
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
@@ -49,16 +48,6 @@ class L1:
                 f"and 1e100, got a diameter of {self.diameter:g}"
             )
         _ = self.hosts  # a step that does not fit is refused now
-
-    @property
-    def width(self) -> int:
-        """How many columns a point has."""
-        return len(self.low)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names, or positions counted from 0."""
-        return self.columns or tuple(str(position) for position in range(self.width))
 
     @property
     def diameter(self) -> float:
@@ -98,32 +87,12 @@ class L1:
         step = QUANTA >> (round(count) - 1).bit_length()
         return round(count) * step, step
 
-    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as points, clipped to the bounds; NaN and text are refused."""
-        points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "private rows", first_row)
-        return np.clip(points, self.low, self.high)
-
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
-        """Public queries as points; they may lie outside the bounds but must be finite."""
-        points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "query points")
-        if not np.isfinite(points).all():
-            raise MilepostError("query points must be finite, got an infinite coordinate")
-        return points
-
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
         hosts = self.hosts
         whole = hosts.dimension == self.width  # picking columns would copy them
         result: FloatArray = (points if whole else points[:, self.host_columns]) - hosts.low
         result *= hosts.span / (hosts.high - hosts.low)
-        return result
-
-    @property
-    def center(self) -> FloatArray:
-        """The middle of the box: float64[columns]."""
-        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
@@ -161,3 +130,86 @@ class L1:
     def from_json(cls, card: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
         return cls(card["bounds"], card["weights"], card["step"])
+
+
+@dataclass(frozen=True, init=False)
+class L2(Projected):
+    """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
+
+    directions: how many projections stand for it; more are closer to the metric and take longer. In the plane the
+    largest deviation is (π/2D)²/3: 5e-5 with the default of 128.
+    clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
+
+    >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
+    10.0
+    """
+
+    kind: ClassVar[str] = "l2"
+
+    def __init__(
+        self,
+        bounds: Any = None,
+        *,
+        center: Any = None,
+        radius: Any = None,
+        directions: Any = None,
+        clip: Any = 1.0,
+        random_state: Any = 0,
+    ) -> None:
+        self._settle(bounds, center, radius, directions, clip, random_state)
+
+    @staticmethod
+    def default_directions(width: int) -> int:
+        """Even ones suffice in the plane; above, more are needed."""
+        return {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
+
+    @property
+    def thetas(self) -> IntArray:
+        """Unit vectors spread over the sphere."""
+        return sphere(self.width, self.count, self.random_state)
+
+    @property
+    def factor(self) -> float:
+        """c_d of Lemma 9's embedding."""
+        return length_factor(self.width)
+
+    def norm(self, vectors: FloatArray) -> FloatArray:
+        """√Σv²."""
+        return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))
+
+
+@dataclass(frozen=True, init=False)
+class Lp(Projected):
+    """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
+
+    kind: ClassVar[str] = "lp"
+    p: float
+
+    def __init__(self, p: Any, bounds: Any, *, directions: Any = None, clip: Any = 1.0, random_state: Any = 0) -> None:
+        if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
+            raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
+        object.__setattr__(self, "p", float(p))
+        self._settle(bounds, None, None, directions, clip, random_state)
+
+    @staticmethod
+    def default_directions(width: int) -> int:
+        """Random ones, whatever the width."""
+        return 1024 if width > 1 else 1
+
+    @property
+    def thetas(self) -> IntArray:
+        """Stable vectors of ℓ₁ length 1."""
+        return stable(self.p, self.width, self.count, self.random_state)
+
+    @property
+    def factor(self) -> float:
+        """‖v‖_p = d·E|⟨s/‖s‖₁, v⟩| under the tilted law."""
+        return float(self.width)
+
+    def norm(self, vectors: FloatArray) -> FloatArray:
+        """(Σ|v|^p)^(1/p)."""
+        return np.asarray(np.sum(np.abs(vectors) ** self.p, axis=-1) ** (1 / self.p))
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return super().to_json() | {"p": self.p}

@@ -1,10 +1,11 @@
-"""Projected: spaces whose metric is an average of |⟨θ, x − y⟩| over public directions θ: L2 and Lp.
+"""Projected: spaces whose metric is an average of |⟨θ, x − y⟩| over public directions θ.
 
 Records and directions are rounded to integers, so that every product is exact and a record's image depends on it alone.
 """
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,21 +16,19 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
-from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum, length_factor, sphere, stable
-from milepost.spaces.numeric import named_pairs, read_matrix, refuse_missing
+from milepost.spaces.box import Box
+from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum
+from milepost.spaces.numeric import named_pairs
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
-class Projected:
+class Projected(Box, ABC):
     """A box or a ball, and directions; the subclass says which."""
 
     kind: ClassVar[str]
-    columns: tuple[str, ...] | None
-    low: tuple[float, ...]
-    high: tuple[float, ...]
     radius: float | None  # of a ball, whose box is low..high
     count: int  # directions
     clip: float
@@ -73,41 +72,25 @@ class Projected:
     # what a subclass adds
 
     @staticmethod
+    @abstractmethod
     def default_directions(width: int) -> int:
         """How many directions stand for the metric where nothing is said."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def thetas(self) -> IntArray:
         """Directions × 2¹⁷: int64[D, columns]."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def factor(self) -> float:
         """The metric is this times the mean of |⟨θ, v⟩|."""
-        raise NotImplementedError
 
+    @abstractmethod
     def norm(self, vectors: FloatArray) -> FloatArray:
         """The metric's length of vectors float64[..., columns]."""
-        raise NotImplementedError
 
     # the public side
-
-    @property
-    def width(self) -> int:
-        """How many columns a point has."""
-        return len(self.low)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names, or positions counted from 0."""
-        return self.columns or tuple(str(position) for position in range(self.width))
-
-    @property
-    def center(self) -> FloatArray:
-        """The middle of the box or ball: float64[columns]."""
-        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
-        return result
 
     @property
     def host_columns(self) -> None:
@@ -209,9 +192,7 @@ class Projected:
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, moved to the nearest point of the box or ball; NaN and text are refused."""
-        points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "private rows", first_row)
-        points = np.clip(points, self.low, self.high)
+        points = super().read(batch, first_row)
         return points if self.radius is None else self._into_ball(points)
 
     def _into_ball(self, points: FloatArray) -> FloatArray:
@@ -223,14 +204,6 @@ class Projected:
         shrink = np.where(far, (self.radius or 0) / np.sqrt(np.where(far, square, 1)), 1)
         result: FloatArray = center + (points - center) * shrink[:, None]
         return np.where(far[:, None], result, points)
-
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
-        """Public queries as points; they may lie outside but must be finite."""
-        points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "query points")
-        if not np.isfinite(points).all():
-            raise MilepostError("query points must be finite, got an infinite coordinate")
-        return points
 
     def place(self, points: FloatArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped, from exact integer products."""
@@ -278,89 +251,6 @@ class Projected:
     def from_json(cls, card: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
         return cls(**{key: value for key, value in card.items() if key != "kind"})
-
-
-@dataclass(frozen=True, init=False)
-class L2(Projected):
-    """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
-
-    directions: how many projections stand for it; more are closer to the metric and take longer. In the plane the
-    largest deviation is (π/2D)²/3: 5e-5 with the default of 128.
-    clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
-
-    >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
-    10.0
-    """
-
-    kind: ClassVar[str] = "l2"
-
-    def __init__(
-        self,
-        bounds: Any = None,
-        *,
-        center: Any = None,
-        radius: Any = None,
-        directions: Any = None,
-        clip: Any = 1.0,
-        random_state: Any = 0,
-    ) -> None:
-        self._settle(bounds, center, radius, directions, clip, random_state)
-
-    @staticmethod
-    def default_directions(width: int) -> int:
-        """Even ones suffice in the plane; above, more are needed."""
-        return {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
-
-    @property
-    def thetas(self) -> IntArray:
-        """Unit vectors spread over the sphere."""
-        return sphere(self.width, self.count, self.random_state)
-
-    @property
-    def factor(self) -> float:
-        """c_d of Lemma 9's embedding."""
-        return length_factor(self.width)
-
-    def norm(self, vectors: FloatArray) -> FloatArray:
-        """√Σv²."""
-        return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))
-
-
-@dataclass(frozen=True, init=False)
-class Lp(Projected):
-    """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
-
-    kind: ClassVar[str] = "lp"
-    p: float
-
-    def __init__(self, p: Any, bounds: Any, *, directions: Any = None, clip: Any = 1.0, random_state: Any = 0) -> None:
-        if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
-            raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
-        object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, clip, random_state)
-
-    @staticmethod
-    def default_directions(width: int) -> int:
-        """Random ones, whatever the width."""
-        return 1024 if width > 1 else 1
-
-    @property
-    def thetas(self) -> IntArray:
-        """Stable vectors of ℓ₁ length 1."""
-        return stable(self.p, self.width, self.count, self.random_state)
-
-    @property
-    def factor(self) -> float:
-        """‖v‖_p = d·E|⟨s/‖s‖₁, v⟩| under the tilted law."""
-        return float(self.width)
-
-    def norm(self, vectors: FloatArray) -> FloatArray:
-        """(Σ|v|^p)^(1/p)."""
-        return np.asarray(np.sum(np.abs(vectors) ** self.p, axis=-1) ** (1 / self.p))
-
-    def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
-        return super().to_json() | {"p": self.p}
 
 
 def _named_center(center: Any) -> tuple[tuple[str, ...] | None, list[float]]:
