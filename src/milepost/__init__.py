@@ -2,19 +2,22 @@
 
 from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
+from milepost.metrics import Metric, edit_distance, precomputed
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
-from milepost.spaces import L1, L2, Lp
+from milepost.spaces import L1, L2, AnyMetric, Lp
 from milepost.synopsis import Synopsis, load
 
 __all__ = [
     "L1",
     "L2",
     "Answer",
+    "AnyMetric",
     "Guarantee",
     "Lp",
+    "Metric",
     "MilepostError",
     "Plan",
     "PromiseWarning",
@@ -22,9 +25,11 @@ __all__ = [
     "Session",
     "Synopsis",
     "audit",
+    "edit_distance",
     "exact",
     "interactive",
     "load",
     "plan",
+    "precomputed",
     "release",
 ]

@@ -1,7 +1,6 @@
 """The command line: `milepost demo | plan | release | query | show | audit`, thin over the library's functions."""
 
 import io
-import math
 import sys
 import tempfile
 import warnings
@@ -11,22 +10,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 import milepost as mp
 from milepost import plots
-from milepost.arrays import FloatArray
-from milepost.data import batches
+from milepost.asked import MOST_ROWS, answer_table, known_points, parse_points, read_points, write_answers
 from milepost.spaces.words import space_from_options
-
-MOST_ROWS = 1000  # of a printed table; --csv writes any number
 
 app = typer.Typer(
     add_completion=False,
@@ -36,7 +27,7 @@ app = typer.Typer(
 )
 
 SpaceOption = Annotated[
-    str, typer.Option("--space", help="The distance: l1, l2, lp, or a file.toml with the same words.")
+    str, typer.Option("--space", help="The distance: l1, l2, lp, edit, or a file.toml with the same words.")
 ]
 BoundsOption = Annotated[
     list[str] | None,
@@ -57,6 +48,13 @@ RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball 
 PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
 DirectionsOption = Annotated[
     int | None, typer.Option("--directions", help="How many projections stand for l2 or lp; more are closer.")
+]
+DiameterOption = Annotated[
+    float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
+]
+QueriesOption = Annotated[
+    Path | None,
+    typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
 ]
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
@@ -106,6 +104,8 @@ def plan(
     radius: RadiusOption = None,
     p: PowerOption = None,
     directions: DirectionsOption = None,
+    diameter: DiameterOption = None,
+    queries: QueriesOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
     ] = None,
@@ -113,12 +113,22 @@ def plan(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius}
-    chosen = space_from_options(space, words | {"p": p, "directions": directions})
+    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
+    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
         plots.check_picture(plot)
     with _progress("Planning"):
-        planned = mp.plan(chosen, n=n, epsilon=epsilon, error=error, delta=delta, max_queries=max_queries, beta=beta)
+        planned = mp.plan(
+            chosen,
+            n=n,
+            epsilon=epsilon,
+            error=error,
+            delta=delta,
+            max_queries=max_queries,
+            queries=given,
+            beta=beta,
+        )
         if plot is not None:
             plots.save(planned.plot(), plot)
     _print_plan(planned)
@@ -138,14 +148,19 @@ def release(
     radius: RadiusOption = None,
     p: PowerOption = None,
     directions: DirectionsOption = None,
+    diameter: DiameterOption = None,
+    queries: QueriesOption = None,
     columns: ColumnsOption = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", help="auto, slopes, hats or tangents.")] = "auto",
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, gaussian or laplace.")
+    ] = "auto",
     beta: BetaOption = 0.05,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius}
-    chosen = space_from_options(space, words | {"p": p, "directions": directions})
+    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
+    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    given = None if queries is None else read_points(queries, chosen)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -157,6 +172,7 @@ def release(
             delta=delta,
             mechanism=mechanism,
             columns=_names(columns),
+            queries=given,
             beta=beta,
         )
         synopsis.save(output)
@@ -178,19 +194,27 @@ def query(
     force: ForceOption = False,
 ) -> None:
     """Answer from a released file; asking is free."""
-    if bool(at) == bool(points):
-        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
     if csv is not None:
         check_output(csv, force)
     synopsis = mp.load(file)
+    asked = None if at or points else known_points(synopsis)
+    if asked is None and bool(at) == bool(points):
+        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
     with _progress("Answering"):
-        asked = _read_points(points, synopsis, columns) if points else _parse_points(at or [], synopsis)
+        if asked is None:
+            asked = (
+                parse_points(at or [], synopsis.space)
+                if at
+                else read_points(Path(points or ""), synopsis.space, _names(columns))
+            )
         values = synopsis.mean_distance(asked)
     if csv is not None:
-        _write_answers(csv, asked, values, synopsis)
+        write_answers(csv, asked, values, synopsis)
         typer.echo(f"wrote {csv}: {len(values):,} answers, each within {_promise(synopsis)}")
-    else:
-        _print_answers(asked, values, synopsis)
+        return
+    _console().print(answer_table(asked, values, synopsis))
+    if len(values) > MOST_ROWS:
+        _note(f"these are the first {MOST_ROWS:,} of {len(values):,} answers; --csv answers.csv writes them all")
 
 
 @app.command()
@@ -276,52 +300,8 @@ def check_output(path: Path, force: bool) -> None:
 
 def _print_plan(planned: mp.Plan) -> None:
     _console().print(*planned.tables(), sep="\n")
-    for name, reason in planned.refused.items():
-        typer.echo(f"{name}: {reason}")
-
-
-def _parse_points(texts: Sequence[str], synopsis: mp.Synopsis) -> FloatArray:
-    rows = []
-    for text in texts:
-        try:
-            rows.append([float(number) for number in text.split(",")])
-        except ValueError:
-            raise mp.MilepostError(f"--at must be numbers with commas between, such as 35,4, got {text!r}") from None
-        if len(rows[-1]) != synopsis.space.width:
-            names = ", ".join(_point_names(synopsis))
-            raise mp.MilepostError(f"--at must give {synopsis.space.width} numbers ({names}), got {text!r}")
-    return np.array(rows)
-
-
-def _read_points(path: Path, synopsis: mp.Synopsis, columns: str | None) -> FloatArray:
-    space = synopsis.space
-    parts = [space.read_queries(batch) for batch in batches(path, _names(columns), space.columns)]
-    if not parts:
-        raise mp.MilepostError(f"{path} has no points")
-    return np.concatenate(parts)
-
-
-def _print_answers(asked: FloatArray, values: FloatArray, synopsis: mp.Synopsis) -> None:
-    table = Table(box=SIMPLE)
-    for name in [*_point_names(synopsis), "mean distance", "± error"]:
-        table.add_column(escape(name), justify="right")
-    error = synopsis.error(synopsis.confidence)
-    places = min(max(0, 2 - math.floor(math.log10(error))), 15)
-    for point, value in zip(asked[:MOST_ROWS], values[:MOST_ROWS], strict=True):
-        table.add_row(*(f"{number:.10g}" for number in point), f"{value:.{places}f}", f"{error:.{places}f}")
-    _console().print(table)
-    if len(values) > MOST_ROWS:
-        _note(f"these are the first {MOST_ROWS:,} of {len(values):,} answers; --csv answers.csv writes them all")
-
-
-def _write_answers(path: Path, asked: FloatArray, values: FloatArray, synopsis: mp.Synopsis) -> None:
-    names = [*_point_names(synopsis), "mean_distance", "error"]
-    error = pa.array([synopsis.error(synopsis.confidence)] * len(values))
-    pa.csv.write_csv(pa.table([*asked.T, values, error], names=names), path)
-
-
-def _point_names(synopsis: mp.Synopsis) -> list[str]:
-    return list(synopsis.space.columns or (str(position) for position in range(synopsis.space.width)))
+    for note in planned.notes:
+        typer.echo(note)
 
 
 def _promise(synopsis: mp.Synopsis) -> str:

@@ -3,7 +3,8 @@
 import numbers
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,30 +15,72 @@ import pyarrow.parquet
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.spaces.base import Space
 from milepost.spaces.numeric import number
+from milepost.spaces.objects import object_array, object_list, objects_of
 
 BATCH_ROWS = 1 << 17
+CSV = (".csv", ".txt")
 BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
 
 
-def batches(data: Any, columns: Columns = None, names: tuple[str, ...] | None = None) -> Iterator[Batch]:
-    """The rows of a table in batches: RecordBatches where columns have names, else 2-D arrays.
+def batches(
+    data: Any, columns: Columns = None, names: tuple[str, ...] | None = None, *, objects: bool = False
+) -> Iterator[Batch]:
+    """The rows of a table in batches: RecordBatches where columns have names, else arrays.
 
     columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
     names: the space's own names, looked for when `columns` is not given.
+    objects: rows are objects, as they are, rather than numbers; a file's are text.
     """
     if isinstance(columns, str | int):
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    for batch in _named_batches(data, columns, names):
+    for batch in _object_batches(data, columns) if objects else _named_batches(data, columns, names):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch
         else:
             yield batch.rename_columns(list(names))
+
+
+def count(data: Any) -> int:
+    """How many rows a table has, before any is read as a point."""
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if path.suffix.lower() == ".parquet":
+            with _parquet_file(path) as content:
+                return int(content.metadata.num_rows)
+        if path.suffix.lower() in CSV:
+            return sum(batch.num_rows for batch in _csv_batches(path, lambda names: _typed(names, pa.string())))
+        raise _unknown(path)
+    try:
+        return len(data)
+    except TypeError:
+        return len(_array(data))
+
+
+def _object_batches(data: Any, columns: Columns) -> Iterator[Batch]:
+    if isinstance(data, str | os.PathLike):
+        yield from _file(Path(data), columns, None, objects=True)
+    elif isinstance(data, pa.Table | pa.RecordBatch):
+        yield from _named_batches(data, columns, None)
+    else:
+        frame = _is_polars(data) or (_is_pandas(data) and data.ndim == 2)
+        rows = _object_rows(data, columns) if frame else object_list(data)
+        for start in range(0, len(rows), BATCH_ROWS):
+            yield object_array(rows[start : start + BATCH_ROWS])
+
+
+def _object_rows(frame: Any, columns: Columns) -> list[Any]:
+    """Cells of a frame's column as they are, or tuples of several columns' cells."""
+    picked = _pick([str(name) for name in frame.columns], columns, None)
+    series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
+    lists = [column.to_list() for column in series]
+    return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
 def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
@@ -63,11 +106,23 @@ def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -
             yield array[start : start + BATCH_ROWS]
 
 
-def points(data: Any, width: int) -> tuple[pa.RecordBatch | AnyArray, bool, Any]:
+def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Any]:
     """Query points as one batch, whether it was one single point, and a pandas index to keep (or None).
 
-    Polars frames have no index, so their answers are arrays.
+    width: columns of a point, where it is not the space's own. Polars frames have no index: their answers are arrays.
     """
+    return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
+
+
+def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
+    if isinstance(data, str) or space.knows(data):
+        return object_array([data]), True, None
+    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, None)]
+    index = data.index if _is_pandas(data) else None
+    return np.concatenate(parts) if parts else object_array([]), False, index
+
+
+def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
     if _is_pandas(data):
         if data.ndim == 1:  # a Series: one point, or the values of a one-column space
             data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
@@ -173,12 +228,18 @@ def _pick(present: Sequence[str], columns: Columns, names: Sequence[str] | None)
     return picked
 
 
-def _file(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
-    readers = {".csv": _csv, ".txt": _csv, ".parquet": _parquet}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
-    return reader(path, columns, names)
+def _file(
+    path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool = False
+) -> Iterator[pa.RecordBatch]:
+    if path.suffix.lower() == ".parquet":
+        return _parquet(path, columns, names)
+    if path.suffix.lower() in CSV:
+        return _csv(path, columns, names, objects)
+    raise _unknown(path)
+
+
+def _unknown(path: Path) -> MilepostError:
+    return MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
 
 
 def _wanted(path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None) -> list[str]:
@@ -189,36 +250,48 @@ def _wanted(path: Path, present: Sequence[str], columns: Columns, names: tuple[s
     return wanted
 
 
-def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
-    """A batch at a time, of the wanted columns only, however large the row groups are."""
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[pa.parquet.ParquetFile]:
     try:
         # Arrow's default is to fetch all row groups ahead, which would hold the whole file
         with (
             path.open("rb") as stream,
             pa.parquet.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as content,
         ):
-            present = content.schema_arrow.names
-            wanted = _wanted(path, present, columns, names)
-            for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
-                yield batch.select(wanted)
+            yield content
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None
     except (OSError, pa.ArrowException):  # Arrow's reason may quote private values
         raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
 
 
-def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+    """A batch at a time, of the wanted columns only, however large the row groups are."""
+    with _parquet_file(path) as content:
+        wanted = _wanted(path, content.schema_arrow.names, columns, names)
+        for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
+            yield batch.select(wanted)
+
+
+def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool) -> Iterator[pa.RecordBatch]:
+    # one type for a whole column, so that text is refused whichever block it stands in
+    kind = pa.string() if objects else pa.float64()
+    return _csv_batches(path, lambda present: _typed(_wanted(path, present, columns, names), kind, only=True))
+
+
+def _typed(names: Sequence[str], kind: pa.DataType, only: bool = False) -> pa.csv.ConvertOptions:
+    return pa.csv.ConvertOptions(include_columns=list(names) if only else [], column_types=dict.fromkeys(names, kind))
+
+
+def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOptions]) -> Iterator[pa.RecordBatch]:
+    """The rows of a CSV file; convert: how to read its columns, once their names are known."""
     present: list[str] = []
     try:
         with path.open("rb") as stream:
             present = pa.csv.open_csv(stream).schema.names
-            wanted = _wanted(path, present, columns, names)
+            options = convert(present)
             stream.seek(0)
-            # wanted columns are read as numbers, so that text is refused whichever block it stands in
-            convert = pa.csv.ConvertOptions(
-                include_columns=wanted, column_types={name: pa.float64() for name in wanted}
-            )
-            yield from (batch for batch in pa.csv.open_csv(stream, convert_options=convert) if batch.num_rows)
+            yield from (batch for batch in pa.csv.open_csv(stream, convert_options=options) if batch.num_rows)
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None
     except OSError as error:

@@ -11,13 +11,13 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from milepost.arrays import IntArray
+from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 
 KEY = "milepost"
 
 
-def write(path: Path, card: dict[str, Any], tensors: dict[str, IntArray]) -> None:
+def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> None:
     """Write card and tensors, through a temporary file in the same folder."""
     text = json.dumps(card, sort_keys=True, ensure_ascii=False, allow_nan=False)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -39,7 +39,7 @@ def write(path: Path, card: dict[str, Any], tensors: dict[str, IntArray]) -> Non
         raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, IntArray]]:
+def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Card and tensors of a file, once its digest is right."""
     try:
         with safetensors.safe_open(path, framework="numpy") as content:
@@ -62,7 +62,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, IntArray]]:
     return card, tensors
 
 
-def _digest(card: str, tensors: dict[str, IntArray]) -> str:
+def _digest(card: str, tensors: dict[str, AnyArray]) -> str:
     content = hashlib.sha256(card.encode())
     for name in sorted(tensors):
         content.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())

@@ -3,19 +3,20 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from io import StringIO
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from milepost.choice import candidates, check_oblivious, no_choice, session_choice
 from milepost.errors import MilepostError
-from milepost.mechanisms import mechanisms
 from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.margins import check_game
-from milepost.mechanisms.tangents import interactive_margins, interactive_prediction
+from milepost.mechanisms.tangents import interactive_prediction
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.spaces.base import Space
@@ -33,6 +34,7 @@ class Plan:
     """Predictions for one space, n and guarantee, best first; print it for a table.
 
     refused: why a mechanism cannot give this guarantee, by name.
+    again: the same plan for another number of rows or another ε.
     """
 
     space: Space
@@ -40,7 +42,7 @@ class Plan:
     guarantee: Guarantee
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
-    settings: tuple[int | None, float, str] = (None, 0.05, "replace")  # max_queries, beta, neighbors
+    again: Callable[[int, float], "Plan"]
 
     @property
     def best(self) -> Prediction:
@@ -51,9 +53,9 @@ class Plan:
         """The plan as rich tables: one row a mechanism, and the numbers behind a worst-case promise."""
         title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}, {self.guarantee}"
         rows: list[tuple[str, list[Value]]] = [
-            (p.mechanism, [p.error, p.rms, p.uniform, p.cells, p.size]) for p in self.predictions
+            (p.mechanism, [p.error, p.rms, p.uniform, p.coordinates, p.cells, p.size]) for p in self.predictions
         ]
-        result = [_table(title, ["error ±", "rms", "uniform ±", "cells", "bytes"], rows)]
+        result = [_table(title, ["error ±", "rms", "uniform ±", "coordinates", "cells", "bytes"], rows)]
         detailed = [p for p in self.predictions if p.details]
         if detailed:
             names = list(detailed[0].details)
@@ -68,28 +70,51 @@ class Plan:
         from milepost.plots import plot_errors
 
         sizes = sorted({int(10 ** (k / 2)) for k in range(4, 17)} | {self.n})
-        max_queries, beta, neighbors = self.settings
         curves: dict[str, list[tuple[int, float]]] = {}
         for n in sizes:
-            other = plan(
-                self.space,
-                n=n,
-                epsilon=self.guarantee.epsilon,
-                delta=self.guarantee.delta,
-                max_queries=max_queries,
-                beta=beta,
-                neighbors=neighbors,
-            )
-            for prediction in other.predictions:
+            for prediction in self.again(n, self.guarantee.epsilon).predictions:
                 curves.setdefault(prediction.mechanism, []).append((n, prediction.error))
         return plot_errors(curves, self.space.diameter, self.n, str(self.guarantee))
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a table does not say: which promises are no better than the diameter, and from which n they would be."""
+        result = []
+        for prediction in self.predictions:
+            if float(prediction.details.get("alpha", 0)) >= self.space.diameter:
+                rows = self._rows_for(prediction.mechanism)
+                then = "nor with any number of rows" if rows is None else f"it would be from about n = {rows:,} on"
+                result.append(
+                    f"{prediction.mechanism}: its promise α is no better than the diameter, {self.space.diameter:g}; {then}"
+                )
+        return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
+
+    def _rows_for(self, mechanism: str) -> int | None:
+        """The least number of rows, to two digits, at which a mechanism promises less than the diameter."""
+
+        def better(n: int) -> bool:
+            predictions = self.again(n, self.guarantee.epsilon).predictions
+            return any(
+                p.mechanism == mechanism and float(p.details["alpha"]) < self.space.diameter for p in predictions
+            )
+
+        low, high = self.n, 10 * self.n
+        while high < LARGEST_TOTAL and not better(high):
+            low, high = high, 10 * high
+        if high >= LARGEST_TOTAL:
+            return None
+        while high > 1.05 * low:
+            middle = math.isqrt(low * high)
+            low, high = (low, middle) if better(middle) else (middle, high)
+        digits = 10 ** max(0, len(str(high)) - 2)
+        return -(-high // digits) * digits
 
     def __str__(self) -> str:
         buffer = StringIO()
         console = Console(file=buffer, width=120)
         console.print(*self.tables(), sep="\n")
-        for name, reason in self.refused.items():
-            console.print(f"  {name}: {reason}", markup=False)
+        for note in self.notes:
+            console.print(f"  {note}", markup=False)
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
@@ -101,11 +126,13 @@ def plan(
     delta: float = 0.0,
     error: float | None = None,
     max_queries: int | None = None,
+    queries: Any = None,
     beta: float = 0.05,
     neighbors: str = "replace",
 ) -> Plan:
     """What each mechanism would promise, with no data; give `max_queries` to see the interactive game too.
 
+    queries: the only points that will be asked about, to see the mechanisms for given points too.
     With `error` instead of `epsilon`, the plan at the least ε for which the best mechanism's error is at most that.
 
     >>> import milepost as mp
@@ -118,24 +145,24 @@ def plan(
         raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
     change = Change(neighbors)
     check_game(1 if max_queries is None else max_queries, beta)
+    possible = candidates(space, queries, beta=beta)
+    if max_queries is not None:
+        check_oblivious(space)
 
-    def at(epsilon: float) -> Plan:
+    def at(n: int, epsilon: float) -> Plan:
         guarantee = Guarantee(epsilon, delta)
-        predictions, refused = [], {}
-        for name, mechanism in mechanisms(beta).items():
-            try:
-                predictions.append(mechanism.predict(space.hosts, int(n), change, guarantee))
-            except MilepostError as reason:
-                refused[name] = str(reason)
-        if not predictions:
-            raise MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
-        predictions.sort(key=lambda prediction: prediction.error)
+        fitting, refused = possible.fitting(change, guarantee)
+        choices, unfit = fitting.choices(n, change, guarantee)
+        if not choices:
+            raise no_choice(refused | unfit)
+        predictions = [choice.prediction for choice in choices]
         if max_queries is not None:
-            margins = interactive_margins(space.hosts, int(n), guarantee, max_queries, beta)
-            predictions.append(interactive_prediction(space.hosts, margins, guarantee))
-        return Plan(space, int(n), guarantee, tuple(predictions), refused, (max_queries, beta, neighbors))
+            variant, margins = session_choice(space, n, guarantee, max_queries, beta)
+            predictions.append(interactive_prediction(variant.hosts, margins, guarantee))
+        return Plan(space, n, guarantee, tuple(predictions), refused | unfit, at)
 
-    return at(epsilon) if epsilon is not None else at(_least_epsilon(at, error))
+    n = int(n)
+    return at(n, epsilon) if epsilon is not None else at(n, _least_epsilon(lambda epsilon: at(n, epsilon), error))
 
 
 def _least_epsilon(at: Callable[[float], Plan], error: float | None) -> float:

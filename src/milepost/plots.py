@@ -56,7 +56,7 @@ def plot_lines(
         answer = answerer.learners[i].predict(quanta) + half
         _upper(axes[0, i], grids[i], exact[i], answer, half, _lines(answerer, i, quanta))
         axes[0, i].set_title(f"{names[i]} part of the distance", color=INK, fontsize=12, loc="left")
-        better = other.answerer.polygons()[i].at(quanta)
+        better = other.hosted.polygons()[i].at(quanta)
         _lower(axes[1, i], grids[i], answer - exact[i], half, better - exact[i])
         axes[1, i].set_xlabel(f"position of the query, {names[i]} ({unit})")
         axes[1, i].set_xlim(low, high)

@@ -1,25 +1,22 @@
 """release, interactive and exact: from a table to answers."""
 
 import warnings
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from milepost.data import Columns, batches
+from milepost.choice import Candidates, candidates, check_oblivious, no_choice, session_choice
+from milepost.data import Columns
 from milepost.data import points as query_points
-from milepost.errors import MilepostError, PromiseWarning
-from milepost.mechanisms import Mechanism, mechanisms
+from milepost.errors import PromiseWarning
 from milepost.mechanisms.margins import check_game
-from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
+from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.reading import count, read_sketch, records
 from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
-from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
-
-BLOCK = 1 << 23  # host coordinates in memory at a time
 
 
 def release(
@@ -31,12 +28,16 @@ def release(
     mechanism: str = "auto",
     neighbors: str = "replace",
     columns: Columns = None,
+    queries: Any = None,
     beta: float = 0.05,
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
-    data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file.
+    data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file; for an AnyMetric,
+    a list of objects, too.
     columns: which of its columns to use.
+    queries: the only points that will be asked about, where these are known. "gaussian" and "laplace" need them; "auto"
+    then takes one of these where that is more exact, and the synopsis answers these points and no others.
     beta: the probability with which the promised error may fail.
 
     >>> import milepost as mp
@@ -46,9 +47,9 @@ def release(
     True
     """
     guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
-    candidates = choose(mechanism, beta, change, guarantee)
-    sketch = read_sketch(data, space, columns)
-    return _release(sketch, space, candidates, change, guarantee)
+    fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
+    data = _settled(data)
+    return _release(data, columns, fitting, count(data), change, guarantee)
 
 
 def interactive(
@@ -68,104 +69,71 @@ def interactive(
     "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1. Other mechanisms make a
     synopsis that answers any number; "auto" takes whichever has the smallest predicted error.
     """
+    check_oblivious(space)
     guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
     check_game(max_queries, beta)
-    candidates = choose(mechanism, beta, change, guarantee)
-    sketch = read_sketch(data, space, columns)
-    n = int(sketch.totals[0])
-    if Tangents.name in candidates:
-        del candidates[Tangents.name]
-        margins = interactive_margins(space.hosts, n, guarantee, max_queries, beta)
-        error = interactive_error(space.hosts, margins)
-        if all(other.predict(space.hosts, n, change, guarantee).error > error for other in candidates.values()):
-            warn_wide(error, space, n)
-            return TangentSession(sketch, space, guarantee, change, margins)
-    return SynopsisSession(_release(sketch, space, candidates, change, guarantee))
+    fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
+    data = _settled(data)
+    n = count(data)
+    if Tangents.name in fitting.hosts:
+        del fitting.hosts[Tangents.name]
+        variant, margins = session_choice(space, n, guarantee, max_queries, beta)
+        error = interactive_error(variant.hosts, margins)
+        others, _ = fitting.choices(n, change, guarantee)
+        if all(other.prediction.error > error for other in others):
+            warn_wide(error, variant.hosts.bias, space, n)
+            return TangentSession(read_sketch(data, variant, columns), variant, guarantee, change, margins)
+    return SynopsisSession(_release(data, columns, fitting, n, change, guarantee))
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
-    batch, single, _ = query_points(points, space.width)
+    batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
-    sums, n = np.zeros(len(queries)), 0
-    for rows in batches(data, columns, space.columns):
-        records = space.read(rows, n)
-        sums += space.distance(records, queries).sum(axis=0)
-        n += len(records)
-    _refuse_empty(n)
+    sums, n, data = np.zeros(len(queries)), 0, _settled(data)
+    numbers = max(len(queries), 1 if space.known is None else len(space.known))
+    for block in records(data, space, columns, numbers):
+        sums += space.distance(block, queries).sum(axis=0)
+        n += len(block)
+    count(data)
     return float(sums[0] / n) if single else sums / n
 
 
-def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
-    """The exact statistic of a table, batch by batch; bad rows are refused and nothing is spent."""
-    sketch = Sketch(space.hosts.dimension)
-    size, n = max(1, BLOCK // space.hosts.dimension), 0
-    with ThreadPoolExecutor(1) as pool:  # one block is added while the next is read
-        added: Future[None] | None = None
-        for rows in batches(data, columns, space.columns):
-            records = space.read(rows, n)
-            for start in range(0, len(records), size):
-                images = space.quantize(records[start : start + size])
-                if added is not None:
-                    added.result()
-                added = pool.submit(sketch.add, images)
-            n += len(records)
-        if added is not None:
-            added.result()
-    _refuse_empty(n)
-    return sketch
-
-
-def choose(mechanism: str, beta: float, change: Change, guarantee: Guarantee) -> dict[str, Mechanism]:
-    """The mechanism of this name, or all that fit for "auto"; refused when none does."""
-    check_game(1, beta)
-    known = mechanisms(beta)
-    if mechanism != "auto":
-        if mechanism not in known:
-            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {', '.join(known)}")
-        known[mechanism].check(change, guarantee)
-        return {mechanism: known[mechanism]}
-    fitting = dict(known)
-    for name, candidate in known.items():
-        try:
-            candidate.check(change, guarantee)
-        except MilepostError as error:
-            del fitting[name]
-            if not fitting:
-                raise MilepostError(f"no mechanism fits: {error}") from None
+def _fitting(possible: Candidates, change: Change, guarantee: Guarantee) -> Candidates:
+    """Those that can give this guarantee; refused when none can."""
+    fitting, refused = possible.fitting(change, guarantee)
+    if not fitting.hosts and not fitting.direct:
+        raise no_choice(refused)
     return fitting
 
 
 def _release(
-    sketch: Sketch, space: Space, candidates: dict[str, Mechanism], change: Change, guarantee: Guarantee
+    data: Any, columns: Columns, fitting: Candidates, n: int, change: Change, guarantee: Guarantee
 ) -> Synopsis:
-    """Spend the guarantee on the candidate with the smallest predicted error."""
-    n = int(sketch.totals[0])
-    predictions, refusal = [], None
-    for candidate in candidates.values():
-        try:
-            predictions.append(candidate.predict(space.hosts, n, change, guarantee))
-        except MilepostError as error:  # its noise would not fit; another's may
-            refusal = error
-    if not predictions:
-        raise refusal or MilepostError("no mechanism fits")
-    best = min(predictions, key=lambda prediction: prediction.error)
-    warn_wide(best.error, space, n)
-    answerer = candidates[best.mechanism].run(sketch, space.hosts, change, guarantee)
-    return Synopsis(space, answerer, guarantee, change, n)
+    """Spend the guarantee on the choice with the smallest predicted error."""
+    choices, refused = fitting.choices(n, change, guarantee)
+    if not choices:
+        raise no_choice(refused)
+    warn_wide(choices[0].prediction.error, choices[0].bias, fitting.space, n)
+    return choices[0].release(data, columns, change, guarantee)
 
 
-def warn_wide(error: float, space: Space, n: int) -> None:
-    """Say when the predicted error is more than a quarter of the diameter."""
-    if error > space.diameter / 4:
-        warnings.warn(
-            f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; "
-            f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much",
-            PromiseWarning,
-            stacklevel=4,
+def _settled(data: Any) -> Any:
+    """A table that can be read twice."""
+    return list(data) if hasattr(data, "__next__") else data
+
+
+def warn_wide(error: float, bias: float, space: Space, n: int) -> None:
+    """Say when the predicted error is more than a quarter of the diameter, and what would help."""
+    if error <= space.diameter / 4:
+        return
+    help_ = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"
+    if bias > error / 2:
+        help_ = (
+            "most of it is the embedding's; queries=[…] with gaussian or laplace, or more host coordinates, would help"
         )
-
-
-def _refuse_empty(n: int) -> None:
-    if n == 0:
-        raise MilepostError("the table is empty; at least one row is needed")
+    warnings.warn(
+        f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {help_}",
+        PromiseWarning,
+        stacklevel=4,
+    )

@@ -11,6 +11,7 @@ import numpy as np
 from milepost import data
 from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.base import warn_outside
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import convex_learner, interactive_error
@@ -18,7 +19,7 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
-from milepost.synopsis import Synopsis, warn_outside
+from milepost.synopsis import Synopsis
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Session(ABC):
         self.closed = True
 
     def _positions(self, points: Any) -> FloatArray:
-        batch, _, _ = data.points(points, self.space.width)
+        batch, _, _ = data.points(points, self.space)
         return self.space.place(self.space.read_queries(batch))
 
     def _answer(self, positions: FloatArray) -> list[Answer]:
@@ -132,7 +133,7 @@ class TangentSession(Session):
                 f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
                 "none was answered"
             )
-        warn_outside(positions, self.space.hosts, stacklevel=5)
+        warn_outside(positions, self.space.hosts)
         borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.hosts.span >> self._bits)
         answers = []
         for hypothesis, tested, updated in self._game.ask(borders.astype(np.int64)) if self._game else ():
@@ -157,7 +158,7 @@ class SynopsisSession(Session):
         return
 
     def _answer_alone(self, positions: FloatArray) -> list[Answer]:
-        values = self.synopsis.values(positions)
+        values = self.synopsis.answerer.values(positions)
         errors = self.synopsis.answerer.half_widths(positions, self.synopsis.confidence)
         self.asked += len(positions)
         pairs = zip(values.tolist(), errors.tolist(), strict=True)

@@ -1,6 +1,5 @@
 """Synopsis: space + answerer + card. A finite file that answers every query (the paper's offline setting)."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -10,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from milepost import data, file
-from milepost.arrays import FloatArray, IntArray
-from milepost.errors import MilepostError, PromiseWarning
-from milepost.mechanisms import ANSWERERS
-from milepost.mechanisms.base import Answerer
-from milepost.mechanisms.polygon import Polygon, possible, total
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS
+from milepost.mechanisms.base import Answerer, HostAnswerer
+from milepost.mechanisms.polygon import Polygon, possible
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
-from milepost.spaces.base import Hosts, Space
+from milepost.spaces.base import Space
 from milepost.spaces.numeric import read_matrix
+from milepost.spaces.queries import Queries
 
 FORMAT = 1
+SPACE = "space."  # before the names of a space's own tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ class Synopsis:
     guarantee: Guarantee
     change: Change
     n: int
+    queries: Queries | None = None  # the only points it answers, where these were given
 
     @property
     def mechanism(self) -> str:
@@ -50,28 +52,17 @@ class Synopsis:
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
         """
-        coordinates = None if columns is None else self._coordinates(columns)
-        positions, single, index = self._read(points, columns)
-        return _shaped(self.values(positions, raw, coordinates), single, index, "mean_distance")
-
-    def values(self, positions: FloatArray, raw: bool = False, only: Sequence[int] | None = None) -> FloatArray:
-        """The answers at host positions float64[k, D] in quanta; of some coordinates only, if told.
-
-        Unless raw, they are moved into the range that some table could have there, which brings them nearer the truth.
-        """
-        hosts = self.space.hosts
-        if not self.answerer.extends:
-            warn_outside(positions, hosts, stacklevel=4)
-            positions = np.clip(positions, 0, hosts.span)
-        result = total(self.answerer.polygons(raw), hosts, positions, self.answerer.extends, only)
-        if raw or only is not None:
-            return result
-        return np.asarray(np.clip(result, *hosts.range(positions)))
+        if columns is not None:
+            coordinates = self._coordinates(columns)
+            places, single, index = self._read(points, columns)
+            return _shaped(self.hosted.parts(places, coordinates, raw), single, index, "mean_distance")
+        places, single, index = self._read(points)
+        return _shaped(self.answerer.values(places, raw), single, index, "mean_distance")
 
     def interval(self, points: Any, confidence: float = 0.95, *, raw: bool = False) -> Any:
         """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
-        positions, single, _ = self._read(points, None)
-        values, widths = self.values(positions, raw), self.answerer.half_widths(positions, confidence)
+        places, single, _ = self._read(points)
+        values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
         return (float(ends[0, 0]), float(ends[0, 1])) if single else ends
 
@@ -84,17 +75,20 @@ class Synopsis:
         """0.95, or less when the release was made with a beta that does not promise as much."""
         return min(0.95, self.answerer.confidence)
 
-    def center(self) -> FloatArray:
-        """The point with the least average distance: float64[columns]."""
+    def center(self) -> Any:
+        """The point with the least average distance, float64[columns]; one of the queries where these are given."""
+        known = self.space.known if self.queries is None else self.queries.points
+        if known is not None:
+            return self.space.written(known[int(np.argmin(self.answerer.values(self._placed(known))))])
         if self.space.host_columns is not None:  # a sum over columns is least where each part is
-            lowest: FloatArray = self.space.point(np.array([[p.lowest() for p in self.answerer.polygons()]]))[0]
+            lowest: FloatArray = self.space.point(np.array([[p.lowest() for p in self.hosted.polygons()]]))[0]
             return lowest
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps:  # F is convex: look around at ever shorter distances
             around = np.vstack([start, start + step * np.eye(len(start)), start - step * np.eye(len(start))])
             around = self.space.read(around)
-            start = around[int(np.argmin(self.values(self.space.place(around))))]
+            start = around[int(np.argmin(self.answerer.values(self._placed(around))))]
         return start
 
     def cdf(self, column: str | int, values: Any) -> Any:
@@ -128,34 +122,48 @@ class Synopsis:
 
     def _possible(self, i: int) -> Polygon:
         """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
-        return possible(self.answerer.polygons(raw=True)[i], float(self.space.hosts.quantum[i]))
+        return possible(self.hosted.polygons(raw=True)[i], float(self.space.hosts.quantum[i]))
 
     def explain(self, point: Any) -> dict[str, float]:
         """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
-        positions, _, _ = self._read(point, None)
+        columns = self._host_columns()
+        positions, _, _ = self._read(point)
         if len(positions) != 1:
             raise MilepostError(f"explain takes one point, got {len(positions)}")
-        hosts, columns = self.space.hosts, self._host_columns()
-        whole = float(self.values(positions)[0])
-        if not self.answerer.extends:
-            positions = np.clip(positions, 0, hosts.span)
-        shares = np.array([self.values(positions, only=[i])[0] for i in range(hosts.dimension)])
+        hosts, answerer = self.space.hosts, self.hosted
+        positions = answerer.reached(positions)
+        whole = float(answerer.values(positions)[0])
+        shares = np.array([answerer.parts(positions, [i])[0] for i in range(hosts.dimension)])
         # the whole is moved into its possible range, and the columns with it, by their widths
         shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
         names = [self.space.names[column] for column in columns.tolist()]
         return dict.fromkeys(self.space.names, 0.0) | dict(zip(names, shares.tolist(), strict=True))
 
-    def _read(self, points: Any, columns: Sequence[str | int] | None) -> tuple[FloatArray, bool, Any]:
-        """Host positions of points; where only some columns are given, the others stand in the middle."""
-        batch, single, index = data.points(points, self.space.width if columns is None else len(columns))
+    def _read(self, points: Any, columns: Sequence[str | int] | None = None) -> tuple[AnyArray, bool, Any]:
+        """Places of points; where only some columns are given, the others stand in the middle."""
+        batch, single, index = data.points(points, self.space, None if columns is None else len(columns))
         if columns is None:
-            return self.space.place(self.space.read_queries(batch)), single, index
+            return self._placed(self.space.read_queries(batch)), single, index
         places = self._places(columns)
         names = tuple(self.space.names[place] for place in places)
         given = read_matrix(batch, names if self.space.columns else None, len(names))
         whole = np.tile(self.space.center, (len(given), 1))
         whole[:, places] = given
         return self.space.place(self.space.read_queries(whole)), single, index
+
+    def _placed(self, points: AnyArray) -> AnyArray:
+        """Host positions of query points, or their numbers among the given queries."""
+        return self.space.place(points) if self.queries is None else self.queries.find(self.space.inside(points))
+
+    @property
+    def hosted(self) -> HostAnswerer:
+        """The answerer, where it estimates functions of host coordinates."""
+        if not isinstance(self.answerer, HostAnswerer):
+            raise MilepostError(
+                f"a {self.mechanism} release knows distances to its queries only: this answer needs more; release "
+                f"with one of {', '.join(ANSWERERS)}"
+            )
+        return self.answerer
 
     def _coordinates(self, columns: Sequence[str | int]) -> list[int]:
         """Host coordinates of columns; those without width or weight have none."""
@@ -187,6 +195,7 @@ class Synopsis:
 
     def _host_columns(self) -> IntArray:
         columns = self.space.host_columns
+        _ = self.hosted
         if columns is None:
             raise MilepostError(f"a {self.space.kind} release knows distances, not columns: this answer needs columns")
         return columns
@@ -202,12 +211,12 @@ class Synopsis:
             "n": self.n,
             "mechanism": self.mechanism,
             "parameters": self.answerer.parameters(),
+            "queries": None if self.queries is None else self.queries.to_json(),
             "versions": {name: metadata.version(name) for name in ("milepost", "opendp", "numpy")},
         }
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
-        columns = self.space.names
         return "\n".join(
             [
                 "Privacy statement",
@@ -215,7 +224,8 @@ class Synopsis:
                 f"  Guarantee      {self.guarantee}, for everything this file can ever answer.",
                 f"  Mechanism      {self.mechanism}; noise from OpenDP's exact discrete samplers.",
                 (
-                    f"  Public         the space ({self.space.kind}: {', '.join(columns)}) with its bounds,"
+                    f"  Public         the space ({self.space.kind}: {', '.join(self.space.names)}) with its bounds,"
+                    f"{'' if self.queries is None else f' the {self.queries.count:,} queries,'}"
                     f" and the number of rows, {self.n:,}."
                 ),
                 "  Outliers       values outside the bounds were moved to the nearest bound; how many is not recorded.",
@@ -229,7 +239,10 @@ class Synopsis:
 
     def save(self, path: str | Path) -> None:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""
-        file.write(Path(path), self.card, self.answerer.tensors())
+        tensors = dict(self.answerer.tensors())
+        if self.queries is None:
+            tensors |= {f"{SPACE}{name}": tensor for name, tensor in self.space.tensors().items()}
+        file.write(Path(path), self.card, tensors)
 
     def __repr__(self) -> str:
         error = self.error(self.confidence)
@@ -244,9 +257,15 @@ def load(path: str | Path) -> Synopsis:
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
         )
     try:
-        space = space_from_json(card["space"])
-        answerer = ANSWERERS[card["mechanism"]].load(space.hosts, card["n"], card["parameters"], tensors)
-        return Synopsis(space, answerer, Guarantee(**card["guarantee"]), Change(**card["change"]), card["n"])
+        own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
+        space = space_from_json(card["space"], own)
+        promised = Guarantee(**card["guarantee"]), Change(**card["change"]), card["n"]
+        if card["queries"] is None:
+            hosted = ANSWERERS[card["mechanism"]].load(space.hosts, card["n"], card["parameters"], tensors)
+            return Synopsis(space, hosted, *promised)
+        queries = Queries.from_json(space, card["queries"])
+        answerer = DIRECT_ANSWERERS[card["mechanism"]].load(queries, card["n"], card["parameters"], tensors)
+        return Synopsis(space, answerer, *promised, queries)
     except (KeyError, TypeError, IndexError) as error:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
 
@@ -270,15 +289,3 @@ def _shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:
 
         return pd.Series(values, index=index, name=name)
     return values
-
-
-def warn_outside(positions: FloatArray, hosts: Hosts, stacklevel: int) -> None:
-    """Say that queries outside the space are answered at its border."""
-    outside = np.any((positions < 0) | (positions > hosts.span), axis=1)
-    if outside.any():
-        warnings.warn(
-            f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "
-            "they are answered at its border",
-            PromiseWarning,
-            stacklevel=stacklevel,
-        )

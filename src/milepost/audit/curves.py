@@ -8,7 +8,7 @@ from milepost.arrays import FloatArray
 from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.audit.claims import Claim, Pure, gaussian
 from milepost.mechanisms import schauder
-from milepost.mechanisms.base import Mechanism
+from milepost.mechanisms.base import HostMechanism
 from milepost.mechanisms.hats import Hats, HatSags
 from milepost.mechanisms.slopes import SlopeCounts, Slopes, scales_of
 from milepost.privacy.change import Change
@@ -92,7 +92,7 @@ def _sags(sketch: Sketch, made: HatSags) -> FloatArray:
 
 
 def _draw(
-    mechanism: Mechanism,
+    mechanism: HostMechanism,
     space: L1,
     sketch: Sketch,
     guarantee: Guarantee,

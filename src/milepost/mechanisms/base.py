@@ -1,15 +1,26 @@
 """What every mechanism and its result have in common."""
 
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
-from milepost.arrays import FloatArray, IntArray
-from milepost.errors import MilepostError
-from milepost.mechanisms.polygon import Polygon
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError, PromiseWarning
+from milepost.mechanisms.polygon import Polygon, total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import QUANTUM_BITS, Hosts
+from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+
+Public = TypeVar("Public", contravariant=True)
+Statistic = TypeVar("Statistic", contravariant=True)
+Answers = TypeVar("Answers", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -18,6 +29,7 @@ class Prediction:
 
     error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
     at once. cells: of all coordinates together. size: bytes of the file, about. details: more numbers, by name.
+    coordinates: D, how many host coordinates the space would have.
     """
 
     mechanism: str
@@ -27,27 +39,31 @@ class Prediction:
     cells: int | None = None
     size: int | None = None
     details: dict[str, float | int | str] = field(default_factory=dict)
+    coordinates: int | None = None
 
 
 class Answerer(Protocol):
-    """Noisy tensors and public numbers that give a value and its half-width."""
+    """Noisy tensors and public numbers that give a value and its half-width.
 
-    mechanism: ClassVar[str]
-    extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
-    hosts: Hosts
+    A query's place is its host position, float64[D] in quanta, or its number among given queries.
+    """
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism that made it."""
 
     @property
     def confidence(self) -> float:
         """The largest confidence that `half_width` can be asked for."""
 
-    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
-        """The estimate of each coordinate's function; without post-processing when raw."""
+    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
+        """The answers at places; moved to where some table's could be, which brings them nearer, unless raw."""
 
-    def half_width(self, confidence: float, uniform: bool) -> float:
+    def half_width(self, confidence: float, uniform: bool = False) -> float:
         """How far an answer may be off at this confidence, wherever; of all answers at once when uniform."""
 
-    def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
-        """How far each of the answers at positions float64[k, D] may be off at this confidence."""
+    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
+        """How far each of the answers at places may be off at this confidence."""
 
     def tensors(self) -> dict[str, IntArray]:
         """The released integers, as the file stores them."""
@@ -55,24 +71,93 @@ class Answerer(Protocol):
     def parameters(self) -> dict[str, Any]:
         """The public numbers, as the card stores them."""
 
+
+class HostAnswerer(ABC):
+    """An answerer that estimates the function of every host coordinate."""
+
+    mechanism: ClassVar[str]
+    extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
+    hosts: Hosts
+
+    @property
+    @abstractmethod
+    def confidence(self) -> float:
+        """The largest confidence that `half_width` can be asked for."""
+
+    @abstractmethod
+    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
+        """The estimate of each coordinate's function; without post-processing when raw."""
+
+    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
+        """The answers at host positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
+        positions = self.reached(places)
+        result = total(self.polygons(raw), self.hosts, positions, self.extends)
+        return result if raw else np.asarray(np.clip(result, *self.hosts.range(positions)))
+
+    def parts(self, places: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
+        """The sum of some coordinates' estimates."""
+        return total(self.polygons(raw), self.hosts, self.reached(places), self.extends, only)
+
+    def reached(self, positions: FloatArray) -> FloatArray:
+        """Positions as they are answered: at the border for queries outside, where estimates do not continue."""
+        if self.extends:
+            return positions
+        warn_outside(positions, self.hosts)
+        return np.clip(positions, 0, self.hosts.span)
+
+    @abstractmethod
+    def half_width(self, confidence: float, uniform: bool = False) -> float:
+        """How far an answer may be off at this confidence, wherever; of all answers at once when uniform."""
+
+    @abstractmethod
+    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
+        """How far each of the answers at places may be off at this confidence."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, IntArray]:
+        """The released integers, as the file stores them."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The public numbers, as the card stores them."""
+
     @classmethod
+    @abstractmethod
     def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The inverse of `tensors` and `parameters`."""
 
 
-class Mechanism(Protocol):
-    """A way to spend a guarantee on a statistic."""
+class Mechanism(Protocol[Public, Statistic, Answers]):
+    """A way to spend a guarantee on a statistic. Public: what is known beforehand, hosts or given queries."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """By which users choose it."""
 
     def check(self, change: Change, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give."""
 
-    def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, public: Public, n: int, change: Change, guarantee: Guarantee, /) -> Prediction:
         """The error it would have; no data is touched."""
 
-    def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> Answerer:
+    def run(self, statistic: Statistic, public: Public, change: Change, guarantee: Guarantee, /) -> Answers:
         """Spend the guarantee."""
+
+
+HostMechanism: TypeAlias = Mechanism[Hosts, Sketch, HostAnswerer]
+DirectMechanism: TypeAlias = Mechanism[Queries, Sums, Answerer]
+
+
+def warn_outside(positions: FloatArray, hosts: Hosts) -> None:
+    """Say that queries outside the space are answered at its border."""
+    outside = np.any((positions < 0) | (positions > hosts.span), axis=1)
+    if outside.any():
+        warnings.warn(
+            f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "
+            "they are answered at its border",
+            PromiseWarning,
+            stacklevel=2,
+        )
 
 
 def check_replace(name: str, change: Change) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
-from milepost.mechanisms.base import Prediction, check_confidence
+from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
@@ -42,7 +42,7 @@ class CurveNoise(Protocol):
         """Largest and least noise over the whole interval: float64[draws, 2]."""
 
 
-class Curves:
+class Curves(HostAnswerer):
     """Estimates at the borders of cells of 2^bits quanta, with half-widths."""
 
     extends: ClassVar[bool] = True
@@ -51,7 +51,6 @@ class Curves:
     # where the raw one errs by N₁ + N₂. Over several columns its small biases add up while noises do not, and on hats,
     # with correlated noise, nothing is won.
     approaches: ClassVar[bool] = False
-    confidence: float = 1.0
 
     def __init__(
         self, hosts: Hosts, n: int, bits: Sequence[int], heights: Sequence[FloatArray], noise: Sequence[CurveNoise]
@@ -77,7 +76,12 @@ class Curves:
         (raw,) = self._raw
         return (Polygon(raw.nodes, (raw.heights + possible(raw, float(self.hosts.quantum[0])).heights) / 2),)
 
-    def half_width(self, confidence: float, uniform: bool) -> float:
+    @property
+    def confidence(self) -> float:
+        """Any: the noise's law is known."""
+        return 1.0
+
+    def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Noise and interpolation at the worst place; for all places at once when uniform."""
         check_confidence(confidence)
         failure = 1 - confidence

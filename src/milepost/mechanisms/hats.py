@@ -39,7 +39,7 @@ class Hats:
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """Noise at the worst place and, for spread data, interpolation."""
         self.check(change, guarantee)
-        epsilons = shares(hosts, guarantee.epsilon)
+        epsilons = shares(hosts, guarantee.for_each(hosts.changes).epsilon_each)
         bits = bits_of(hosts, n, epsilons)
         for b, epsilon in zip(bits, epsilons, strict=True):
             check_scale(float(_scales(b, epsilon).max()))
@@ -51,7 +51,7 @@ class Hats:
         self.check(change, guarantee)
         check_sketch(sketch, hosts)
         n = int(sketch.totals[0])
-        epsilons = shares(hosts, guarantee.epsilon)
+        epsilons = shares(hosts, guarantee.for_each(hosts.changes).epsilon_each)
         bits = bits_of(hosts, n, epsilons)
         check_cells(sketch, min(bits))
         scales = [_scales(b, epsilon) for b, epsilon in zip(bits, epsilons, strict=True)]

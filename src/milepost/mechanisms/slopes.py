@@ -46,17 +46,18 @@ class Slopes:
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """Noise and, for spread data, interpolation."""
         self.check(change, guarantee)
-        deviation = deviation_of(hosts, n, guarantee.rho)
+        rho = guarantee.for_each(hosts.changes).rho
+        deviation = deviation_of(hosts, n, rho)
         bits = cell_bits(hosts, deviation)
-        for scale in scales_of(hosts, guarantee.rho, bits):
+        for scale in scales_of(hosts, rho, bits):
             check_scale(scale)
-        return predict(self.name, hosts, bits, _noises(hosts, n, guarantee.rho, bits), deviation)
+        return predict(self.name, hosts, bits, _noises(hosts, n, rho, bits), deviation)
 
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "SlopeCounts":
         """Add the noise, coordinate by coordinate."""
         self.check(change, guarantee)
         check_sketch(sketch, hosts)
-        n, rho = int(sketch.totals[0]), guarantee.rho
+        n, rho = int(sketch.totals[0]), guarantee.for_each(hosts.changes).rho
         bits = cell_bits(hosts, deviation_of(hosts, n, rho))
         check_cells(sketch, min(bits))
         scales = scales_of(hosts, rho, bits)

@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import Prediction, check_confidence, check_replace, check_sketch
+from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence, check_replace, check_sketch
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
@@ -36,7 +36,8 @@ def convex_learner(hosts: Hosts, margins: Margins) -> DecomposableLearner:
 def interactive_margins(hosts: Hosts, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> Margins:
     """Theorem 1 with constants: the least α for `max_queries` adaptive queries."""
     check_game(max_queries, beta)
-    return solve(CONVEX, hosts, n, guarantee.budget, guarantee.pure, int(max_queries), float(beta))
+    budget = guarantee.for_each(hosts.changes).budget
+    return solve(CONVEX, hosts, n, budget, guarantee.pure, int(max_queries), float(beta))
 
 
 def interactive_error(hosts: Hosts, margins: Margins) -> float:
@@ -50,7 +51,8 @@ def interactive_prediction(hosts: Hosts, margins: Margins, guarantee: Guarantee)
     paper = lemma3.interactive_alpha(hosts.dimension, margins.n, guarantee, margins.queries, margins.beta)
     error = interactive_error(hosts, margins)
     details = _details([margins], [hosts]) | {"paper's alpha": hosts.reach * paper}
-    return Prediction(f"tangents, {margins.queries:,} queries", error, uniform=error, details=details)
+    name = f"tangents, {margins.queries:,} queries"
+    return Prediction(name, error, uniform=error, details=details, coordinates=hosts.dimension)
 
 
 def finest_bits(dimension: int) -> int:
@@ -87,7 +89,7 @@ class Tangents:
         """The games on cells of at least 2^bits quanta, with the budget split so that the sum of their α is least."""
         # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
         parts: FloatArray = hosts.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        budgets = guarantee.budget * parts / parts.sum() / SLACK
+        budgets = guarantee.for_each(hosts.changes).budget * parts / parts.sum() / SLACK
         # rounded down to 8 a doubling, so that many coordinates share few games
         classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if hosts.dimension > 8 else budgets
         beta = self.beta / hosts.dimension
@@ -133,7 +135,7 @@ class Tangents:
         return TangentLines(hosts, scans, lines)
 
 
-class TangentLines:
+class TangentLines(HostAnswerer):
     """Lines of every coordinate, lowered to stay below F: the answer is their upper envelope plus α/2."""
 
     mechanism: ClassVar[str] = Tangents.name

@@ -1,7 +1,7 @@
 """Guarantee: (ε, δ), its zCDP equivalent, and the two conversions between them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ class Guarantee:
 
     epsilon: float
     delta: float = 0.0
+    images: int = 1  # how many images one record may change at once, between which it is shared (Remark 8.1)
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
@@ -53,15 +54,24 @@ class Guarantee:
 
     @property
     def rho(self) -> float:
-        """The largest ρ found for which ρ-zCDP implies this (ε, δ); needs δ > 0."""
+        """The largest ρ found for which ρ-zCDP, of s images at once, implies this (ε, δ); needs δ > 0."""
         if self.pure:
             raise MilepostError("a pure guarantee (delta = 0) is spent as epsilon and has no zCDP form")
-        return rho_of(self.epsilon, self.delta)
+        return rho_of(self.epsilon, self.delta) / self.images**2
+
+    @property
+    def epsilon_each(self) -> float:
+        """The ε that one image may cost: s of them together cost at most s times as much."""
+        return self.epsilon / self.images
 
     @property
     def budget(self) -> float:
         """What adds up when mechanisms are composed: ε when pure, ρ otherwise."""
-        return self.epsilon if self.pure else self.rho
+        return self.epsilon_each if self.pure else self.rho
+
+    def for_each(self, images: int) -> "Guarantee":
+        """The same guarantee where one record changes this many images at once."""
+        return replace(self, images=images)
 
     def to_json(self) -> dict[str, float]:
         """As the card stores it."""

@@ -2,18 +2,20 @@
 
 from typing import Any
 
+from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.lp import L1, L2, Lp
 
-__all__ = ["L1", "L2", "Hosts", "Lp", "Space", "space_from_json"]
+__all__ = ["L1", "L2", "AnyMetric", "Hosts", "Lp", "Space", "space_from_json"]
 
-KINDS: dict[str, type[L1 | L2 | Lp]] = {kind.kind: kind for kind in (L1, L2, Lp)}
+KINDS: dict[str, type[L1 | L2 | Lp | AnyMetric]] = {kind.kind: kind for kind in (L1, L2, Lp, AnyMetric)}
 
 
-def space_from_json(card: dict[str, Any]) -> Space:
-    """The space that `to_json` described."""
+def space_from_json(card: dict[str, Any], tensors: dict[str, AnyArray]) -> Space:
+    """The space that `to_json` and `tensors` described."""
     kind = card.get("kind")
     if kind not in KINDS:
         raise MilepostError(f"unknown space {kind!r}; this version knows {', '.join(KINDS)}")
-    return KINDS[kind].from_json(card)
+    return KINDS[kind].from_json(card, tensors)

@@ -1,6 +1,7 @@
 """Space and Hosts: the public side of every release."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -24,6 +25,7 @@ class Hosts:
     clipped: how far clipping records to narrower intervals may move a distance.
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
+    changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
     """
 
     weight: FloatArray
@@ -34,6 +36,7 @@ class Hosts:
     clipped: float = 0.0
     span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    changes: int = 1
 
     def __post_init__(self) -> None:
         if not len(self.span):
@@ -80,7 +83,8 @@ class Hosts:
         part = slice(i, i + 1)
         span, step = self.span[part], self.step[part]
         reach = reach_of(self.quantum[part], span)
-        return Hosts(self.weight[part], self.low[part], self.high[part], reach, span=span, step=step)
+        ends = self.low[part], self.high[part]
+        return Hosts(self.weight[part], *ends, reach, span=span, step=step, changes=self.changes)
 
 
 @dataclass(frozen=True)
@@ -106,9 +110,15 @@ class Distortion:
 
 
 class Space(Protocol):
-    """Public knowledge only: frozen, JSON in the card, and blind to the private table."""
+    """Public knowledge only: frozen, JSON in the card, and blind to the private table.
+
+    Records and queries are arrays with one row a point; which numbers stand in a row is the space's own matter, and
+    nothing else looks at them.
+    """
 
     kind: ClassVar[str]
+    objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
+    oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -127,6 +137,10 @@ class Space(Protocol):
         """A point in the middle: float64[columns]."""
 
     @property
+    def known(self) -> AnyArray | None:
+        """The only points that can be asked about, as `read_queries` gives them; None for any."""
+
+    @property
     def host_columns(self) -> IntArray | None:
         """The column behind each host coordinate, or None where host coordinates are no columns."""
 
@@ -138,14 +152,26 @@ class Space(Protocol):
     def hosts(self) -> Hosts:
         """The host coordinates."""
 
+    def sized(self, n: int) -> Sequence["Space"]:
+        """The same space with fewer or more host coordinates, in that order: what may suit a table of n rows."""
+
+    def knows(self, point: Any) -> bool:
+        """Whether an object is one point that can be asked about, rather than several."""
+
     def read(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> FloatArray:
-        """Points of a batch of private rows, clipped into the space; NaN and text are refused."""
+        """Records of a batch of private rows, clipped into the space; missing values are refused."""
 
-    def read_queries(self, batch: "pa.RecordBatch | AnyArray") -> FloatArray:
-        """Points of a batch of public queries, as they are."""
+    def read_queries(self, batch: "pa.RecordBatch | AnyArray") -> AnyArray:
+        """A batch of public queries, as they are."""
 
-    def place(self, points: FloatArray) -> FloatArray:
-        """Host positions of points in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
+    def inside(self, queries: AnyArray) -> AnyArray:
+        """Queries moved into the space, as `read` moves records."""
+
+    def written(self, query: AnyArray) -> Any:
+        """One query as a user writes it."""
+
+    def place(self, queries: AnyArray) -> FloatArray:
+        """Host positions of queries in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
 
     def point(self, positions: FloatArray) -> FloatArray:
         """The points at host positions, where host coordinates are columns."""
@@ -153,11 +179,14 @@ class Space(Protocol):
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records: int64[n, D] in 0..2²⁴; each row depends on its own record only."""
 
-    def distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The distance itself: float64[n, k]."""
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
+
+    def tensors(self) -> dict[str, IntArray]:
+        """What a file keeps besides the card, so that it answers without the metric."""
 
 
 def quantize(positions: FloatArray, hosts: Hosts) -> IntArray:

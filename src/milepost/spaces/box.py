@@ -1,11 +1,13 @@
 """Box: what spaces over numeric columns have in common."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.numeric import read_matrix, refuse_missing
 
@@ -14,6 +16,9 @@ from milepost.spaces.numeric import read_matrix, refuse_missing
 class Box:
     """Columns, by name or position, each with a public interval."""
 
+    objects: ClassVar[bool] = False
+    oblivious: ClassVar[bool] = True
+    known: ClassVar[None] = None
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -34,6 +39,14 @@ class Box:
         result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
 
+    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+        """Host coordinates are as many as they are."""
+        return (self,)
+
+    def knows(self, point: Any) -> bool:
+        """One point is a list of as many numbers as there are columns."""
+        return tuple(np.shape(point)) == (self.width,)
+
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
         points = read_matrix(batch, self.columns, self.width)
@@ -47,3 +60,15 @@ class Box:
         if not np.isfinite(points).all():
             raise MilepostError("query points must be finite, got an infinite coordinate")
         return points
+
+    def inside(self, queries: AnyArray) -> FloatArray:
+        """Queries moved into the space, as `read` moves records."""
+        return self.read(queries)
+
+    def written(self, query: AnyArray) -> FloatArray:
+        """One query as a user writes it."""
+        return query
+
+    def tensors(self) -> dict[str, IntArray]:
+        """The card says it all."""
+        return {}

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
 from milepost.spaces.box import Box
@@ -87,11 +87,11 @@ class L1(Box):
         step = QUANTA >> (round(count) - 1).bit_length()
         return round(count) * step, step
 
-    def place(self, points: FloatArray) -> FloatArray:
+    def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped."""
         hosts = self.hosts
         whole = hosts.dimension == self.width  # picking columns would copy them
-        result: FloatArray = (points if whole else points[:, self.host_columns]) - hosts.low
+        result: FloatArray = (queries if whole else queries[:, self.host_columns]) - hosts.low
         result *= hosts.span / (hosts.high - hosts.low)
         return result
 
@@ -105,15 +105,15 @@ class L1(Box):
         """Host positions of records in whole quanta."""
         return quantize(self.place(points), self.hosts)
 
-    def distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair, in blocks of bounded memory."""
-        result = np.empty((len(left), len(right)))
-        rows = max(1, BLOCK // max(1, len(right)))
-        for start in range(0, len(left), rows):
+        result = np.empty((len(records), len(queries)))
+        rows = max(1, BLOCK // max(1, len(queries)))
+        for start in range(0, len(records), rows):
             block = result[start : start + rows]
             block[:] = 0
             for i, weight in enumerate(self.weights):
-                block += weight * np.abs(left[start : start + rows, i, None] - right[None, :, i])
+                block += weight * np.abs(records[start : start + rows, i, None] - queries[None, :, i])
         return result
 
     def to_json(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class L1(Box):
         }
 
     @classmethod
-    def from_json(cls, card: dict[str, Any]) -> Self:
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """The inverse of `to_json`."""
         return cls(card["bounds"], card["weights"], card["step"])
 
@@ -136,8 +136,9 @@ class L1(Box):
 class L2(Projected):
     """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
 
-    directions: how many projections stand for it; more are closer to the metric and take longer. In the plane the
-    largest deviation is (π/2D)²/3: 5e-5 with the default of 128.
+    directions: how many projections stand for it; more are closer to the metric, and cost time and, but for slopes,
+    noise. By default as many as give the smallest error (Remark 7.1); in the plane the largest deviation is (π/2D)²/3.
+    distortion: or as many as bring distances within this share of the metric's.
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
 
     >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
@@ -145,6 +146,7 @@ class L2(Projected):
     """
 
     kind: ClassVar[str] = "l2"
+    fewest: ClassVar[int] = 8
 
     def __init__(
         self,
@@ -153,15 +155,16 @@ class L2(Projected):
         center: Any = None,
         radius: Any = None,
         directions: Any = None,
+        distortion: Any = None,
         clip: Any = 1.0,
         random_state: Any = 0,
     ) -> None:
-        self._settle(bounds, center, radius, directions, clip, random_state)
+        self._settle(bounds, center, radius, directions, distortion, clip, random_state)
 
     @staticmethod
     def default_directions(width: int) -> int:
-        """Even ones suffice in the plane; above, more are needed."""
-        return {1: 1, 2: 128, 3: 512}.get(width, min(max(512, 8 * width), 1 << 12))
+        """The most that are tried: in the plane few suffice; above, more are needed."""
+        return {1: 1}.get(width, min(max(512, 8 * width), 1 << 12))
 
     @property
     def thetas(self) -> IntArray:
@@ -183,13 +186,23 @@ class Lp(Projected):
     """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
 
     kind: ClassVar[str] = "lp"
+    fewest: ClassVar[int] = 32
     p: float
 
-    def __init__(self, p: Any, bounds: Any, *, directions: Any = None, clip: Any = 1.0, random_state: Any = 0) -> None:
+    def __init__(
+        self,
+        p: Any,
+        bounds: Any,
+        *,
+        directions: Any = None,
+        distortion: Any = None,
+        clip: Any = 1.0,
+        random_state: Any = 0,
+    ) -> None:
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, clip, random_state)
+        self._settle(bounds, None, None, directions, distortion, clip, random_state)
 
     @staticmethod
     def default_directions(width: int) -> int:

@@ -6,9 +6,10 @@ Records and directions are rounded to integers, so that every product is exact a
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,10 @@ from milepost.spaces.numeric import named_pairs
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
+MOST_DIRECTIONS = 1 << 14
+
+
+P = TypeVar("P", bound="Projected")
 
 
 @dataclass(frozen=True, init=False)
@@ -30,11 +35,20 @@ class Projected(Box, ABC):
 
     kind: ClassVar[str]
     radius: float | None  # of a ball, whose box is low..high
-    count: int  # directions
+    directions: int | None  # None: as many as suit the table
     clip: float
     random_state: int
 
-    def _settle(self, bounds: Any, center: Any, radius: Any, directions: Any, clip: Any, random_state: Any) -> None:
+    def _settle(
+        self,
+        bounds: Any,
+        center: Any,
+        radius: Any,
+        directions: Any,
+        distortion: Any,
+        clip: Any,
+        random_state: Any,
+    ) -> None:
         """Check the arguments and set the fields."""
         if (bounds is None) == (center is None and radius is None):
             raise MilepostError("give either bounds, for a box, or center and radius, for a ball")
@@ -46,9 +60,15 @@ class Projected(Box, ABC):
         else:
             columns, pairs = named_pairs(bounds)
         width = len(pairs)
-        count = self.default_directions(width) if directions is None else directions
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1 << 14:
-            raise MilepostError(f"directions must be a whole number between 1 and {1 << 14}, got {directions!r}")
+        whole = isinstance(directions, int) and not isinstance(directions, bool)
+        if directions is not None and not (whole and 1 <= directions <= MOST_DIRECTIONS):
+            raise MilepostError(
+                f"directions must be a whole number between 1 and {MOST_DIRECTIONS:,}, got {directions!r}"
+            )
+        if distortion is not None and (not isinstance(distortion, int | float) or not 0 < distortion < 1):
+            raise MilepostError(f"distortion must be a share of distances between 0 and 1, got {distortion!r}")
+        if directions is not None and distortion is not None:
+            raise MilepostError("give either directions or the distortion that their number should have, not both")
         if not isinstance(clip, int | float) or not 0 < clip <= 1:
             raise MilepostError(f"clip must be a share of the interval between 0 and 1, got {clip!r}")
         if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
@@ -60,7 +80,7 @@ class Projected(Box, ABC):
             "low": tuple(low for low, _ in pairs),
             "high": tuple(high for _, high in pairs),
             "radius": None if bounds is not None else float(radius),
-            "count": 1 if width == 1 else count,
+            "directions": 1 if width == 1 else directions,
             "clip": float(clip),
             "random_state": random_state,
         }
@@ -68,8 +88,44 @@ class Projected(Box, ABC):
             object.__setattr__(self, name, value)
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(f"the diameter must lie between 1e-100 and 1e100, got {self.diameter:g}")
+        if distortion is not None and width > 1:
+            object.__setattr__(self, "directions", self._enough(distortion))
+
+    def _enough(self, distortion: float) -> int:
+        """The least number of directions whose embedding is off by at most this."""
+        for count in self.counts(MOST_DIRECTIONS):
+            if self.with_directions(count)._embedding <= distortion:
+                return count
+        raise MilepostError(
+            f"no {MOST_DIRECTIONS:,} directions come within {distortion:g} of this metric; ask for a larger distortion"
+        )
+
+    @cached_property
+    def count(self) -> int:
+        """How many directions there are."""
+        return self.default_directions(self.width) if self.directions is None else self.directions
+
+    def counts(self, most: int) -> list[int]:
+        """Numbers of directions to choose from, each about twice the one before."""
+        least = max(self.fewest, self.width)
+        doublings = range((most // least).bit_length())
+        return sorted({*(least << k for k in doublings), most} if least < most else {most})
+
+    def with_directions(self, count: int) -> Self:
+        """The same space with this many directions."""
+        result = object.__new__(type(self))
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name, value in (fields | {"directions": count}).items():
+            object.__setattr__(result, name, value)
+        return result
+
+    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+        """Spaces with fewer and more directions, unless their number was given."""
+        return (self,) if self.directions is not None else variants(self)
 
     # what a subclass adds
+
+    fewest: ClassVar[int]  # directions to choose from
 
     @staticmethod
     @abstractmethod
@@ -205,9 +261,9 @@ class Projected(Box, ABC):
         result: FloatArray = center + (points - center) * shrink[:, None]
         return np.where(far[:, None], result, points)
 
-    def place(self, points: FloatArray) -> FloatArray:
+    def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped, from exact integer products."""
-        scaled = (points - self.center) * ((1 << self._bits) / self._scale)
+        scaled = (queries - self.center) * ((1 << self._bits) / self._scale)
         result = np.rint(scaled) @ self.thetas.T.astype(np.float64)
         result += self._halves
         result *= QUANTA / (2 * self._halves)
@@ -221,13 +277,13 @@ class Projected(Box, ABC):
         """Host positions of records in whole quanta."""
         return quantize(self.place(points), self.hosts)
 
-    def distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The metric itself for every pair, in blocks of bounded memory."""
-        result = np.empty((len(left), len(right)))
-        rows = max(1, BLOCK // max(1, len(right) * self.width))
-        for start in range(0, len(left), rows):
+        result = np.empty((len(records), len(queries)))
+        rows = max(1, BLOCK // max(1, len(queries) * self.width))
+        for start in range(0, len(records), rows):
             part = slice(start, start + rows)
-            result[part] = self.norm(left[part, None, :] - right[None, :, :])
+            result[part] = self.norm(records[part, None, :] - queries[None, :, :])
         return result
 
     def to_json(self) -> dict[str, Any]:
@@ -248,9 +304,15 @@ class Projected(Box, ABC):
         return card
 
     @classmethod
-    def from_json(cls, card: dict[str, Any]) -> Self:
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """The inverse of `to_json`."""
         return cls(**{key: value for key, value in card.items() if key != "kind"})
+
+
+@lru_cache(maxsize=16)
+def variants(space: P) -> tuple[P, ...]:
+    """A space with each number of directions to choose from; kept, since their distortion takes a while to measure."""
+    return tuple(space.with_directions(count) for count in space.counts(space.default_directions(space.width)))
 
 
 def _named_center(center: Any) -> tuple[tuple[str, ...] | None, list[float]]:

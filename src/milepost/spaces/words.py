@@ -1,21 +1,53 @@
 """Words: a space as the command line and TOML files spell it."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from milepost.data import batches
 from milepost.errors import MilepostError
-from milepost.spaces import KINDS, Space
+from milepost.metrics import edit_distance
+from milepost.spaces import L1, L2, AnyMetric, Lp, Space
+from milepost.spaces.objects import objects_of
 
-WORDS = {"l1": ("bounds", "weights", "step"), "l2": ("bounds", "center", "radius", "directions", "clip")}
-WORDS["lp"] = ("p", "bounds", "directions", "clip")
+
+def edit(queries: Any, **words: Any) -> AnyMetric:
+    """Text by edit distance, asked about at some words: a list, or the path of a file with a column of them."""
+    if isinstance(queries, str | Path):
+        queries = [word for batch in batches(queries, objects=True) for word in objects_of(batch)]
+    return AnyMetric(edit_distance, queries=queries, **words)
 
 
-def space_from_options(kind: str, words: Mapping[str, Any]) -> Space:
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that may describe a space, and those of which each group needs one."""
+
+    make: Callable[..., Space]
+    words: tuple[str, ...]
+    needed: tuple[tuple[str, ...], ...]
+
+
+SPACES = {
+    "l1": Vocabulary(L1, ("bounds", "weights", "step"), (("bounds",),)),
+    "l2": Vocabulary(L2, ("bounds", "center", "radius", "directions", "distortion", "clip"), (("bounds", "center"),)),
+    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip"), (("bounds",), ("p",))),
+    "edit": Vocabulary(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
+}
+EXAMPLES = {
+    "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
+    "p": ("--p 1.5", "p = 1.5"),
+    "queries": ("--queries words.csv", 'queries = ["colour", "centre"]'),
+    "diameter": ("--diameter 12", "diameter = 12"),
+}
+
+
+def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None = None) -> Space:
     """The space of `--space l1 --bounds age=18:90 --weights age=2`, or of `--space file.toml`.
 
-    words: the options as given, by name; empty ones count as not given.
+    words: the options as given, by name; empty ones count as not given. queries: the file of `--queries`, of which a
+    space of objects is made.
 
     >>> space_from_options("l1", {"bounds": ["age=18:90", "visits=0:40"]}).diameter
     112.0
@@ -26,14 +58,12 @@ def space_from_options(kind: str, words: Mapping[str, Any]) -> Space:
             raise MilepostError(f"--{next(iter(given))} belongs in {kind}, as the space comes from that file")
         return read_space(Path(kind))
     readers = {"bounds": _pair, "weights": _number, "step": _number, "center": _number}
-    return _build(
-        kind,
-        {
-            word: _by_name(f"--{word}", value, readers[word]) if word in readers else value
-            for word, value in given.items()
-        },
-        "--",
-    )
+    read = {
+        word: _by_name(f"--{word}", value, readers[word]) if word in readers else value for word, value in given.items()
+    }
+    if queries is not None and kind in SPACES and "queries" in SPACES[kind].words:
+        read["queries"] = queries
+    return _build(kind, read, "--")
 
 
 def read_space(path: Path) -> Space:
@@ -54,19 +84,18 @@ def read_space(path: Path) -> Space:
 
 def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     """The space, once its words are known to fit; dashes: how the user wrote them."""
-    if kind not in KINDS:
-        raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(KINDS)}, or give a file.toml")
-    fitting = WORDS[kind]
-    unknown = [word for word in words if word not in fitting]
+    if kind not in SPACES:
+        raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(SPACES)}, or give a file.toml")
+    vocabulary = SPACES[kind]
+    unknown = [word for word in words if word not in vocabulary.words]
     if unknown:
-        known = ", ".join(f"{dashes}{word}" for word in fitting)
+        known = ", ".join(f"{dashes}{word}" for word in vocabulary.words)
         raise MilepostError(f"space {kind} has no {dashes}{unknown[0]}; it may have {known}")
-    if "bounds" not in words and "center" not in words:
-        example = "--bounds age=18:90" if dashes else "age = [18, 90] under [bounds]"
-        raise MilepostError(f"space {kind} needs {dashes}bounds for every column, such as {example}")
-    if kind == "lp" and "p" not in words:
-        raise MilepostError(f"space lp needs {dashes}p between 1 and 2")
-    return KINDS[kind](**words)
+    for group in vocabulary.needed:
+        if not any(word in words for word in group):
+            example = EXAMPLES[group[0]][0 if dashes else 1]
+            raise MilepostError(f"space {kind} needs {dashes}{group[0]}, such as {example}")
+    return vocabulary.make(**words)
 
 
 def _by_name(option: str, texts: Sequence[str], value: Any) -> Any:

@@ -1,0 +1,76 @@
+"""Asked: points to ask about from the command line, and their answers as a table or a CSV file."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
+
+from milepost.arrays import FloatArray
+from milepost.data import batches
+from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+from milepost.spaces.objects import objects_of
+from milepost.synopsis import Synopsis
+
+MOST_ROWS = 1000  # of a printed table; --csv writes any number
+
+
+def parse_points(texts: Sequence[str], space: Space) -> list[Any]:
+    """The points of `--at 35,4` or, where points are objects, of `--at colour`."""
+    if space.objects:
+        return list(texts)
+    rows = []
+    for text in texts:
+        try:
+            rows.append([float(number) for number in text.split(",")])
+        except ValueError:
+            raise MilepostError(f"--at must be numbers with commas between, such as 35,4, got {text!r}") from None
+        if len(rows[-1]) != space.width:
+            names = ", ".join(space.names)
+            raise MilepostError(f"--at must give {space.width} numbers ({names}), got {text!r}")
+    return rows
+
+
+def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
+    """The points of a CSV or Parquet file."""
+    rows: list[Any] = []
+    for batch in batches(path, columns, space.columns, objects=space.objects):
+        rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
+    if not rows:
+        raise MilepostError(f"{path} has no points")
+    return rows
+
+
+def known_points(synopsis: Synopsis) -> list[Any] | None:
+    """All points that a synopsis answers, where these were given; None where it answers any."""
+    known = synopsis.space.known if synopsis.queries is None else synopsis.queries.points
+    return None if known is None else [synopsis.space.written(point) for point in known]
+
+
+def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> Table:
+    """Points, answers and the error of one answer, the first thousand of them."""
+    table = Table(box=SIMPLE)
+    for name in [*synopsis.space.names, "mean distance", "± error"]:
+        table.add_column(escape(name), justify="right")
+    error = synopsis.error(synopsis.confidence)
+    places = min(max(0, 2 - math.floor(math.log10(error))), 15)
+    for point, value in zip(asked[:MOST_ROWS], values[:MOST_ROWS], strict=True):
+        cells = [escape(str(point))] if synopsis.space.objects else [f"{number:.10g}" for number in point]
+        table.add_row(*cells, f"{value:.{places}f}", f"{error:.{places}f}")
+    return table
+
+
+def write_answers(path: Path, asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> None:
+    """Points, answers and errors as a CSV file."""
+    columns: list[Any] = [[str(point) for point in asked]]
+    if not synopsis.space.objects:
+        columns = [list(column) for column in zip(*asked, strict=True)]
+    errors = [synopsis.error(synopsis.confidence)] * len(values)
+    table = pa.table([*columns, values, errors], names=[*synopsis.space.names, "mean_distance", "error"])
+    pa.csv.write_csv(table, path)

@@ -1,0 +1,189 @@
+"""Choice: a mechanism, what it would work on, and the error it predicts there. Nothing here sees data."""
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from milepost.data import Columns, points
+from milepost.errors import MilepostError
+from milepost.mechanisms import direct_mechanisms, mechanisms
+from milepost.mechanisms.base import DirectMechanism, HostMechanism, Prediction
+from milepost.mechanisms.margins import Margins, check_game
+from milepost.mechanisms.tangents import interactive_error, interactive_margins
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.reading import read_sketch, read_sums
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+from milepost.synopsis import Synopsis
+
+WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
+
+
+@dataclass(frozen=True)
+class HostChoice:
+    """A mechanism on host coordinates, as many as suit it (Remark 7.1)."""
+
+    mechanism: HostMechanism
+    space: Space
+    prediction: Prediction
+
+    @property
+    def bias(self) -> float:
+        """The part of the error that no number of rows would lessen."""
+        return self.space.hosts.bias
+
+    def release(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Synopsis:
+        """Read the table and spend the guarantee."""
+        sketch = read_sketch(data, self.space, columns)
+        answerer = self.mechanism.run(sketch, self.space.hosts, change, guarantee)
+        return Synopsis(self.space, answerer, guarantee, change, int(sketch.totals[0]))
+
+
+@dataclass(frozen=True)
+class DirectChoice:
+    """A mechanism on exact distances to given queries."""
+
+    mechanism: DirectMechanism
+    space: Space
+    queries: Queries
+    prediction: Prediction
+
+    @property
+    def bias(self) -> float:
+        """The part of the error that no number of rows would lessen."""
+        return self.queries.bias
+
+    def release(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Synopsis:
+        """Read the table and spend the guarantee."""
+        sums = read_sums(data, self.space, self.queries, columns)
+        answerer = self.mechanism.run(sums, self.queries, change, guarantee)
+        return Synopsis(self.space, answerer, guarantee, change, int(sums.totals[0]), self.queries)
+
+
+Choice: TypeAlias = HostChoice | DirectChoice
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The mechanisms that may be used, by name, and the queries of those that need them."""
+
+    space: Space
+    hosts: dict[str, HostMechanism]
+    direct: dict[str, DirectMechanism]
+    queries: Queries | None
+
+    def fitting(self, change: Change, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
+        """Those that can give this guarantee, and why the others cannot."""
+        refused: dict[str, str] = {}
+        for name, mechanism in (self.hosts | self.direct).items():
+            try:
+                mechanism.check(change, guarantee)
+            except MilepostError as reason:
+                refused[name] = str(reason)
+        hosts = {name: mechanism for name, mechanism in self.hosts.items() if name not in refused}
+        direct = {name: mechanism for name, mechanism in self.direct.items() if name not in refused}
+        return replace(self, hosts=hosts, direct=direct), refused
+
+    def choices(self, n: int, change: Change, guarantee: Guarantee) -> tuple[list[Choice], dict[str, str]]:
+        """What each would do with n rows, the smallest error first, and why some cannot."""
+        found: list[Choice] = []
+        refused: dict[str, str] = {}
+        for name, mechanism in self.hosts.items():
+            try:
+                found.append(on_hosts(mechanism, self.space, n, change, guarantee))
+            except MilepostError as reason:  # its noise would not fit
+                refused[name] = str(reason)
+        for name, direct in self.direct.items():
+            try:
+                found.append(on_queries(direct, self.space, self.queries, n, change, guarantee))
+            except MilepostError as reason:
+                refused[name] = str(reason)
+        found.sort(key=lambda choice: choice.prediction.error)
+        return found, refused
+
+
+def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta: float = 0.05) -> Candidates:
+    """The mechanism of this name, or all for "auto"."""
+    check_game(1, beta)
+    given = given_queries(space, queries)
+    hosts, direct = mechanisms(beta), direct_mechanisms()
+    if mechanism == "auto":
+        return Candidates(space, hosts, direct if given is not None else {}, given)
+    if mechanism in hosts:
+        return Candidates(space, {mechanism: hosts[mechanism]}, {}, given)
+    if mechanism in direct:
+        if given is None:
+            raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]")
+        return Candidates(space, {}, {mechanism: direct[mechanism]}, given)
+    known = ", ".join([*hosts, *direct])
+    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {known}")
+
+
+def given_queries(space: Space, queries: Any) -> Queries | None:
+    """The points that were given to be asked about, or those that the space itself has."""
+    if queries is None:
+        return None if space.known is None else Queries(space.known, space.diameter)
+    batch, single, _ = points(queries, space)
+    if single:
+        raise MilepostError("queries must be a list of points; put a single one in a list")
+    found = space.read_queries(batch)
+    if not len(found):
+        raise MilepostError("queries must be a list of points, got none")
+    return Queries(space.inside(found), space.diameter)
+
+
+def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, guarantee: Guarantee) -> HostChoice:
+    """The number of host coordinates with the smallest error: more are closer to the metric, and cost more noise."""
+    best: HostChoice | None = None
+    worse = 0
+    for variant in space.sized(n):
+        prediction = mechanism.predict(variant.hosts, n, change, guarantee)
+        prediction = replace(prediction, coordinates=variant.hosts.dimension)
+        if best is None or prediction.error < WORTH * best.prediction.error:
+            best, worse = HostChoice(mechanism, variant, prediction), 0
+        else:
+            worse += 1
+        if worse == 2:  # one part falls and the other grows
+            break
+    if best is None:
+        raise MilepostError(f"the space offers no host coordinates for {n} rows")
+    return best
+
+
+def session_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> tuple[Space, Margins]:
+    """The number of host coordinates with the smallest promise of an interactive game, and the game."""
+    best: tuple[float, Space, Margins] | None = None
+    for variant in space.sized(n):
+        margins = interactive_margins(variant.hosts, n, guarantee, max_queries, beta)
+        error = interactive_error(variant.hosts, margins)
+        if best is not None and error >= best[0]:
+            break  # one part falls and the other grows
+        best = error, variant, margins
+    if best is None:
+        raise MilepostError(f"the space offers no host coordinates for {n} rows")
+    return best[1:]
+
+
+def on_queries(
+    mechanism: DirectMechanism, space: Space, queries: Queries | None, n: int, change: Change, guarantee: Guarantee
+) -> DirectChoice:
+    """The mechanism on the given queries."""
+    if queries is None:
+        raise MilepostError(f"{mechanism.name} answers given points only: name them with queries=[…]")
+    return DirectChoice(mechanism, space, queries, mechanism.predict(queries, n, change, guarantee))
+
+
+def check_oblivious(space: Space) -> None:
+    """Refuse a session where the embedding depends on the queries."""
+    if not space.oblivious:
+        raise MilepostError(
+            f"space {space.kind!r} has no sessions: its embedding is made for queries that are known beforehand "
+            "(Remark 8.2 of the paper); name them in the space and use mp.release"
+        )
+
+
+def no_choice(refused: dict[str, str]) -> MilepostError:
+    """That no mechanism is left, and why."""
+    if len(refused) == 1:
+        return MilepostError(*refused.values())
+    return MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")

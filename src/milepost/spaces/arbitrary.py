@@ -1,0 +1,345 @@
+"""AnyMetric: objects of any kind with a distance of the user's own, and the queries that will be asked."""
+
+import contextlib
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.metrics import NAMED, Metric, pairwise
+from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.bourgain import Subsets, draw, paper_repetitions
+from milepost.spaces.objects import json_of, key, object_list, objects_of
+
+REPETITIONS = 32
+MOST_QUERIES = 1 << 16
+SAMPLE = 256  # queries on whose pairs the distance is checked and distortion is measured
+BLOCK = 1 << 22  # distances in memory at a time
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class AnyMetric:
+    """Any objects, with any distance between them, asked about at `queries` only (Figure 3, Theorem 15).
+
+    distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
+    `batches` is true. A row must depend on its own object only; that is tried on the queries, and objects are taken one
+    by one where it fails. `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
+    diameter: the largest distance; longer ones count as this. So does one that the function cannot give, or gives as
+    NaN, for a private record; among the queries, that is an error.
+    queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
+    repetitions: K of Figure 3, for mechanisms that work on host coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
+    calibrate: multiply host distances, which fall short of the metric's, by the factor that is right on average over
+    pairs of queries.
+
+    >>> from milepost import edit_distance
+    >>> AnyMetric(edit_distance, diameter=12, queries=["colour", "centre"]).hosts.dimension
+    4
+    """
+
+    kind: ClassVar[str] = "any"
+    objects: ClassVar[bool] = True
+    oblivious: ClassVar[bool] = False
+    columns: ClassVar[None] = None
+    names: ClassVar[tuple[str, ...]] = ("query",)
+    width: ClassVar[int] = 1
+    host_columns: ClassVar[None] = None
+
+    metric: Metric | None  # None in a file whose metric only its maker has
+    diameter: float
+    queries: tuple[Any, ...]
+    repetitions: int | str
+    calibrate: bool
+    random_state: int
+
+    def __init__(
+        self,
+        distance: Metric | Callable[..., Any] | None,
+        diameter: float,
+        queries: Sequence[Any],
+        *,
+        batches: bool = False,
+        repetitions: int | str = REPETITIONS,
+        calibrate: bool = False,
+        random_state: int = 0,
+    ) -> None:
+        if not callable(distance):
+            raise MilepostError(f"distance must be a function of two objects, got {distance!r}")
+        if isinstance(diameter, bool) or not isinstance(diameter, int | float) or not 1e-100 < diameter < 1e100:
+            raise MilepostError(f"diameter must be the largest distance, a positive number, got {diameter!r}")
+        if not isinstance(distance, Metric):
+            distance = Metric(distance) if batches else pairwise(distance)
+        points = tuple(object_list(queries))
+        if not 1 <= len(points) <= MOST_QUERIES:
+            raise MilepostError(f"queries must be 1 to {MOST_QUERIES:,} points to ask about, got {len(points)}")
+        whole = isinstance(repetitions, int) and not isinstance(repetitions, bool)
+        if repetitions != "paper" and not (whole and 1 <= int(repetitions) <= 1 << 16):
+            raise MilepostError(f'repetitions must be a whole number of at least 1, or "paper", got {repetitions!r}')
+        if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
+            raise MilepostError(f"random_state must be a whole number of at least 0, got {random_state!r}")
+        self._set(
+            {
+                "metric": distance,
+                "diameter": float(diameter),
+                "queries": points,
+                "repetitions": repetitions,
+                "calibrate": bool(calibrate),
+                "random_state": random_state,
+            }
+        )
+        _ = self._positions  # queries that cannot be told apart are refused now
+        self._check()
+
+    def _set(self, fields: dict[str, Any]) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    # points
+
+    @property
+    def center(self) -> FloatArray:
+        """There is none."""
+        raise MilepostError("an arbitrary metric has no centre")
+
+    @property
+    def known(self) -> IntArray:
+        """The queries, by position."""
+        return np.arange(len(self.queries))
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        """Where a query stands in the list, the first of equal ones."""
+        return {key(query): position for position, query in reversed(list(enumerate(self.queries)))}
+
+    def knows(self, point: Any) -> bool:
+        """Whether it is one of the queries."""
+        with contextlib.suppress(MilepostError):
+            return key(point) in self._positions
+        return False
+
+    def written(self, query: AnyArray) -> Any:
+        """The query itself."""
+        return self.queries[int(query)]
+
+    def inside(self, queries: AnyArray) -> AnyArray:
+        """They are."""
+        return queries
+
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Private objects as their distances to the queries: float64[n, k], within 0..diameter."""
+        records = objects_of(batch)
+        for row, record in enumerate(records):
+            if record is None or (isinstance(record, float) and math.isnan(record)):
+                raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
+        with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
+            return self._clipped(self._matrix(records))
+        return np.concatenate([self._alone(record) for record in records])
+
+    def _alone(self, record: Any) -> FloatArray:
+        """One record's distances; the diameter where there is none to be had, and no word about it."""
+        with contextlib.suppress(Exception):
+            return self._clipped(self._matrix([record]))
+        return np.full((1, len(self.queries)), self.diameter)
+
+    def _clipped(self, distances: FloatArray) -> FloatArray:
+        np.nan_to_num(distances, copy=False, nan=self.diameter, posinf=self.diameter)
+        return np.clip(distances, 0, self.diameter, out=distances)
+
+    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> IntArray:
+        """Positions of objects in the list of queries; others are refused."""
+        found = [self._positions.get(key(point)) for point in objects_of(batch)]
+        if None in found:
+            stranger = objects_of(batch)[found.index(None)]
+            raise MilepostError(
+                f"{stranger!r} is not one of the {len(self.queries):,} queries of this space: its embedding was made "
+                "for them, so nothing is known about other points (Remark 15.1); make a release with it in queries"
+            )
+        return np.array(found, dtype=np.int64)
+
+    # distances
+
+    def _matrix(self, objects: Sequence[Any], queries: Sequence[Any] | None = None) -> FloatArray:
+        """Distances as the function gives them, checked for shape."""
+        if self.metric is None:
+            raise MilepostError("this space came from a file, which answers its queries but cannot read records")
+        to = self.queries if queries is None else queries
+        if self._pure:
+            distances = np.array(self.metric.matrix(objects, to), dtype=np.float64)
+        else:
+            distances = np.concatenate([np.array(self.metric.matrix([x], to), dtype=np.float64) for x in objects])
+        if distances.shape != (len(objects), len(to)):
+            raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
+        return distances
+
+    @cached_property
+    def _pure(self) -> bool:
+        """Whether a row of the function's matrix is the same, bit for bit, when its object comes alone."""
+        if self.metric is None:
+            return True
+        sample = [self.queries[k] for k in self._picked[:16]]
+        with contextlib.suppress(Exception):  # said when queries are checked
+            alone = [np.asarray(self.metric.matrix([x], sample), dtype=np.float64) for x in sample]
+            together = np.asarray(self.metric.matrix(sample, sample), dtype=np.float64)
+            return np.array_equal(together, np.concatenate(alone), equal_nan=True)
+        return True
+
+    @property
+    def _picked(self) -> IntArray:
+        """Positions of some of the queries, spread over the list."""
+        count = len(self.queries)
+        return np.arange(min(count, SAMPLE)) * count // min(count, SAMPLE)
+
+    def _check(self) -> None:
+        """Refuse a function that is no distance between the queries."""
+        picked = [self.queries[k] for k in self._picked]
+        try:
+            distances = self._matrix(picked, picked)
+        except MilepostError:
+            raise
+        except Exception as error:
+            raise MilepostError(
+                f"distance fails on the queries: {type(error).__name__}: {error}; it must take two objects, or two "
+                "batches with batches=True"
+            ) from error
+        for what, wrong in (
+            ("not a number", np.isnan(distances)),
+            ("negative", distances < 0),
+            ("another one the other way round", ~np.isclose(distances, distances.T, rtol=1e-6, atol=1e-9)),
+            ("not 0", np.eye(len(picked), dtype=bool) & (distances > 1e-6 * self.diameter)),
+        ):
+            if wrong.any():
+                i, j = (int(k) for k in np.argwhere(wrong)[0])
+                raise MilepostError(
+                    f"the distance from query {picked[i]!r} to query {picked[j]!r} is {what}: {distances[i, j]:g}"
+                )
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Distances of records to some of the queries."""
+        return np.asarray(records[:, queries])
+
+    # host coordinates
+
+    def sized(self, n: int) -> Sequence[Self]:
+        """The paper's number of repetitions grows with the table."""
+        if self.repetitions != "paper":
+            return (self,)
+        result = object.__new__(type(self))
+        fields = vars(self) | {"repetitions": paper_repetitions(len(self.queries), n)}
+        result._set(fields)
+        return (result,)
+
+    @property
+    def _subsets(self) -> Subsets:
+        if not isinstance(self.repetitions, int):
+            raise MilepostError('repetitions="paper" needs the number of rows: space.sized(n)[0] has it')
+        return draw(len(self.queries), self.repetitions, self.random_state)
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """One host coordinate a set of queries: the distance to its nearest member, within 0..diameter.
+
+        The reach is that of the box, so that privacy does not rest on the triangle inequality.
+        """
+        weight = self._weight * self._measured.factor
+        high = np.full(len(weight), self.diameter)
+        span = np.full(len(weight), QUANTA, dtype=np.int64)
+        reach = reach_of(weight * high / span, span)
+        return Hosts(weight, np.zeros(len(weight)), high, reach, embedding=self.distortion().largest)
+
+    @cached_property
+    def _weight(self) -> FloatArray:
+        return self._subsets.weight
+
+    def distortion(self) -> Distortion:
+        """Expansion and contraction (Definition 5) on pairs of queries, the only public points there are."""
+        return self._measured.distortion
+
+    @cached_property
+    def _measured(self) -> "Measured":
+        """Host distances ÷ exact ones, over pairs of some queries that are apart."""
+        picked = self._picked
+        distances = self._clipped(self._matrix([self.queries[k] for k in picked]))
+        images = self.quantize(distances) * (self.diameter / QUANTA)
+        left, right = np.triu_indices(len(picked), 1)
+        exact, hosts = distances[:, picked][left, right], np.zeros(len(left))
+        for image, weight in zip(images.T, self._weight.tolist(), strict=True):
+            hosts += weight * np.abs(image[left] - image[right])
+        exact, hosts = exact[exact > 0], hosts[exact > 0]
+        if not hosts.any():  # one query, whose host coordinate is the distance itself, or equal ones
+            return Measured(1.0, Distortion(1.0, 1.0, 0.0))
+        factor = float(exact.sum() / hosts.sum()) if self.calibrate else 1.0
+        ratios = factor * hosts / exact
+        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
+        return Measured(factor, Distortion(float(ratios.max()), float(1 / max(ratios.min(), 1e-300)), likely))
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Host positions of the queries in quanta: int64[k, D]."""
+        rows = max(1, BLOCK // max(len(self.queries), len(self._weight)))
+        starts = range(0, len(self.queries), rows)
+        parts = [self.quantize(self._clipped(self._matrix(self.queries[start : start + rows]))) for start in starts]
+        return np.concatenate(parts)
+
+    def place(self, queries: AnyArray) -> FloatArray:
+        """Host positions of queries, given by their place in the list."""
+        return self.places[queries].astype(np.float64)
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """Distances to sets have no inverse here."""
+        raise MilepostError(f"{len(positions)} host positions are distances to sets of queries and give no point back")
+
+    def quantize(self, points: FloatArray) -> IntArray:
+        """Host positions of records, given by their distances to the queries."""
+        nearest = self._subsets.nearest(points)
+        return np.rint(nearest * (QUANTA / self.diameter)).astype(np.int64)
+
+    # the file
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it; queries that JSON does not have are stored as positions in the list."""
+        try:
+            queries = [json_of(query) for query in self.queries]
+        except TypeError:
+            queries = list(range(len(self.queries)))
+        return {
+            "kind": self.kind,
+            "metric": None if self.metric is None else self.metric.name,
+            "diameter": self.diameter,
+            "queries": queries,
+            "repetitions": self.repetitions,
+            "calibrate": self.calibrate,
+            "random_state": self.random_state,
+        }
+
+    def tensors(self) -> dict[str, AnyArray]:
+        """Host positions of the queries, weights and what was measured: a file answers without the metric."""
+        measured = [self._measured.factor, *vars(self.distortion()).values()]
+        return {"places": self.places.astype(np.int32), "weight": self._weight, "measured": np.array(measured)}
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
+        """The inverse of `to_json` and `tensors`."""
+        result = object.__new__(cls)
+        fields = {key: value for key, value in card.items() if key != "kind"}
+        result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
+        if tensors:
+            places, weight, measured = (tensors[name] for name in ("places", "weight", "measured"))
+            if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):
+                raise MilepostError("the file's host positions do not fit its queries")
+            factor, *distortion = measured.tolist()
+            found = Measured(factor, Distortion(*distortion))
+            result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
+        return result
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What pairs of queries say about host distances: a factor that multiplies them, and what is left."""
+
+    factor: float
+    distortion: Distortion

@@ -1,0 +1,70 @@
+"""Queries: points given beforehand, the public side of a release that answers them and no others."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, Space
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """k points of a space, as its `read_queries` gives them, and the largest distance a record can have to one."""
+
+    points: AnyArray
+    diameter: float
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.points)
+
+    @property
+    def quantum(self) -> float:
+        """The distance of one quantum, of which a distance has at most 2²⁴."""
+        return self.diameter / QUANTA
+
+    @property
+    def bias(self) -> float:
+        """How far rounding to quanta may move a mean distance."""
+        return self.quantum / 2 * (1 + 1e-6)
+
+    def quantize(self, distances: FloatArray) -> IntArray:
+        """Distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever came."""
+        quanta = np.nan_to_num(np.rint(distances * (QUANTA / self.diameter)), nan=QUANTA, posinf=QUANTA)
+        result: IntArray = np.clip(quanta, 0, QUANTA).astype(np.int64)
+        return result
+
+    def find(self, points: AnyArray) -> IntArray:
+        """Positions of points among the queries; one that is not there is refused."""
+        try:
+            return np.array([self._positions[_key(point)] for point in points], dtype=np.int64)
+        except KeyError as missing:
+            raise MilepostError(
+                f"this release answers the {self.count:,} queries it was made for and no others; "
+                f"{np.array(missing.args[0]).tolist()} is not among them"
+            ) from None
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        return {_key(point): position for position, point in reversed(list(enumerate(self.points)))}
+
+    def to_json(self) -> list[Any]:
+        """As the card stores them."""
+        result: list[Any] = self.points.tolist()
+        return result
+
+    @classmethod
+    def from_json(cls, space: Space, points: list[Any]) -> "Queries":
+        """The inverse of `to_json`."""
+        return cls(np.array(points, dtype=np.int64 if space.objects else np.float64), space.diameter)
+
+
+def _key(point: AnyArray) -> Hashable:
+    """Equal points have equal keys: 0.0 and −0.0 are the same."""
+    return tuple(point.tolist()) if point.ndim else point.item()

@@ -1,0 +1,62 @@
+"""Sums: exact distances of all records to given queries, as integers that add up."""
+
+from typing import Self
+
+import numpy as np
+
+from milepost.arrays import AnyArray, IntArray
+from milepost.errors import MilepostError
+from milepost.statistics.sketch import LARGEST_TOTAL
+
+
+class Sums:
+    """For each query, the sum of the records' distances in quanta: int64[groups, k]; and totals int64[groups].
+
+    A distance has at most 2²⁴ quanta. Sums do not depend on the order of records, and those of parts of a table add up.
+    """
+
+    def __init__(self, count: int, groups: int = 1) -> None:
+        self.values = np.zeros((groups, count), dtype=np.int64)
+        self.totals = np.zeros(groups, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """k, the number of queries."""
+        return self.values.shape[1]
+
+    @property
+    def groups(self) -> int:
+        """How many groups are kept apart."""
+        return self.values.shape[0]
+
+    def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
+        """Add records at distances int64[n, k] in 0..2²⁴ quanta, with a group index and an integer weight each."""
+        weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
+        of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
+        _check_total(int(self.totals.sum()) + int(weights.sum()))
+        for label in range(self.groups):
+            chosen = of == label
+            self.values[label] += weights[chosen] @ quanta[chosen]
+            self.totals[label] += weights[chosen].sum()
+
+    def __add__(self, other: Self) -> "Sums":
+        """The sums of both tables together."""
+        if self.values.shape != other.values.shape:
+            raise MilepostError(f"sums of shapes {self.values.shape} and {other.values.shape} do not add up")
+        return self._with(self.values + other.values, self.totals + other.totals)
+
+    def repeat(self, times: int) -> "Sums":
+        """The sums of the table in which every record stands `times` times."""
+        _check_total(int(self.totals.sum()) * times)
+        return self._with(self.values * times, self.totals * times)
+
+    def _with(self, values: IntArray, totals: IntArray) -> "Sums":
+        _check_total(int(totals.sum()))
+        result = Sums(self.count, self.groups)
+        result.values, result.totals = values, totals
+        return result
+
+
+def _check_total(total: int) -> None:
+    if total > LARGEST_TOTAL:
+        raise MilepostError(f"sums hold a total weight of at most 2^37, got {total}")
