@@ -1,5 +1,6 @@
 """Choice: a mechanism, what it would work on, and the error it predicts there. Nothing here sees data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -32,11 +33,15 @@ class HostChoice:
         """The part of the error that no number of rows would lessen."""
         return self.space.hosts.bias
 
-    def release(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Synopsis:
-        """Read the table and spend the guarantee."""
+    def prepare(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Callable[[], Synopsis]:
+        """Read the table; what is returned spends the guarantee."""
         sketch = read_sketch(data, self.space, columns)
-        answerer = self.mechanism.run(sketch, self.space.hosts, change, guarantee)
-        return Synopsis(self.space, answerer, guarantee, change, int(sketch.totals[0]))
+
+        def spend() -> Synopsis:
+            answerer = self.mechanism.run(sketch, self.space.hosts, change, guarantee)
+            return Synopsis(self.space, answerer, guarantee, change, int(sketch.totals[0]))
+
+        return spend
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,15 @@ class DirectChoice:
         """The part of the error that no number of rows would lessen."""
         return self.queries.bias
 
-    def release(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Synopsis:
-        """Read the table and spend the guarantee."""
+    def prepare(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Callable[[], Synopsis]:
+        """Read the table; what is returned spends the guarantee."""
         sums = read_sums(data, self.space, self.queries, columns)
-        answerer = self.mechanism.run(sums, self.queries, change, guarantee)
-        return Synopsis(self.space, answerer, guarantee, change, int(sums.totals[0]), self.queries)
+
+        def spend() -> Synopsis:
+            answerer = self.mechanism.run(sums, self.queries, change, guarantee)
+            return Synopsis(self.space, answerer, guarantee, change, int(sums.totals[0]), self.queries)
+
+        return spend
 
 
 Choice: TypeAlias = HostChoice | DirectChoice

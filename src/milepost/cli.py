@@ -201,12 +201,10 @@ def query(
     if asked is None and bool(at) == bool(points):
         raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
     with _progress("Answering"):
-        if asked is None:
-            asked = (
-                parse_points(at or [], synopsis.space)
-                if at
-                else read_points(Path(points or ""), synopsis.space, _names(columns))
-            )
+        if points is not None:
+            asked = read_points(points, synopsis.space, _names(columns))
+        elif asked is None:
+            asked = parse_points(at or [], synopsis.space)
         values = synopsis.mean_distance(asked)
     if csv is not None:
         write_answers(csv, asked, values, synopsis)

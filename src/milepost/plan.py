@@ -84,19 +84,16 @@ class Plan:
             if float(prediction.details.get("alpha", 0)) >= self.space.diameter:
                 rows = self._rows_for(prediction.mechanism)
                 then = "nor with any number of rows" if rows is None else f"it would be from about n = {rows:,} on"
-                result.append(
-                    f"{prediction.mechanism}: its promise α is no better than the diameter, {self.space.diameter:g}; {then}"
-                )
+                promise = f"its promise α is no better than the diameter, {self.space.diameter:g}"
+                result.append(f"{prediction.mechanism}: {promise}; {then}")
         return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
 
     def _rows_for(self, mechanism: str) -> int | None:
         """The least number of rows, to two digits, at which a mechanism promises less than the diameter."""
 
         def better(n: int) -> bool:
-            predictions = self.again(n, self.guarantee.epsilon).predictions
-            return any(
-                p.mechanism == mechanism and float(p.details["alpha"]) < self.space.diameter for p in predictions
-            )
+            found = {p.mechanism: p.details for p in self.again(n, self.guarantee.epsilon).predictions}
+            return mechanism in found and float(found[mechanism]["alpha"]) < self.space.diameter
 
         low, high = self.n, 10 * self.n
         while high < LARGEST_TOTAL and not better(high):
@@ -106,7 +103,7 @@ class Plan:
         while high > 1.05 * low:
             middle = math.isqrt(low * high)
             low, high = (low, middle) if better(middle) else (middle, high)
-        digits = 10 ** max(0, len(str(high)) - 2)
+        digits = int(10 ** max(0, len(str(high)) - 2))
         return -(-high // digits) * digits
 
     def __str__(self) -> str:

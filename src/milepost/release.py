@@ -81,8 +81,9 @@ def interactive(
         error = interactive_error(variant.hosts, margins)
         others, _ = fitting.choices(n, change, guarantee)
         if all(other.prediction.error > error for other in others):
+            sketch = read_sketch(data, variant, columns)
             warn_wide(error, variant.hosts.bias, space, n)
-            return TangentSession(read_sketch(data, variant, columns), variant, guarantee, change, margins)
+            return TangentSession(sketch, variant, guarantee, change, margins)
     return SynopsisSession(_release(data, columns, fitting, n, change, guarantee))
 
 
@@ -114,8 +115,9 @@ def _release(
     choices, refused = fitting.choices(n, change, guarantee)
     if not choices:
         raise no_choice(refused)
+    spend = choices[0].prepare(data, columns, change, guarantee)
     warn_wide(choices[0].prediction.error, choices[0].bias, fitting.space, n)
-    return choices[0].release(data, columns, change, guarantee)
+    return spend()
 
 
 def _settled(data: Any) -> Any:
@@ -127,13 +129,11 @@ def warn_wide(error: float, bias: float, space: Space, n: int) -> None:
     """Say when the predicted error is more than a quarter of the diameter, and what would help."""
     if error <= space.diameter / 4:
         return
-    help_ = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"
+    remedy = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"
     if bias > error / 2:
-        help_ = (
-            "most of it is the embedding's; queries=[…] with gaussian or laplace, or more host coordinates, would help"
-        )
+        remedy = "most of it is the embedding's: gaussian or laplace, with queries=[…], have none"
     warnings.warn(
-        f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {help_}",
+        f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {remedy}",
         PromiseWarning,
         stacklevel=4,
     )

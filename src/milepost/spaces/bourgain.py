@@ -59,4 +59,5 @@ def draw(count: int, repetitions: int, seed: int) -> Subsets:
                 drawn[key] = drawn.get(key, 0) + 1
     members = tuple(np.flatnonzero(np.frombuffer(key, dtype=bool)) for _, key in drawn)
     weight = np.array(list(drawn.values())) / (repetitions * levels)
+    weight.flags.writeable = False
     return Subsets(members, weight, np.array([level for level, _ in drawn]))
