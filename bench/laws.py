@@ -41,9 +41,9 @@ BETA, QUERIES = 0.05, 10_000
 # with more directions a sketch's cells, 2²²/D each, are so wide that rounding to their borders shows
 MOST_DIRECTIONS = 1 << 12
 PAPER_SIZES = (10**24, 10**32)
-# What logarithms take from an exponent at these sizes: a margin grows as log^{1/2}(UD/β), log itself when pure, and UD
-# by about n, so α loses 0.03 to 0.06 and its share 1/(2a + 1) of that the error; offline, a direction's few lines are
-# rounded up to whole ones, which shows most at the smallest n.
+# What logarithms may take from an exponent here. They take most offline, where log(D/β), log of the grid and a
+# direction's few lines, which are whole ones, make α ∝ D^{0.435}·n^{−0.771} between D = 64 and 512: −0.412, not −4/9.
+# The rest is for the grid of D. Theorem 10's exponents are bounds without any tolerance.
 LOGARITHMS = 0.05
 DIRECTIONS = (64, 128, 256, 512, 1024, 2048, 4096)  # for Lemma 9
 
