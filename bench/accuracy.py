@@ -19,7 +19,7 @@ from milepost.arrays import FloatArray
 from milepost.mechanisms import mechanisms
 from milepost.mechanisms.polygon import total
 from milepost.privacy.change import Change
-from milepost.release import read_sketch
+from milepost.reading import read_sketch
 from milepost.spaces import L1
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -14,7 +14,7 @@ import milepost as mp
 from bench.run import Bounds, main, seconds
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
-from milepost.release import read_sketch
+from milepost.reading import read_sketch
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
 MEMORY = """
@@ -44,7 +44,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 
     synopsis = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
     points = rng.random((ANSWERS, DIMENSION))
-    polygons = synopsis.answerer.polygons()
+    polygons = synopsis.hosted.polygons()
     positions = np.asfortranarray(space.place(points))
 
     def interpolate() -> None:

@@ -440,7 +440,7 @@ def test_records_go_to_the_nearest_step() -> None:
 
 @mechanisms
 def test_a_space_with_steps_survives_a_file(mechanism: str, counted: pd.DataFrame, tmp_path: Any) -> None:
-    assert space_from_json(STEPS.to_json()) == STEPS
+    assert space_from_json(STEPS.to_json(), {}) == STEPS
     synopsis = released(counted, mechanism, STEPS)
     synopsis.save(tmp_path / "steps.milepost")
     again = mp.load(tmp_path / "steps.milepost")

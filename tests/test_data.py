@@ -16,7 +16,7 @@ import pytest
 import milepost as mp
 from milepost import data
 from milepost.arrays import FloatArray
-from milepost.release import read_sketch
+from milepost.reading import read_sketch
 from milepost.statistics.sketch import Sketch
 
 NAMES = ["east", "north"]

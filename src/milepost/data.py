@@ -57,6 +57,7 @@ def count(data: Any) -> int:
         if path.suffix.lower() in CSV:
             return sum(batch.num_rows for batch in _csv_batches(path, lambda names: _typed(names, pa.string())))
         raise _unknown(path)
+    _ = _is_polars(data)  # a lazy frame is refused
     try:
         return len(data)
     except TypeError:

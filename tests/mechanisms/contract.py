@@ -215,7 +215,7 @@ QUICK = settings(
 class Contract:
     """What a mechanism must keep; a subclass says which one it is, and how its noise can be spoilt."""
 
-    mechanism: ClassVar[Mechanism]
+    mechanism: ClassVar[HostMechanism]
     refuses_pure: ClassVar[bool] = False
     adapts: ClassVar[bool] = False  # whether a coarse sketch will do
     fixed_size: ClassVar[bool] = True  # whether the file's size depends on public numbers only
@@ -243,7 +243,7 @@ class Contract:
         assert GUARANTEES[kind] in self.offered()
         return GUARANTEES[kind]
 
-    def run(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> Answerer:
+    def run(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> HostAnswerer:
         return self.mechanism.run(sketch, hosts or space.hosts, Change(), guarantee)
 
     def release(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> mp.Synopsis:

@@ -21,7 +21,7 @@ from milepost.mechanisms.hats import Hats, HatSags
 from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.release import read_sketch
+from milepost.reading import read_sketch
 from milepost.synopsis import Synopsis
 
 LEAST, MOST, LEAST_OF_ONE, LEAST_BAND = 0.94, 0.97, 0.92, 0.935

@@ -102,4 +102,4 @@ def test_bad_weights_are_refused(weights: object) -> None:
 def test_json_round_trip(bounds: list[tuple[float, float]]) -> None:
     """The card gives the same space back, named or not."""
     for space in (L1(bounds), L1({f"c{k}": pair for k, pair in enumerate(bounds)})):
-        assert space_from_json(space.to_json()) == space
+        assert space_from_json(space.to_json(), space.tensors()) == space

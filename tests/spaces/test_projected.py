@@ -75,6 +75,56 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
         assert moved <= Fraction(hosts.reach)
 
 
+SEARCHED: dict[str, Projected | mp.L1] = {
+    **SPACES,
+    "few directions": mp.L2(center=[0, 0], radius=1, directions=3),
+    "oblong": mp.L2([(0, 1), (0, 7)], directions=9),
+    "lp, d = 2": mp.Lp(1.2, [(0, 1), (-3, 3)]),
+    "l1 with weights": mp.L1([(0, 1), (-5, 5)], weights=[3, 0.1]),
+    "l1 with steps": mp.L1([(0, 12), (0, 1)], weights=[1, 7], step=[1, 0]),
+}
+
+
+def ends_of(space: Projected | mp.L1, generator: np.random.Generator, count: int) -> tuple[FloatArray, FloatArray]:
+    """Pairs of rows: opposite ends in every direction (in the plane, even ones), opposite corners, borders, random."""
+    low, high = np.array(space.low), np.array(space.high)
+    quarter = count // 4
+    away = generator.standard_normal((quarter, space.width))
+    if space.width == 2:
+        angle = math.pi * (np.arange(quarter) + generator.random()) / quarter
+        away = np.column_stack([np.cos(angle), np.sin(angle)])
+    far = away / np.linalg.norm(away, axis=1, keepdims=True) * np.linalg.norm(high - low)
+    low_end = generator.random((quarter, space.width)) < 0.5
+    inside = generator.uniform(low, high, (4 * quarter, space.width))
+    on_border = generator.random((2 * quarter, space.width)) < 0.5
+    borders = np.where(on_border, np.where(generator.random(on_border.shape) < 0.5, low, high), inside[: 2 * quarter])
+    return (
+        np.vstack(
+            [space.center - far, np.where(low_end, low, high), borders[:quarter], inside[2 * quarter :][:quarter]]
+        ),
+        np.vstack([space.center + far, np.where(low_end, high, low), borders[quarter:], inside[3 * quarter :]]),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEARCHED)
+def test_no_pair_of_many_passes_the_reach(name: str) -> None:
+    """10⁵ pairs, the farthest again in rational arithmetic; some pair comes near, at most √(π/2) short in a ball."""
+    space = SEARCHED[name]
+    hosts = space.hosts
+    generator = np.random.default_rng(0)
+    farthest = 0.0
+    for _ in range(20):  # blocks of bounded memory
+        left, right = (space.quantize(space.read(rows)) for rows in ends_of(space, generator, 5000))
+        moved = np.abs(left - right)
+        for k in np.argsort(moved @ hosts.quantum)[-5:]:
+            exact = sum(Fraction(t) * int(q) for t, q in zip(hosts.quantum.tolist(), moved[k], strict=True))
+            assert exact <= Fraction(hosts.reach)
+            farthest = max(farthest, float(exact))
+    bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
+    assert farthest >= (0.8 if bounded else 0.95) * hosts.reach
+
+
 @pytest.mark.parametrize(("name", "most"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
 def test_noise_is_near_that_of_a_single_query(name: str, most: float) -> None:
     """std ÷ single of slopes is √(Σw·reach)/diameter."""
@@ -146,7 +196,7 @@ def test_clipping_moves_distances_by_less_than_it_says() -> None:
 def test_json_round_trip(name: str) -> None:
     """The card gives the same space back: the same images."""
     space = SPACES[name]
-    again = space_from_json(space.to_json())
+    again = space_from_json(space.to_json(), space.tensors())
     points = points_of(space, np.random.default_rng(1), 20)
     assert again.to_json() == space.to_json()
     assert np.array_equal(again.quantize(points), space.quantize(points))

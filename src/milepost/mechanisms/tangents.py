@@ -116,7 +116,7 @@ class Tangents:
             uniform=error,
             cells=sum(scan.cells for scan in scans),
             size=32 * updates + 1000 * hosts.dimension,
-            details={"alpha": alpha} | _details([scan.margins for scan in scans], alone) | {"paper's alpha": paper},
+            details=_details([scan.margins for scan in scans], alone) | {"alpha": alpha, "paper's alpha": paper},
         )
 
     def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "TangentLines":

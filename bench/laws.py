@@ -1,0 +1,198 @@
+"""The laws of ℓ₂: how the promised error falls with n (Theorem 10), how many directions that takes (Lemma 9).
+
+Remark 7.1 takes the number of directions D that balances the embedding's error with that of the ℓ₁ mechanism. Random
+directions err by D^{−1/2} (Lemma 9 without its logarithm), an ℓ₁ mechanism over D coordinates by D^a·n^{−b}; the sum is
+least at D ∝ n^{b/(a + 1/2)}, where both are ∝ n^{−b/(2a + 1)}:
+
+    the paper    D^{9/5}·n^{−4/5} → n^{−4/23}     pure: D^{7/3}·n^{−2/3} → n^{−2/17}    (Theorems 1, 2 → 10)
+    interactive  D^{4/5}·n^{−4/5} → n^{−4/13}     pure: D^{4/3}·n^{−2/3} → n^{−2/11}
+    offline      D^{2/5}·n^{−4/5} → n^{−4/9}      pure: D^{2/3}·n^{−2/3} → n^{−2/7}
+
+The paper lets each of the D coordinates be as wide as the whole space, and asks 1/D of the error of every reading.
+Directions have wᵢ = ωᵢ(hiᵢ − loᵢ) ∝ 1/D. A game over all of them then reads D slopes × width, each with noise
+∝ (1/D)√(DU)/n (pure: (1/D)·DU/n), in U = D/√α updates, which adds up to α = D·α^{−1/4}/n (pure: D²·α^{−1/2}/n). Offline
+each direction plays a game of its own on 1/D of the budget, with α^{−1/2} updates instead of D times as many:
+α = √D·α^{−1/4}/n (pure: D·α^{−1/2}/n). All of these are up to logarithms.
+
+Every α is the one the mechanism has solved for, with its constants, and no data. "The paper's α" is Lemma 3's with its
+constant 3000 at sizes where that promises anything, beside the same directions' error. Lemma 9 is about all pairs; the
+embedding's error here is the likely one of a pair, and that of the worst among many where it says so.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+import milepost as mp
+from bench.run import Bounds, main
+from milepost.mechanisms import lemma3
+from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
+from milepost.privacy.change import Change
+from milepost.spaces.base import Hosts
+
+WIDTH = 8  # directions come in orthonormal blocks of this many
+APPROXIMATE, PURE = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0)
+BETA, QUERIES = 0.05, 10_000
+# with more directions a sketch's cells, 2²²/D each, are so wide that rounding to their borders shows
+MOST_DIRECTIONS = 1 << 12
+PAPER_SIZES = (10**24, 10**32)
+# What logarithms may take from an exponent here. They take most offline, where log(D/β), log of the grid and a
+# direction's few lines, which are whole ones, make α ∝ D^{0.435}·n^{−0.771} between D = 64 and 512: −0.412, not −4/9.
+# The rest is for the grid of D. Theorem 10's exponents are bounds without any tolerance.
+LOGARITHMS = 0.05
+DIRECTIONS = (64, 128, 256, 512, 1024, 2048, 4096)  # for Lemma 9
+
+Promise = Callable[[Hosts, int], float]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A mechanism, the exponent that it should have, Theorem 10's, and decades of n where D is neither end's."""
+
+    name: str
+    promise: Promise
+    ours: Fraction
+    paper: Fraction
+    decades: tuple[float, float]
+
+
+def offline(guarantee: mp.Guarantee) -> Promise:
+    """The error of a synopsis by tangents: α/2, the embedding and rounding."""
+    return lambda hosts, n: Tangents(BETA).predict(hosts, n, Change(), guarantee).error
+
+
+def interactive(guarantee: mp.Guarantee) -> Promise:
+    """The error of a session by tangents."""
+    return lambda hosts, n: interactive_error(hosts, interactive_margins(hosts, n, guarantee, QUERIES, BETA))
+
+
+def laws() -> Iterator[Law]:
+    """Interactive and offline, (ε, δ) and pure."""
+    paper, pure = Fraction(-4, 23), Fraction(-2, 17)
+    yield Law("interactive", interactive(APPROXIMATE), Fraction(-4, 13), paper, (6.0, 9.0))
+    yield Law("interactive, pure", interactive(PURE), Fraction(-2, 11), pure, (7.5, 11.0))
+    yield Law("offline", offline(APPROXIMATE), Fraction(-4, 9), paper, (5.5, 7.5))
+    yield Law("offline, pure", offline(PURE), Fraction(-2, 7), pure, (6.5, 10.0))
+
+
+@cache
+def ball(directions: int) -> mp.L2:
+    """Theorem 10's space: diameter 1."""
+    return mp.L2(center=[0] * WIDTH, radius=0.5, directions=directions)
+
+
+def grid() -> list[int]:
+    """Numbers of directions, 2 a doubling, in whole blocks."""
+    blocks = MOST_DIRECTIONS // WIDTH
+    return sorted({WIDTH * round(2 ** (k / 2)) for k in range(2 * blocks.bit_length() - 1)})
+
+
+@dataclass(frozen=True)
+class Best:
+    """The number of directions with the least error at one n."""
+
+    n: int
+    directions: int
+    error: float
+
+    @property
+    def embedding(self) -> float:
+        """How much of the error is the embedding's."""
+        return ball(self.directions).hosts.embedding * ball(self.directions).hosts.reach
+
+
+def best(law: Law, steps: int) -> list[Best]:
+    """The best D for `steps` sizes a decade; the best D grows with n, so each search starts where the last ended."""
+    found, candidates, place = [], grid(), 0
+    low, high = law.decades
+    for n in np.rint(np.logspace(low, high, round((high - low) * steps) + 1)).astype(np.int64).tolist():
+        error = law.promise(ball(candidates[place]).hosts, n)
+        while place + 1 < len(candidates):
+            further = law.promise(ball(candidates[place + 1]).hosts, n)
+            if further > error:
+                break
+            place, error = place + 1, further
+        found.append(Best(n, candidates[place], error))
+    return found
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """The power of x that y follows, by least squares in logarithms."""
+    return float(np.polyfit([math.log(value) for value in x], [math.log(value) for value in y], 1)[0])
+
+
+def paper_exponent(guarantee: mp.Guarantee) -> float:
+    """The exponent of Remark 7.1 for Lemma 3's own α beside directions that err by constant/√D, as ours do."""
+    hosts = ball(512).hosts
+    constant = hosts.embedding * math.sqrt(hosts.dimension)
+
+    def error(n: int) -> float:
+        def at(log_directions: float) -> float:
+            directions = round(math.exp(log_directions))
+            return constant / math.sqrt(directions) + lemma3.offline_alpha(directions, n, guarantee, BETA)
+
+        return float(minimize_scalar(at, bounds=(math.log(WIDTH), 60.0), method="bounded").fun)
+
+    return exponent(PAPER_SIZES, [error(n) for n in PAPER_SIZES])
+
+
+def print_theorem_10(law: Law, check: bool, bounds: Bounds) -> None:
+    """The best D at each n, and the exponent of its error beside those that were derived."""
+    rows = best(law, 2 if check else 4)
+    for row in rows:
+        assert WIDTH < row.directions < MOST_DIRECTIONS, "the best D is at an end: it says nothing of the law"
+        rest = 2 * (row.error - row.embedding)
+        print(f"{law.name:<18}{row.n:>16,}{row.directions:>6}{row.error:>9.3g}{row.embedding:>11.3g}{rest:>8.3g}")
+    found = exponent([row.n for row in rows], [row.error for row in rows])
+    growth = exponent([row.n for row in rows], [row.directions for row in rows])
+    bounds.at_most(f"{law.name}: exponent against Theorem 10's", found, float(law.paper))
+    cell = bounds.at_most(f"{law.name}: exponent", found, float(law.ours) + LOGARITHMS)
+    print(
+        f"{law.name:<18}error ∝ n^{cell} (derived: {law.ours} = {float(law.ours):.3f}; "
+        f"Theorem 10: {law.paper} = {float(law.paper):.3f}), D ∝ n^{growth:.2f}\n",
+        flush=True,
+    )
+
+
+def print_lemma_9(width: int, bounds: Bounds) -> None:
+    """The power of 1/α by which D grows, for pairs at random and for the worst of 10,000 (Definition 5)."""
+    found = [mp.L2(center=[0] * width, radius=0.5, directions=count).distortion() for count in DIRECTIONS]
+    line = f"{width:>3}{found[0].likely:>10.2g}{found[-1].likely:>10.2g}"
+    for name, alphas in (
+        ("likely", [each.likely for each in found]),
+        ("worst", [each.product - 1 for each in found]),
+    ):
+        inverse = [1 / alpha for alpha in alphas]
+        lemma = exponent(inverse, [width * math.log(x) * x**2 for x in inverse])
+        line += f"{bounds.at_most(f'Lemma 9, d = {width}, {name}', exponent(inverse, DIRECTIONS), lemma):>9}"
+        line += f"{lemma:>9.3g}"
+    print(line, flush=True)
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """Errors fall at least as fast as Theorem 10 says and about as derived; D grows at most as Lemma 9 says."""
+    print(f"ℓ₂ ball of diameter 1, d = {WIDTH}, ε = 1, δ = {APPROXIMATE.delta:g} or 0, β = {BETA:g}.")
+    print(
+        f"Interactive: {QUERIES:,} queries. error = α/2 + embedding, least over D; the embedding's is likely (95 %).\n"
+    )
+    print(f"{'tangents':<18}{'n':>16}{'D':>6}{'error':>9}{'embedding':>11}{'α':>8}")
+    for law in laws():
+        print_theorem_10(law, check, bounds)
+    sizes = " and ".join(f"10^{round(math.log10(n))}" for n in PAPER_SIZES)
+    exponents = (f"n^{paper_exponent(guarantee):.3f}" for guarantee in (APPROXIMATE, PURE))
+    print(f"the paper's α with these directions, between n = {sizes}: error ∝ {', pure: '.join(exponents)}\n")
+    print(
+        f"Lemma 9: D = O(d·log(1/α)/α²). The power of 1/α over D = {DIRECTIONS[0]}..{DIRECTIONS[-1]}, and the lemma's."
+    )
+    print(f"{'d':>3}{'α at 64':>10}{'at 4096':>10}{'likely':>9}{'lemma':>9}{'worst':>9}{'lemma':>9}")
+    for width in (2, 3, 8, 64):
+        print_lemma_9(width, bounds)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

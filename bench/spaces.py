@@ -1,0 +1,163 @@
+"""Spaces that stand on an embedding: how far host distances are from the metric's, and errors of slopes ÷ single.
+
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are against the exact metric, so
+they have noise, interpolation and embedding in them; the embedding's part alone is that of the exact means of host
+distances. Where a ratio is asserted, there are at least 2000 releases with OpenDP's noise.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import milepost as mp
+from bench.accuracy import ASSERTED, DELTA, EPSILON
+from bench.accuracy import exact as exact_l1
+from bench.run import Bounds, main
+from milepost.arrays import FloatArray
+from milepost.mechanisms.polygon import total
+from milepost.mechanisms.slopes import Slopes
+from milepost.privacy.change import Change
+from milepost.reading import read_sketch
+from milepost.spaces.base import QUANTUM_BITS
+from milepost.spaces.projected import Projected
+from milepost.statistics.sketch import Sketch
+
+GUARANTEE = mp.Guarantee(EPSILON, DELTA)
+QUERIES = 100
+FEW = 5  # releases where nothing is asserted
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A space, a table of points in it, queries, and the exact mean distances at them."""
+
+    name: str
+    space: Projected
+    people: FloatArray
+    queries: FloatArray
+    truth: FloatArray
+
+    @classmethod
+    def of(cls, name: str, space: Projected, people: FloatArray, queries: FloatArray) -> "Table":
+        """With the truth by brute force."""
+        return cls(name, space, people, queries, space.distance(people, queries).mean(axis=0))
+
+    def embedding(self) -> FloatArray:
+        """Errors of the exact mean host distances; a record's image is as it is released, a query's unrounded."""
+        quantum = self.space.hosts.quantum
+        return (
+            exact_l1(self.space.quantize(self.people) * quantum, self.space.place(self.queries) * quantum) - self.truth
+        )
+
+    def released(self, sketch: Sketch, releases: int) -> FloatArray:
+        """Errors of slopes: float64[releases, queries]."""
+        hosts, positions = self.space.hosts, self.space.place(self.queries)
+        needed = Slopes().run(sketch, hosts, Change(), GUARANTEE).bits
+        sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(needed)))  # exact, and quick
+        answerers = (Slopes().run(sketch, hosts, Change(), GUARANTEE) for _ in range(releases))
+        return np.array([total(each.polygons(raw=True), hosts, positions, True) - self.truth for each in answerers])
+
+    def single(self, n: int) -> float:
+        """The deviation of one query answered alone."""
+        return self.space.diameter / n / math.sqrt(2 * GUARANTEE.rho)
+
+
+def rms(values: FloatArray) -> float:
+    """√ of the mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def row(table: Table, n: int, ratio: str, of_mean: str, of_pair: str) -> None:
+    """A printed line: RMSE, and noise and embedding alone, ÷ single; the embedding in % of F and of a pair."""
+    hosts = table.space.hosts
+    noise = math.sqrt(hosts.total * hosts.reach) / table.space.diameter  # what every answer of slopes has
+    embedding = rms(table.embedding()) / table.single(n)
+    print(
+        f"{table.name:<13}{table.space.width:>4}{hosts.dimension:>6}{n:>9,}"
+        f"{ratio:>8}{noise:>8.3g}{embedding:>11.3g}{of_mean:>9}{of_pair:>10}",
+        flush=True,
+    )
+
+
+def pair_deviation(space: Projected, left: FloatArray, right: FloatArray) -> float:
+    """Relative deviation of host distances, rms over pairs of rows, in %."""
+    moved = np.abs(space.quantize(left) - space.quantize(right)) @ space.hosts.quantum
+    return 100 * rms(moved / space.norm(left - right) - 1)
+
+
+def plane_rows(check: bool, bounds: Bounds) -> None:
+    """Disc and square, RMSE ÷ single ≤ 1.3; so few rows that noise dominates the embedding."""
+    n, directions = (300, 24) if check else (1_000, 64)
+    generator = np.random.default_rng(0)
+    spaces = {
+        "disc": mp.L2(center=[0, 0], radius=1, directions=directions),
+        "square": mp.L2([(-1, 1), (-1, 1)], directions=directions),
+    }
+    for name, space in spaces.items():
+        inside = generator.uniform(-1, 1, (10 * QUERIES, 2))
+        if space.radius is not None:
+            inside = inside[np.linalg.norm(inside, axis=1) <= space.radius]
+        people = space.read(generator.normal([0.2, -0.1], 0.4, (n, 2)))
+        table = Table.of(f"ℓ₂ {name}", space, people, inside[:QUERIES])
+        error = rms(table.released(read_sketch(people, space), ASSERTED)) / table.single(n)
+        row(
+            table,
+            n,
+            bounds.at_most(f"{table.name}: RMSE ÷ single", error, 1.3),
+            f"{100 * rms(table.embedding() / table.truth):.2g}",
+            f"{pair_deviation(space, people, people[::-1]):.2g}",
+        )
+
+
+def digit_rows(check: bool, bounds: Bounds) -> None:
+    """8 × 8 images of digits as points of [0, 16]^64, each 56 times: the embedding is within 0.5 % of F."""
+    digits, times = np.asarray(load_digits().data, dtype=np.float64), 56
+    space = mp.L2([(0, 16)] * digits.shape[1])
+    table = Table.of("ℓ₂ digits", space, digits, digits)
+    sketch = read_sketch(digits, space).repeat(times)
+    n = int(sketch.totals[0])
+    error = rms(table.released(sketch, 1 if check else FEW)) / table.single(n)
+    off = 100 * rms(table.embedding() / table.truth)
+    shuffled = np.random.default_rng(0).permutation(digits)
+    apart = (digits != shuffled).any(axis=1)
+    row(
+        table,
+        n,
+        f"{error:.3g}",
+        bounds.at_most("digits: embedding, % of F", off, 0.5),
+        f"{pair_deviation(space, digits[apart], shuffled[apart]):.2g}",
+    )
+
+
+def stable_rows(check: bool, bounds: Bounds) -> None:
+    """ℓp, p = 1.5: tilted stable directions are within 3 %, of F and of single pairs."""
+    width, n = 10, 2_000
+    space = mp.Lp(1.5, [(0, 1)] * width)
+    generator = np.random.default_rng(0)
+    people, queries = generator.beta(2, 3, (n, width)), generator.random((QUERIES, width))
+    table = Table.of("ℓp, p = 1.5", space, people, queries)
+    error = rms(table.released(read_sketch(people, space), 1 if check else FEW)) / table.single(n)
+    row(
+        table,
+        n,
+        f"{error:.3g}",
+        bounds.at_most("p = 1.5: embedding, % of F", 100 * rms(table.embedding() / table.truth), 3.0),
+        bounds.at_most("p = 1.5: % of a pair", pair_deviation(space, people, generator.permutation(people)), 3.0),
+    )
+
+
+ROWS = (plane_rows, digit_rows, stable_rows)
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """Every space's rows."""
+    print(f"slopes, ε = {EPSILON:g}, δ = {DELTA:g}. RMSE, noise and embedding ÷ single; the embedding, rms, in %.")
+    print(f"{'space':<13}{'d':>4}{'D':>6}{'n':>9}{'RMSE':>8}{'noise':>8}{'embedding':>11}{'% of F':>9}{'% a pair':>10}")
+    for rows in ROWS:
+        rows(check, bounds)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")
