@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from milepost.data import Columns, points
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, warn
 from milepost.mechanisms import direct_mechanisms, mechanisms
 from milepost.mechanisms.base import DirectMechanism, HostMechanism, Prediction
 from milepost.mechanisms.margins import Margins, check_game
@@ -138,7 +140,10 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
     found = space.read_queries(batch)
     if not len(found):
         raise MilepostError("queries must be a list of points, got none")
-    return Queries(space.inside(found), space.diameter)
+    inside = space.inside(found)
+    if moved := int(np.any(np.reshape(inside != found, (len(found), -1)), axis=1).sum()):
+        warn(f"{moved} of {len(found)} queries lie outside the space; they are answered at its border")
+    return Queries(inside, space.diameter)
 
 
 def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, guarantee: Guarantee) -> HostChoice:

@@ -1,6 +1,5 @@
 """release, interactive and exact: from a table to answers."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from milepost.choice import Candidates, candidates, check_oblivious, no_choice, session_choice
 from milepost.data import Columns
 from milepost.data import points as query_points
-from milepost.errors import PromiseWarning
+from milepost.errors import warn
 from milepost.mechanisms.margins import check_game
 from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import Change
@@ -132,8 +131,4 @@ def warn_wide(error: float, bias: float, space: Space, n: int) -> None:
     remedy = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"
     if bias > error / 2:
         remedy = "most of it is the embedding's: gaussian or laplace, with queries=[…], have none"
-    warnings.warn(
-        f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {remedy}",
-        PromiseWarning,
-        stacklevel=4,
-    )
+    warn(f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {remedy}")

@@ -22,7 +22,7 @@ from scipy.stats import chi2, gamma
 import milepost as mp
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms import game, slopes
-from milepost.mechanisms.base import Answerer, Mechanism
+from milepost.mechanisms.base import HostAnswerer, HostMechanism
 from milepost.privacy import noise, sparse_vector
 from milepost.privacy.change import Change
 from milepost.privacy.sparse_vector import AboveThreshold
@@ -250,7 +250,7 @@ class Contract:
         answerer = self.run(sketch, space, guarantee)
         return mp.Synopsis(space, answerer, guarantee, Change(), int(sketch.totals[0]))
 
-    def cost(self, first: Transcript, second: Transcript, answerer: Answerer, pure: bool) -> Fraction:  # noqa: ARG002
+    def cost(self, first: Transcript, second: Transcript, answerer: HostAnswerer, pure: bool) -> Fraction:  # noqa: ARG002
         """What two runs on neighboring tables cost together: everything that they drew."""
         draws, epochs = pairs(first, second)
         total = sum((a.cost(b, pure) for a, b in draws), Fraction(0))
@@ -389,7 +389,7 @@ class Contract:
         with patched(changes):
             assert self.refuses(lambda: self.worst(space, guarantee, hosts))
 
-    def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[Answerer], FloatArray]:
+    def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[HostAnswerer], FloatArray]:
         """From a release to the errors of its numbers, in units of the scales that the cost was computed with."""
         transcript = Transcript()
         with transcript.listen():

@@ -10,10 +10,13 @@ from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ra
 from milepost.audit.claims import Claim, Pure, concentrated
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.metrics import precomputed
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.session import TangentSession
+from milepost.spaces.arbitrary import AnyMetric
+from milepost.spaces.base import Space
 from milepost.spaces.lp import L1
 from milepost.statistics.sketch import Borders, Sketch
 
@@ -32,9 +35,25 @@ def tangents_cases() -> Iterator[Case]:
         yield Case(
             Tangents.name, f"lines, one of {n} records from corner to corner, d = {dimension}", claim, left, right
         )
+    yield _any_metric_case(Guarantee(24.0), 101)
 
 
-def _release(space: L1, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
+def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
+    """Lines of an AnyMetric with two points, asked twice about one: a record moves, and all its host coordinates."""
+    space = AnyMetric(precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 0], repetitions=1)
+    points = [[0.0, 0.0], [1.0, 1.0]]  # as distances to the queries
+    pair = [sketch_of(space, [mover, *points * (n // 2)], cells=2) for mover in points]
+    left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
+    return Case(
+        Tangents.name,
+        f"lines, one of {n} records from one of two points to the other",
+        Pure(guarantee.epsilon),
+        left,
+        right,
+    )
+
+
+def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
     mechanism = Tangents(beta=0.9)
     scans = mechanism.run(sketch, space.hosts, Change(), guarantee).scans
     exact = [[side.only(i).coarsen(scan.cells).borders() for side in pair] for i, scan in enumerate(scans)]

@@ -1,6 +1,5 @@
 """What every mechanism and its result have in common."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.errors import MilepostError, PromiseWarning
+from milepost.errors import MilepostError, warn
 from milepost.mechanisms.polygon import Polygon, total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -152,11 +151,9 @@ def warn_outside(positions: FloatArray, hosts: Hosts) -> None:
     """Say that queries outside the space are answered at its border."""
     outside = np.any((positions < 0) | (positions > hosts.span), axis=1)
     if outside.any():
-        warnings.warn(
+        warn(
             f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "
-            "they are answered at its border",
-            PromiseWarning,
-            stacklevel=2,
+            "they are answered at its border"
         )
 
 
