@@ -1,6 +1,6 @@
 """Choice: a mechanism, what it would work on, and the error it predicts there. Nothing here sees data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -83,6 +83,14 @@ class Candidates:
     direct: dict[str, DirectMechanism]
     queries: Queries | None
 
+    def only(self, names: Collection[str] | None) -> "Candidates":
+        """Those of these names; all of them for None."""
+        if names is None:
+            return self
+        hosts = {name: mechanism for name, mechanism in self.hosts.items() if name in names}
+        direct = {name: mechanism for name, mechanism in self.direct.items() if name in names}
+        return replace(self, hosts=hosts, direct=direct)
+
     def fitting(self, change: Change, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Those that can give this guarantee, and why the others cannot."""
         refused: dict[str, str] = {}
@@ -91,9 +99,7 @@ class Candidates:
                 mechanism.check(change, guarantee)
             except MilepostError as reason:
                 refused[name] = str(reason)
-        hosts = {name: mechanism for name, mechanism in self.hosts.items() if name not in refused}
-        direct = {name: mechanism for name, mechanism in self.direct.items() if name not in refused}
-        return replace(self, hosts=hosts, direct=direct), refused
+        return self.only({*self.hosts, *self.direct} - set(refused)), refused
 
     def choices(self, n: int, change: Change, guarantee: Guarantee) -> tuple[list[Choice], dict[str, str]]:
         """What each would do with n rows, the smallest error first, and why some cannot."""

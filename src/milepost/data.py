@@ -68,7 +68,7 @@ def _object_batches(data: Any, columns: Columns) -> Iterator[Batch]:
     if isinstance(data, str | os.PathLike):
         yield from _file(Path(data), columns, None, objects=True)
     elif isinstance(data, pa.Table | pa.RecordBatch):
-        yield from _named_batches(data, columns, None)
+        yield from _named_batches(data, _one_column(data.schema.names, columns), None)
     else:
         frame = _is_polars(data) or (_is_pandas(data) and data.ndim == 2)
         rows = _object_rows(data, columns) if frame else object_list(data)
@@ -76,9 +76,20 @@ def _object_batches(data: Any, columns: Columns) -> Iterator[Batch]:
             yield object_array(rows[start : start + BATCH_ROWS])
 
 
+def _one_column(present: Sequence[str], columns: Columns) -> Columns:
+    """Refuse to guess which of several columns holds the objects."""
+    if columns is None and len(present) != 1:
+        raise MilepostError(
+            f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
+            "which ones, for tuples of them"
+        )
+    return columns
+
+
 def _object_rows(frame: Any, columns: Columns) -> list[Any]:
     """Cells of a frame's column as they are, or tuples of several columns' cells."""
-    picked = _pick([str(name) for name in frame.columns], columns, None)
+    present = [str(name) for name in frame.columns]
+    picked = _pick(present, _one_column(present, columns), None)
     series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
     lists = [column.to_list() for column in series]
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
@@ -116,7 +127,7 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
 
 
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
-    if isinstance(data, str) or space.knows(data):
+    if isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data):
         return object_array([data]), True, None
     parts = [object_array(objects_of(batch)) for batch in _object_batches(data, None)]
     index = data.index if _is_pandas(data) else None
@@ -233,7 +244,7 @@ def _file(
     path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool = False
 ) -> Iterator[pa.RecordBatch]:
     if path.suffix.lower() == ".parquet":
-        return _parquet(path, columns, names)
+        return _parquet(path, columns, names, objects)
     if path.suffix.lower() in CSV:
         return _csv(path, columns, names, objects)
     raise _unknown(path)
@@ -243,7 +254,11 @@ def _unknown(path: Path) -> MilepostError:
     return MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
 
 
-def _wanted(path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None) -> list[str]:
+def _wanted(
+    path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None, objects: bool
+) -> list[str]:
+    if objects:
+        columns = _one_column(present, columns)
     wanted = [present[position] for position in _pick(present, columns, names)]
     for name in wanted:
         if present.count(name) > 1:  # files are read by name
@@ -266,10 +281,10 @@ def _parquet_file(path: Path) -> Iterator[pa.parquet.ParquetFile]:
         raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
 
 
-def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool) -> Iterator[pa.RecordBatch]:
     """A batch at a time, of the wanted columns only, however large the row groups are."""
     with _parquet_file(path) as content:
-        wanted = _wanted(path, content.schema_arrow.names, columns, names)
+        wanted = _wanted(path, content.schema_arrow.names, columns, names, objects)
         for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
             yield batch.select(wanted)
 
@@ -277,7 +292,7 @@ def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None) -> Ite
 def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool) -> Iterator[pa.RecordBatch]:
     # one type for a whole column, so that text is refused whichever block it stands in
     kind = pa.string() if objects else pa.float64()
-    return _csv_batches(path, lambda present: _typed(_wanted(path, present, columns, names), kind, only=True))
+    return _csv_batches(path, lambda present: _typed(_wanted(path, present, columns, names, objects), kind, only=True))
 
 
 def _typed(names: Sequence[str], kind: pa.DataType, only: bool = False) -> pa.csv.ConvertOptions:
@@ -289,10 +304,12 @@ def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOption
     present: list[str] = []
     try:
         with path.open("rb") as stream:
-            present = pa.csv.open_csv(stream).schema.names
+            with pa.csv.open_csv(stream) as reader:  # closed at once: it reads ahead in a thread
+                present = reader.schema.names
             options = convert(present)
             stream.seek(0)
-            yield from (batch for batch in pa.csv.open_csv(stream, convert_options=options) if batch.num_rows)
+            with pa.csv.open_csv(stream, convert_options=options) as reader:
+                yield from (batch for batch in reader if batch.num_rows)
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None
     except OSError as error:

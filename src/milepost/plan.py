@@ -1,11 +1,11 @@
 """Plan: the error to expect before any data is touched."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from rich.box import SIMPLE
@@ -16,7 +16,7 @@ from milepost.choice import candidates, check_oblivious, no_choice, session_choi
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.margins import check_game
-from milepost.mechanisms.tangents import interactive_prediction
+from milepost.mechanisms.tangents import interactive_prediction, session_name
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.spaces.base import Space
@@ -29,12 +29,19 @@ if TYPE_CHECKING:
 Value: TypeAlias = float | int | str | None
 
 
+class Again(Protocol):
+    """Makes a plan with another number of rows or ε."""
+
+    def __call__(self, n: int, epsilon: float, names: Collection[str] | None = None, /) -> "Plan":
+        """Of all mechanisms, or of those named."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Predictions for one space, n and guarantee, best first; print it for a table.
 
     refused: why a mechanism cannot give this guarantee, by name.
-    again: the same plan for another number of rows or another ε.
+    again: the same plan for another number of rows or another ε, of some mechanisms only if these are named.
     """
 
     space: Space
@@ -42,7 +49,7 @@ class Plan:
     guarantee: Guarantee
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
-    again: Callable[[int, float], "Plan"]
+    again: "Again"
 
     @property
     def best(self) -> Prediction:
@@ -89,22 +96,24 @@ class Plan:
         return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
 
     def _rows_for(self, mechanism: str) -> int | None:
-        """The least number of rows, to two digits, at which a mechanism promises less than the diameter."""
+        """About the least number of rows, to two digits, at which a mechanism promises less than the diameter."""
 
-        def better(n: int) -> bool:
-            found = {p.mechanism: p.details for p in self.again(n, self.guarantee.epsilon).predictions}
-            return mechanism in found and float(found[mechanism]["alpha"]) < self.space.diameter
+        def excess(log_n: float) -> float:
+            other = self.again(round(math.exp(log_n)), self.guarantee.epsilon, [mechanism])
+            return math.log(float(other.predictions[-1].details["alpha"]) / self.space.diameter)
 
-        low, high = self.n, 10 * self.n
-        while high < LARGEST_TOTAL and not better(high):
-            low, high = high, 10 * high
-        if high >= LARGEST_TOTAL:
-            return None
-        while high > 1.05 * low:
-            middle = math.isqrt(low * high)
-            low, high = (low, middle) if better(middle) else (middle, high)
-        digits = int(10 ** max(0, len(str(high)) - 2))
-        return -(-high // digits) * digits
+        # in logarithms α falls about linearly with n: go on from the last two, at most a thousandfold at a time
+        log_n, slope, last = math.log(self.n), -0.7, None
+        while log_n < math.log(LARGEST_TOTAL):
+            off = excess(log_n)
+            if -0.05 < off < 0:
+                digits = int(10 ** max(0, len(str(round(math.exp(log_n)))) - 2))
+                return -(-round(math.exp(log_n)) // digits) * digits
+            if last is not None and last[0] != log_n:
+                slope = min(max((off - last[1]) / (log_n - last[0]), -2.0), -0.4)
+            last = log_n, off
+            log_n += min(-(off + 0.02) / slope, math.log(1000))
+        return None
 
     def __str__(self) -> str:
         buffer = StringIO()
@@ -146,36 +155,38 @@ def plan(
     if max_queries is not None:
         check_oblivious(space)
 
-    def at(n: int, epsilon: float) -> Plan:
+    def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
         guarantee = Guarantee(epsilon, delta)
-        fitting, refused = possible.fitting(change, guarantee)
+        fitting, refused = possible.only(names).fitting(change, guarantee)
         choices, unfit = fitting.choices(n, change, guarantee)
-        if not choices:
-            raise no_choice(refused | unfit)
         predictions = [choice.prediction for choice in choices]
-        if max_queries is not None:
+        if max_queries is not None and (names is None or session_name(max_queries) in names):
             variant, margins = session_choice(space, n, guarantee, max_queries, beta)
             predictions.append(interactive_prediction(variant.hosts, margins, guarantee))
+        if not predictions:
+            raise no_choice(refused | unfit)
         return Plan(space, n, guarantee, tuple(predictions), refused | unfit, at)
 
     n = int(n)
-    return at(n, epsilon) if epsilon is not None else at(n, _least_epsilon(lambda epsilon: at(n, epsilon), error))
+    return at(n, epsilon if epsilon is not None else _least_epsilon(at, n, error))
 
 
-def _least_epsilon(at: Callable[[float], Plan], error: float | None) -> float:
+def _least_epsilon(again: Again, n: int, error: float | None) -> float:
     """The least ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
         raise MilepostError(f"error must be a positive distance, got {error!r}")
     wanted = error
+    first = again(n, 1.0).predictions
+    near = [p.mechanism for p in first if p.error < 10 * first[0].error]  # others do not catch up
 
     def excess(log_epsilon: float) -> float:
-        return math.log(at(math.exp(log_epsilon)).best.error / wanted)
+        return math.log(again(n, math.exp(log_epsilon), near).best.error / wanted)
 
     low, high = math.log(SMALLEST_EPSILON * 1000), math.log(LARGEST_EPSILON)
     if excess(high) > 0:
         raise MilepostError(
             f"no epsilon gives an error of {error:g} at this n: even epsilon = {LARGEST_EPSILON:g} has "
-            f"{at(LARGEST_EPSILON).best.error:.3g}"
+            f"{again(n, LARGEST_EPSILON, near).best.error:.3g}"
         )
     # in logarithms error falls about linearly with ε: aim at the crossing from the last two tries, a little to its
     # other side, so that the bracket closes from both; after some tries halve it

@@ -164,10 +164,15 @@ def _scales(bits: int, epsilon: float) -> FloatArray:
 
 
 def _noises(hosts: Hosts, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise]:
-    return [
-        HatNoise(bits[i], epsilons[i], n, float(hosts.quantum[i]) / n, int(hosts.span[i]))
-        for i in range(hosts.dimension)
-    ]
+    units: FloatArray = hosts.quantum / n
+    laws = zip(bits, epsilons, [n] * len(bits), units.tolist(), hosts.span.tolist(), strict=True)
+    return [_noise(*law) for law in laws]
+
+
+@lru_cache(maxsize=4096)
+def _noise(bits: int, epsilon: float, n: int, unit: float, span: int) -> HatNoise:
+    """Coordinates of the same width share one, and what was computed for it."""
+    return HatNoise(bits, epsilon, n, unit, span)
 
 
 @lru_cache(maxsize=32)

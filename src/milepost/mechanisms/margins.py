@@ -8,6 +8,7 @@ mistake bound, the noise tails at failure β and the budget allow together.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -211,16 +212,23 @@ def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
     """The least γᵢ ∝ wᵢ^gap_power for which the learner's lines number at most `updates`."""
     shape: FloatArray = hosts.spread**rule.gap_power
     shape = shape / shape.sum()
+    return _least_gap(rule, tuple((hosts.spread / shape).tolist()), updates) * shape
+
+
+@lru_cache(maxsize=4096)
+def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
+    """The least γ with Σ lines(ratioᵢ/γ) ≤ updates."""
+    ratio = np.array(ratios)
     # a coordinate needs at most one line once γᵢ > 2wᵢ, so `updates` ≥ D is always feasible
-    high = float(np.max(hosts.spread / shape)) * 4
+    high = float(ratio.max()) * 4
     low = high / (16.0 * updates**2)
-    while rule.lines(hosts.spread / (low * shape)).sum() <= updates:
+    while rule.lines(ratio / low).sum() <= updates:
         low /= 4
     for _ in range(60):
         middle = math.sqrt(low) * math.sqrt(high)
-        feasible = rule.lines(hosts.spread / (middle * shape)).sum() <= updates
+        feasible = rule.lines(ratio / middle).sum() <= updates
         low, high = (low, middle) if feasible else (middle, high)
-    return high * shape
+    return high
 
 
 def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:

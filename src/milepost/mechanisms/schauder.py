@@ -6,6 +6,8 @@ and the sags of level l, from left to right, at 2^l ≤ index < 2^(l+1). Scales 
 one for V(0), one for each level. They have the unit of V, and `loss` and `scales` take the interval's width for 1.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
@@ -65,6 +67,7 @@ def loss(scales: FloatArray) -> float:
     return largest
 
 
+@lru_cache(maxsize=32)
 def scales(levels: int) -> FloatArray:
     """Noise scales of loss at most 1, for ε = 1 and an interval of width 1; in quanta and for any ε, scales·quanta/ε.
 
@@ -76,6 +79,7 @@ def scales(levels: int) -> FloatArray:
         raise MilepostError(f"levels must be in 0..{QUANTUM_BITS}, got {levels}")
     shape = np.exp2(-np.maximum(np.arange(-1, levels), 0) / 3)
     result: FloatArray = shape * (loss(shape) * SLACK)
+    result.flags.writeable = False
     return result
 
 

@@ -51,8 +51,12 @@ def interactive_prediction(hosts: Hosts, margins: Margins, guarantee: Guarantee)
     paper = lemma3.interactive_alpha(hosts.dimension, margins.n, guarantee, margins.queries, margins.beta)
     error = interactive_error(hosts, margins)
     details = _details([margins], [hosts]) | {"paper's alpha": hosts.reach * paper}
-    name = f"tangents, {margins.queries:,} queries"
-    return Prediction(name, error, uniform=error, details=details, coordinates=hosts.dimension)
+    return Prediction(session_name(margins.queries), error, uniform=error, details=details, coordinates=hosts.dimension)
+
+
+def session_name(queries: int) -> str:
+    """What a plan calls a session of so many queries."""
+    return f"{Tangents.name}, {queries:,} queries"
 
 
 def finest_bits(dimension: int) -> int:
