@@ -343,3 +343,85 @@ def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
     pq.write_table(pa.table({"age": [30.0, 40.0], "visits": [20.0, 30.0]}), "points.parquet")
     assert "40" in run("query homes.milepost --points points.parquet").out
     assert "no file" in run(f"release nowhere.parquet {SPACE} --epsilon 1 -o other.milepost").err
+
+
+@pytest.fixture
+def words(run: Run, tmp_path: Path) -> Path:  # noqa: ARG001
+    """words.csv, a private column of text beside another one, and queries.csv."""
+    rows = [f"{word},{k}" for k, word in enumerate(["colour", "color", "center", "table", "cat"] * 400)]
+    (tmp_path / "words.csv").write_text("word,id\n" + "\n".join(rows) + "\n")
+    (tmp_path / "queries.csv").write_text("word\ncolour\ncentre\n")
+    return tmp_path
+
+
+EDIT = "--space edit --queries queries.csv --diameter 12"
+
+
+def test_text_by_edit_distance(run: Run, words: Path) -> None:
+    """From a CSV file to answers about the words of another, on the command line alone."""
+    planned = run(f"plan {EDIT} --n 2000 --epsilon 1")
+    assert planned.code == 0
+    assert "laplace" in planned.out
+    made = run(f"release words.csv {EDIT} --columns word --epsilon 1 -o words.milepost")
+    assert re.search(r"wrote words.milepost: 2,000 rows, any, ε = 1, laplace, answers within ± 0\.0", made.out)
+    space = mp.load("words.milepost").space
+    truth = {word: mp.exact("words.csv", space, word, columns="word") for word in ("colour", "centre")}
+    for line in ("", "--at colour --at centre", "--points queries.csv"):
+        result = run(f"query words.milepost {line}")
+        found = dict(re.findall(r"(colour|centre) +([\d.]+)", result.out))
+        assert {word: float(value) for word, value in found.items()} == pytest.approx(truth, abs=0.5)
+    assert run("query words.milepost --at colour --csv answers.csv").code == 0
+    assert (words / "answers.csv").read_text().startswith('"query","mean_distance","error"\n"colour",')
+    assert "queries       colour, centre" in run("show words.milepost").out
+    assert "the 2 queries" in run("show words.milepost --statement").out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("release words.csv --space edit --diameter 12 --epsilon 1 -o x.milepost", "needs --queries"),
+        ("release words.csv --space edit --queries queries.csv --epsilon 1 -o x.milepost", "needs --diameter"),
+        (f"release words.csv {EDIT} --epsilon 1 -o x.milepost", "columns word, id; say"),
+        (f"release words.csv {EDIT} --columns nope --epsilon 1 -o x.milepost", "no column 'nope'"),
+        (f"release words.csv {EDIT} --bounds 0:1 --epsilon 1 -o x.milepost", "space edit has no --bounds"),
+        ("plan --space edit --queries nowhere.csv --diameter 12 --n 10 --epsilon 1", "no file nowhere.csv"),
+        ("plan --space edit --queries words.csv --diameter 12 --n 10 --epsilon 1", "columns word, id"),
+        (f"plan {EDIT} --n 10 --epsilon 1 --max-queries 10", "no sessions"),
+        (
+            f"plan {SPACE} --queries queries.csv --n 10 --epsilon 1",
+            "'word' of queries.csv holds something that is not a number",
+        ),
+        (
+            f"release words.csv {SPACE} --mechanism laplace --epsilon 1 -o x.milepost",
+            "laplace answers given points only",
+        ),
+    ],
+)
+def test_bad_words_about_given_queries(run: Run, words: Path, line: str, message: str) -> None:
+    """One line that says what is missing; nothing is written."""
+    result = run(line)
+    assert result.code == 2
+    assert message in result.err
+    assert not (words / "x.milepost").exists()
+
+
+def test_a_space_of_text_from_a_file(run: Run, words: Path) -> None:
+    """The same words in TOML, with the queries in the file or in a list."""
+    (words / "a.toml").write_text('space = "edit"\nqueries = "queries.csv"\ndiameter = 12\n')
+    (words / "b.toml").write_text('space = "edit"\nqueries = ["colour", "centre"]\ndiameter = 12\n')
+    for name in ("a", "b"):
+        assert run(f"release words.csv --space {name}.toml --columns word --epsilon 1 -o {name}.milepost").code == 0
+        assert mp.load(f"{name}.milepost").space.to_json()["queries"] == ["colour", "centre"]
+
+
+def test_given_sites_of_a_map(run: Run, released: mp.Synopsis, tmp_path: Path) -> None:  # noqa: ARG001
+    """`--queries` with numeric spaces: one that lies outside is answered at the border, and a note says so."""
+    (tmp_path / "sites.csv").write_text("age,visits\n30,5\n95,5\n")
+    made = run(f"release homes.csv {SPACE} --queries sites.csv --mechanism laplace --epsilon 1 -o sites.milepost")
+    assert made.code == 0
+    assert "1 of 2 queries lie outside" in made.err
+    result = run("query sites.milepost")
+    assert len(re.findall(r"^ +(?:30|90) +5 ", result.out, re.MULTILINE)) == 2
+    refused = run("query sites.milepost --at 31,5")
+    assert refused.code == 2
+    assert "[31.0, 5.0] is not among them" in refused.err

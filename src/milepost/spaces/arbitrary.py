@@ -245,8 +245,8 @@ class AnyMetric:
     def hosts(self) -> Hosts:
         """One host coordinate a set of queries: the distance to its nearest member, within 0..diameter.
 
-        The reach is that of the box, so that privacy does not rest on the triangle inequality. The embedding's deviation
-        is that which 95 % of the pairs of queries keep: there are no other public points to measure it on.
+        The reach is that of the box, so that privacy does not rest on the triangle inequality. The embedding is
+        off by what 95 % of the pairs of queries keep: there are no other public points to measure it on.
         """
         weight = self._weight * self._measured.factor
         high = np.full(len(weight), self.diameter)
