@@ -228,7 +228,7 @@ def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
         middle = math.sqrt(low) * math.sqrt(high)
         feasible = rule.lines(ratio / middle).sum() <= updates
         low, high = (low, middle) if feasible else (middle, high)
-    return high
+    return high * SLACK  # lines are counted again from γᵢ themselves
 
 
 def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
