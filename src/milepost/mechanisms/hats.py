@@ -11,7 +11,7 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
 from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
+from milepost.mechanisms.curves import Curves, LabelNoise, cell_bits, join, label_noises, predict, split
 from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -146,14 +146,20 @@ class HatNoise:
 
 
 def shares(hosts: Hosts, epsilon: float) -> list[float]:
-    """εᵢ ∝ wᵢ^{2/3}, which minimises the sum of variances wᵢ²/εᵢ²."""
-    parts: FloatArray = hosts.spread ** (2 / 3)
-    return [float(part) for part in epsilon * parts / parts.sum() / SLACK]
+    """εᵢ ∝ wᵢ^{2/3}, which minimises the sum of variances wᵢ²/εᵢ²; of a block, two labels change and share its ε."""
+    widths = np.array([hosts.width(unit) for unit in hosts.units])
+    parts: FloatArray = widths ** (2 / 3)
+    result: list[float] = []
+    for unit, part in zip(hosts.units, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
+        size = unit.stop - unit.start
+        result += [part / min(size, 2)] * size
+    return result
 
 
 def bits_of(hosts: Hosts, n: int, epsilons: list[float]) -> list[int]:
     """The cells' sizes, from the noise to expect."""
-    single = math.sqrt(sum(2 * (w / epsilon) ** 2 for w, epsilon in zip(hosts.spread, epsilons, strict=True))) / n
+    firsts = [(hosts.width(unit), epsilons[unit.start]) for unit in hosts.units]
+    single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in firsts)) / n
     return cell_bits(hosts, FINER * single)
 
 
@@ -163,10 +169,16 @@ def _scales(bits: int, epsilon: float) -> FloatArray:
     return result
 
 
-def _noises(hosts: Hosts, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise]:
-    units: FloatArray = hosts.quantum / n
-    laws = zip(bits, epsilons, [n] * len(bits), units.tolist(), hosts.span.tolist(), strict=True)
-    return [_noise(*law) for law in laws]
+def _noises(hosts: Hosts, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise | LabelNoise]:
+    result: list[HatNoise | LabelNoise] = []
+    for unit in hosts.units:
+        i = unit.start
+        if unit in hosts.simplex:
+            share = math.sqrt(2) * float(_scales(bits[i], epsilons[i])[0]) / (n * QUANTA)
+            result += label_noises(hosts, unit, share, laplace=True)
+        else:
+            result.append(_noise(bits[i], epsilons[i], n, float(hosts.quantum[i]) / n, int(hosts.span[i])))
+    return result
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
+from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, label_noises, predict, split
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
@@ -140,8 +140,13 @@ class WalkNoise:
 
 
 def deviation_of(hosts: Hosts, n: int, rho: float) -> float:
-    """The standard deviation of every answer: √(Σwᵢ·reach/(2ρ))/n."""
-    return math.sqrt(hosts.total * hosts.reach / (2 * rho)) / n
+    """The standard deviation of every answer: √(Σwᵢ·reach/(2ρ))/n, where a block of A labels counts 2w(1 − 1/A)."""
+    widths = [
+        float(hosts.spread[unit.start]) if unit not in hosts.simplex else 2 * hosts.width(unit) * (1 - 1 / labels)
+        for unit in hosts.units
+        for labels in (unit.stop - unit.start,)
+    ]
+    return math.sqrt(math.fsum(widths) * hosts.reach / (2 * rho)) / n
 
 
 def scales_of(hosts: Hosts, rho: float, bits: list[int]) -> list[float]:
@@ -150,12 +155,18 @@ def scales_of(hosts: Hosts, rho: float, bits: list[int]) -> list[float]:
     return [math.sqrt(square) * SLACK for square in squares]
 
 
-def _noises(hosts: Hosts, n: int, rho: float, bits: list[int]) -> list[WalkNoise]:
-    result = []
-    for i, scale in enumerate(scales_of(hosts, rho, bits)):
-        steps = int(hosts.span[i]) >> bits[i]
-        deviation = scale * math.sqrt(steps) * float(hosts.quantum[i]) / n
-        result.append(WalkNoise(deviation, steps, bits[i], scale / (n << bits[i])))
+def _noises(hosts: Hosts, n: int, rho: float, bits: list[int]) -> list[CurveNoise]:
+    result: list[CurveNoise] = []
+    scales = scales_of(hosts, rho, bits)
+    for unit in hosts.units:
+        i = unit.start
+        share = scales[i] / (n << bits[i])
+        if unit in hosts.simplex:
+            result += label_noises(hosts, unit, share, laplace=False)
+        else:
+            steps = int(hosts.span[i]) >> bits[i]
+            deviation = scales[i] * math.sqrt(steps) * float(hosts.quantum[i]) / n
+            result.append(WalkNoise(deviation, steps, bits[i], share))
     return result
 
 

@@ -26,6 +26,8 @@ class Hosts:
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
     changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
+    simplex: blocks of coordinates, one for each label of a category, of which a record or query is at the far end of
+    one and at the near end of the others; all of a block have one step and the same weight.
     """
 
     weight: FloatArray
@@ -37,6 +39,7 @@ class Hosts:
     span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     changes: int = 1
+    simplex: tuple[slice, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.span):
@@ -64,6 +67,18 @@ class Hosts:
         """τᵢ = wᵢ/spanᵢ: the distance of one quantum, exactly so where the span is 2²⁴."""
         return self.spread / self.span
 
+    @cached_property
+    def units(self) -> tuple[slice, ...]:
+        """Coordinates that change independently: blocks of labels, and each other coordinate alone."""
+        blocked = {i for block in self.simplex for i in range(block.start, block.stop)}
+        alone = [slice(i, i + 1) for i in range(self.dimension) if i not in blocked]
+        return tuple(sorted([*alone, *self.simplex], key=lambda unit: unit.start))
+
+    def width(self, unit: slice) -> float:
+        """The distance across a unit: a change of label moves two coordinates of its block."""
+        size = unit.stop - unit.start
+        return float(self.spread[unit.start]) * min(size, 2)
+
     @property
     def bias(self) -> float:
         """How far a mean host distance may be from the metric's: rounding of records, the embedding, clipping."""
@@ -72,8 +87,12 @@ class Hosts:
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest mean distance that any table could have at positions float64[k, D]."""
         low, high = np.zeros(len(positions)), np.zeros(len(positions))
-        for i, (quantum, span) in enumerate(zip(self.quantum.tolist(), self.span.tolist(), strict=True)):
-            to_low, to_high = positions[:, i], span - positions[:, i]
+        for unit in self.units:
+            if unit in self.simplex:
+                high += self.width(unit)
+                continue
+            quantum, span = float(self.quantum[unit.start]), int(self.span[unit.start])
+            to_low, to_high = positions[:, unit.start], span - positions[:, unit.start]
             high += quantum * np.maximum(to_low, to_high)
             low -= quantum * np.minimum(np.minimum(to_low, to_high), 0)
         return low, high
