@@ -1,6 +1,7 @@
 """The front door works: its example, its commands, its links."""
 
 import contextlib
+import doctest
 import io
 import re
 import shlex
@@ -45,6 +46,13 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
         assert confidence == 95
         assert promise == pytest.approx(error, abs=0.0015)  # its part for interpolation is estimated, so it varies
     assert mp.load("homes.milepost").error() == error
+
+
+def test_the_words_are_answered_as_the_readme_shows() -> None:
+    """Exact answers are multiples of 0.2 and noise has scale 0.0016: rounding shows it less often than once in 1e13."""
+    example = doctest.DocTestParser().get_doctest(block("pycon"), {"mp": mp}, "README", "README.md", 0)
+    assert len(example.examples) == 4
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

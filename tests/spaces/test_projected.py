@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost.arrays import FloatArray
+from milepost.choice import on_hosts
+from milepost.mechanisms import mechanisms
+from milepost.privacy.change import Change
 from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.projected import Projected
+from milepost.statistics.sketch import Sketch
+from milepost.synopsis import Synopsis
 
 SPACES: dict[str, Projected] = {
     "disc": mp.L2(center=[1, -2], radius=3),
@@ -164,6 +169,50 @@ def test_more_directions_are_closer() -> None:
     assert high[0] / high[2] == pytest.approx(4, rel=0.4)
 
 
+def test_the_plan_balances_embedding_and_noise() -> None:
+    """Remark 7.1: each mechanism gets its own number of directions, more for larger tables, near the best there is."""
+    space, guarantee = mp.L2(center=[0, 0], radius=1), mp.Guarantee(1, 1e-6)
+    taken: dict[str, list[int]] = {"slopes": [], "tangents": []}
+    for name, numbers in taken.items():
+        mechanism = mechanisms(0.05)[name]
+        for n in (10**5, 10**6):
+            found = on_hosts(mechanism, space, n, Change(), guarantee)
+            assert found.prediction.coordinates == found.space.hosts.dimension
+            numbers.append(found.space.hosts.dimension)
+            if n == 10**6:
+                others = [space.with_directions(count).hosts for count in (8, 11, 16, 22, 32, 45, 64, 181, 362, 512)]
+                best = min(mechanism.predict(hosts, n, Change(), guarantee).error for hosts in others)
+                assert best * (1 - 1e-9) <= found.prediction.error <= 1.02 * best
+        assert numbers[0] < numbers[1]
+    assert all(few < many for few, many in zip(taken["tangents"], taken["slopes"], strict=True))
+    fixed = mp.plan(mp.L2(center=[0, 0], radius=1, directions=24), n=10**4, epsilon=1, delta=1e-6)
+    assert {p.coordinates for p in fixed.predictions} == {24}
+
+
+@pytest.mark.parametrize("wanted", [0.1, 0.01, 0.001, 0.0001])
+def test_distortion_chooses_the_directions(wanted: float) -> None:
+    """The first number of the list that comes within `distortion` of the metric; the plan then keeps it."""
+    space = mp.L2(center=[0, 0], radius=1, distortion=wanted)
+    counts = space.counts(space.count)
+    assert space.count in counts
+    assert space.hosts.embedding == space.distortion().largest <= wanted
+    for fewer in counts[: counts.index(space.count)]:
+        assert space.with_directions(fewer).hosts.embedding > wanted
+    assert list(space.sized(10**6)) == [space]
+
+
+def test_a_distortion_of_random_directions_is_the_likely_one() -> None:
+    """Above three columns, and for Lp, 95 % of public pairs keep it; one column needs one direction."""
+    for space in (mp.L2([(0, 1)] * 10, distortion=0.05), mp.Lp(1.5, [(0, 1)] * 3, distortion=0.05)):
+        assert space.hosts.embedding == space.distortion().likely <= 0.05
+        assert space.distortion().likely < space.distortion().largest
+    assert mp.L2([(0, 1)], distortion=0.05).count == 1
+    with pytest.raises(mp.MilepostError, match="share of distances"):
+        mp.L2([(0, 1)] * 2, distortion=0)
+    with pytest.raises(mp.MilepostError, match="not both"):
+        mp.L2([(0, 1)] * 2, directions=8, distortion=0.1)
+
+
 def test_spaces_are_equal_when_their_arguments_are() -> None:
     """However the centre is written."""
     assert mp.L2(center=np.zeros(2), radius=1) == mp.L2(center=[0, 0], radius=1)
@@ -237,11 +286,6 @@ def test_released_answers_lie_where_theorem_7_puts_them(kind: str, mechanism: st
     bounds = [(0.0, 1.0), (0.0, 2.0)]
     space: Projected = mp.Lp(1.5, bounds, directions=24) if kind == "lp" else mp.L2(bounds, directions=8)
     people = np.random.default_rng(0).beta(2, 3, (4000, 2)) * [1, 2]
-    from milepost.mechanisms import mechanisms
-    from milepost.privacy.change import Change
-    from milepost.statistics.sketch import Sketch
-    from milepost.synopsis import Synopsis
-
     sketch = Sketch(space.hosts.dimension)
     sketch.add(space.quantize(space.read(people)))
     repeated = sketch.repeat(100_000 if mechanism == "tangents" else 250)

@@ -30,8 +30,8 @@ class AnyMetric:
     distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
     `batches` is true. A row must depend on its own object only; that is tried on the queries, and objects are taken one
     by one where it fails. `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
-    diameter: the largest distance; longer ones count as this. So does one that the function cannot give, or gives as
-    NaN, for a private record; among the queries, that is an error.
+    diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
+    fails is this far from all queries; among the queries, of which up to 256 are tried, both are errors.
     queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
     repetitions: K of Figure 3, for mechanisms that work on host coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
     calibrate: multiply host distances, which fall short of the metric's, by the factor that is right on average over

@@ -92,7 +92,7 @@ class Projected(Box, ABC):
             object.__setattr__(self, "directions", self._enough(distortion))
 
     def _enough(self, distortion: float) -> int:
-        """The least number of directions whose embedding is off by at most this."""
+        """The first number of `counts` whose embedding is off by at most this."""
         for count in self.counts(MOST_DIRECTIONS):
             if self.with_directions(count)._embedding <= distortion:
                 return count

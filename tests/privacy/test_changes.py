@@ -1,0 +1,152 @@
+"""Remark 8.1: hosts in which one record changes s images at once get s times the noise, and pay for all s."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from milepost import L1, Guarantee
+from milepost.arrays import IntArray
+from milepost.mechanisms import margins
+from milepost.mechanisms.base import HostMechanism
+from milepost.mechanisms.curves import cell_bits
+from milepost.mechanisms.hats import Hats
+from milepost.mechanisms.slopes import Slopes, deviation_of, scales_of
+from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.privacy.change import Change
+from milepost.spaces.base import Hosts
+from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
+
+SPACE = L1({"age": (18, 90), "height": (0, 2.2)}, weights={"height": 10}, step={"age": 1, "height": 0.1})
+ONE = SPACE.hosts
+TWO = replace(ONE, changes=2)
+PURE, APPROXIMATE = Guarantee(1), Guarantee(1, 1e-6)
+N, QUERIES, BETA = 1000, 100, 0.05
+
+every_mechanism = pytest.mark.parametrize(
+    ("mechanism", "guarantee"),
+    [(Slopes(), APPROXIMATE), (Hats(), PURE), (Tangents(), PURE), (Tangents(), APPROXIMATE)],
+    ids=["slopes", "hats", "tangents, pure", "tangents"],
+)
+
+
+def listened(mechanism: HostMechanism, hosts: Hosts, guarantee: Guarantee, first: Transcript, moved: float) -> None:
+    """Run on a table in which two records stand at one end of every column, or at the other when moved is 1."""
+    rest = sketch_of(SPACE, points(SPACE, [[0.2, 0.6], [0.9, 0.1]]), N // 2)
+    with first.listen():
+        mechanism.run(sketch_of(SPACE, points(SPACE, [[moved, moved]] * 2)) + rest, hosts, Change(), guarantee)
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 7])
+def test_a_guarantee_is_shared_between_images(images: int) -> None:
+    """ε/s of pure ε, which adds up, and ρ/s² of zCDP, whose root does; what is promised in all stays."""
+    assert PURE.for_each(images).budget == PURE.epsilon / images
+    assert APPROXIMATE.for_each(images).budget == APPROXIMATE.rho / images**2
+    assert APPROXIMATE.for_each(images).to_json() == APPROXIMATE.to_json()
+
+
+@pytest.mark.parametrize(("mechanism", "guarantee"), [(Slopes(), APPROXIMATE), (Hats(), PURE)], ids=["slopes", "hats"])
+def test_noise_scales_double(mechanism: HostMechanism, guarantee: Guarantee) -> None:
+    """σ of slopes and b of hats: every number is drawn with twice the scale (columns of steps keep their cells)."""
+    scales = []
+    for hosts in (ONE, TWO):
+        transcript = Transcript()
+        listened(mechanism, hosts, guarantee, transcript, 0.0)
+        scales.append([draw.scale for draw in transcript.draws])
+    assert scales[1] == pytest.approx([2 * scale for scale in scales[0]], rel=1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
+def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> None:
+    """Session and lines are those of one image at ε/2 or ρ/4.
+
+    At a given number of updates that is twice the noise of values and slopes, and half the ε of a test. How a round is
+    shared between them shifts a little, as tails are whole numbers.
+    """
+    pure, budget = guarantee.pure, guarantee.for_each(2).budget
+    solved = margins.solve(margins.CONVEX, ONE, N, budget, pure, QUERIES, BETA)
+    assert interactive_margins(TWO, N, guarantee, QUERIES, BETA).to_json() == solved.to_json()
+    if pure:
+        half = Tangents().scans(ONE, N, Guarantee(guarantee.epsilon / 2), 8)
+        found = Tangents().scans(TWO, N, guarantee, 8)
+        assert [scan.margins.to_json() for scan in found] == [scan.margins.to_json() for scan in half]
+
+    one, two = (
+        margins._with_updates(margins.CONVEX, ONE, N, part, pure, QUERIES, BETA, updates=20)
+        for part in (guarantee.budget, budget)
+    )
+    assert two.value_scale == pytest.approx(2 * one.value_scale, rel=0.02)
+    assert two.slope_scale == pytest.approx(2 * one.slope_scale, rel=0.02)
+    assert two.epsilon_test == pytest.approx(one.epsilon_test / 2, rel=0.02)
+
+
+@every_mechanism
+def test_two_images_pay_from_one_budget(mechanism: HostMechanism, guarantee: Guarantee) -> None:
+    """Two records go from corner to corner: within the budget with changes = 2, and over it with changes = 1.
+
+    Costs are those of everything that was drawn, in rational arithmetic: of a test by how far its value has moved.
+    """
+    shares = []
+    for hosts in (TWO, ONE):
+        first = Transcript([False, True] * 20)
+        second = first.again()
+        for transcript, moved in ((first, 0.0), (second, 1.0)):
+            listened(mechanism, hosts, guarantee, transcript, moved)
+        draws, epochs = pairs(first, second)
+        cost = sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0))
+        cost += sum((a.cost(b, guarantee.pure) for a, b in epochs), Fraction(0))
+        shares.append(cost / Fraction(guarantee.budget))
+    assert shares[0] <= 1
+    assert shares[1] > 1
+
+
+def marks(position: int, bits: int, span: int) -> IntArray:
+    """a_j(q) = clip((j + 1)·2ᵇ − q, 0, 2ᵇ) of slopes."""
+    tops = (np.arange(span >> bits, dtype=np.int64) + 1) << bits
+    result: IntArray = np.clip(tops - position, 0, 1 << bits)
+    return result
+
+
+def cost(hosts: Hosts, rho: float, bits: list[int], moves: list[tuple[list[int], list[int]]]) -> Fraction:
+    """Σᵢ ‖Σ over moves of aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²): the cost of all moves at once."""
+    total = Fraction(0)
+    for i, scale in enumerate(scales_of(hosts, rho, bits)):
+        span = int(hosts.span[i])
+        parts = [marks(left[i], bits[i], span) - marks(right[i], bits[i], span) for left, right in moves]
+        squares = sum(int(change) ** 2 for change in np.sum(parts, axis=0).tolist() if change)
+        total += Fraction(squares) / (2 * Fraction(scale) ** 2)
+    return total
+
+
+@settings(max_examples=60, phases=(Phase.generate,))
+@given(
+    st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(0.01, 100)), min_size=1, max_size=3),
+    st.floats(0.01, 30),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_no_images_at_once_cost_slopes_more_than_rho(
+    box: list[tuple[float, float]], epsilon: float, images: int, data: st.DataObject
+) -> None:
+    """s moves at once, in exact rational arithmetic; s moves from corner to corner use the budget up."""
+    hosts = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).hosts
+    whole = Guarantee(epsilon, 1e-6)
+    each = whole.for_each(images).rho
+    bits = cell_bits(hosts, deviation_of(hosts, N, each))
+    spans = hosts.span.tolist()
+    quanta = st.tuples(
+        *(
+            st.integers(0, span) | st.sampled_from([0, span, 1 << b, (1 << b) + 1])
+            for span, b in zip(spans, bits, strict=True)
+        )
+    ).map(list)
+    found = [(data.draw(quanta), data.draw(quanta)) for _ in range(images)]
+    corners = [([0] * len(spans), spans)] * images
+    for moves in (found, corners):
+        assert cost(hosts, each, bits, moves) <= Fraction(whole.rho)
+    assert cost(hosts, each, bits, corners) >= Fraction(whole.rho) * (1 - Fraction(1, 10**9))
+    if images > 1:
+        assert cost(hosts, whole.rho, bits, corners) > Fraction(whole.rho)
