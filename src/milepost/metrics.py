@@ -16,7 +16,9 @@ Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]
 class Metric:
     """A distance between objects, a whole matrix at a time.
 
-    matrix: distances of two batches, float64[len(x), len(y)]; a row must depend on its own object only.
+    matrix: distances of two batches, float64[len(x), len(y)].
+    alone: the promise that a row depends on its own object only, to the last bit, whatever else is in the batch (a
+    matrix product does not keep it). Private objects are handed over in batches then, and one by one otherwise.
     name: by which a file finds the metric again; None for one that only its maker has.
 
     >>> edit_distance("colour", "color")
@@ -24,6 +26,7 @@ class Metric:
     """
 
     matrix: Matrix
+    alone: bool = False
     name: str | None = None
 
     def __call__(self, x: Any, y: Any) -> float:
@@ -39,7 +42,7 @@ def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
             len(x), len(y)
         )
 
-    return Metric(matrix)
+    return Metric(matrix, alone=True)
 
 
 def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Metric:
@@ -71,7 +74,7 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
         return table[np.ix_([position(point) for point in x], [position(point) for point in y])]
 
-    return Metric(matrix)
+    return Metric(matrix, alone=True)
 
 
 def _edit_matrix(x: Sequence[Any], y: Sequence[Any]) -> AnyArray:
@@ -86,5 +89,5 @@ def _edit_matrix(x: Sequence[Any], y: Sequence[Any]) -> AnyArray:
     return np.asarray(cdist(x, y, scorer=Levenshtein.distance, dtype=np.int32, workers=-1))
 
 
-edit_distance = Metric(_edit_matrix, "edit")
+edit_distance = Metric(_edit_matrix, alone=True, name="edit")
 NAMED = {"edit": edit_distance}

@@ -160,6 +160,7 @@ class SynopsisSession(Session):
     def _answer_alone(self, positions: FloatArray) -> list[Answer]:
         values = self.synopsis.answerer.values(positions)
         errors = self.synopsis.answerer.half_widths(positions, self.synopsis.confidence)
+        errors = np.minimum(errors, self.synopsis.answerer.most)
         self.asked += len(positions)
         pairs = zip(values.tolist(), errors.tolist(), strict=True)
         return [Answer(value, error, False, None, tested=False) for value, error in pairs]

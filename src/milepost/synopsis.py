@@ -63,12 +63,13 @@ class Synopsis:
         """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
         places, single, _ = self._read(points)
         values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
+        widths = widths if raw else np.minimum(widths, self.answerer.most)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
         return (float(ends[0, 0]), float(ends[0, 1])) if single else ends
 
     def error(self, confidence: float = 0.95, uniform: bool = False) -> float:
         """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True."""
-        return self.answerer.half_width(confidence, uniform)
+        return min(self.answerer.half_width(confidence, uniform), self.answerer.most)
 
     @property
     def confidence(self) -> float:

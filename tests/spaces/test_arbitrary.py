@@ -234,7 +234,7 @@ def test_a_missing_record_is_refused(missing: Any) -> None:
 
 
 def test_rows_that_depend_on_their_batch_are_read_one_by_one() -> None:
-    """A batch function that looks at other rows would let one record move another's image."""
+    """A batch function that looks at other rows would let one record move another's image; a promise is believed."""
     calls: list[int] = []
 
     def relative(x: Sequence[float], y: Sequence[float]) -> FloatArray:
@@ -247,6 +247,21 @@ def test_rows_that_depend_on_their_batch_are_read_one_by_one() -> None:
     together = space.read(np.array([3.0, 5.0, 9.0], dtype=object))
     assert set(calls) == {1}
     assert np.array_equal(together[1:], space.read(np.array([5.0, 9.0], dtype=object)))
+    promised = mp.AnyMetric(mp.Metric(relative, alone=True), diameter=10, queries=[1.0, 2.0, 4.0])
+    calls.clear()
+    promised.read(np.array([3.0, 5.0, 9.0], dtype=object))
+    assert calls == [3]
+
+
+def test_images_that_are_all_the_same_promise_nothing() -> None:
+    """Where no set tells two queries apart, the embedding may be off by everything."""
+    spaces = [
+        mp.AnyMetric(mp.precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 1], repetitions=1, random_state=seed)
+        for seed in range(30)
+    ]
+    blind = [space for space in spaces if not np.ptp(space.places, axis=0).any()]
+    assert blind
+    assert all(space.hosts.embedding == 1 for space in blind)
 
 
 def test_one_query_is_an_isometry() -> None:
@@ -389,4 +404,5 @@ def test_memory_is_bounded_by_blocks() -> None:
     space = mp.AnyMetric(apart, diameter=1, queries=np.linspace(0, 1, 4000).tolist(), batches=True)
     mp.release(np.linspace(0, 1, 5000), space, epsilon=100)
     assert max(seen) <= 1 << 23
+    assert seen[4000] == 5000  # a function that promises nothing sees one private record at a time
     assert sum(size * times for size, times in seen.items()) >= 4000 * 5000

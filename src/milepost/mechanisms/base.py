@@ -55,6 +55,10 @@ class Answerer(Protocol):
     def confidence(self) -> float:
         """The largest confidence that `half_width` can be asked for."""
 
+    @property
+    def most(self) -> float:
+        """No answer is off by more, unless raw."""
+
     def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
         """The answers at places; moved to where some table's could be, which brings them nearer, unless raw."""
 
@@ -82,6 +86,11 @@ class HostAnswerer(ABC):
     @abstractmethod
     def confidence(self) -> float:
         """The largest confidence that `half_width` can be asked for."""
+
+    @property
+    def most(self) -> float:
+        """No answer is off by more, unless raw: both it and the truth are in the range of possible ones."""
+        return self.hosts.reach
 
     @abstractmethod
     def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:

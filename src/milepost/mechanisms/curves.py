@@ -93,7 +93,7 @@ class Curves(HostAnswerer):
         noise = float(spread(*largest(self._noise), failure)[0])
         if uniform:
             noise = max(noise, self._band(failure))  # a simulated quantile may fall a little short
-        return min(noise + float(interpolation) + self.hosts.bias, self.hosts.reach)
+        return noise + float(interpolation) + self.hosts.bias
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
@@ -107,8 +107,7 @@ class Curves(HostAnswerer):
             kurtoses[:, i] = noise.kurtosis(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        width = spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
-        return np.minimum(width, self.hosts.reach)
+        return spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""

@@ -174,7 +174,7 @@ class TangentLines(HostAnswerer):
                 f"this release promises its error with probability {self.confidence:g}, confidence {confidence:g} was "
                 f"asked; release with beta={1 - confidence:.2g} for that"
             )
-        return min(self.alpha / 2 + self.hosts.bias, self.hosts.reach)
+        return self.alpha / 2 + self.hosts.bias
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """The same everywhere."""

@@ -19,7 +19,7 @@ from milepost.spaces.objects import json_of, key, object_list, objects_of
 
 REPETITIONS = 32
 MOST_QUERIES = 1 << 16
-SAMPLE = 256  # queries on whose pairs the distance is checked and distortion is measured
+SAMPLE = 128  # queries on whose pairs the distance is checked and distortion is measured
 BLOCK = 1 << 22  # distances in memory at a time
 
 
@@ -28,8 +28,8 @@ class AnyMetric:
     """Any objects, with any distance between them, asked about at `queries` only (Figure 3, Theorem 15).
 
     distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
-    `batches` is true. A row must depend on its own object only; that is tried on the queries, and objects are taken one
-    by one where it fails. `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
+    `batches` is true; private objects come one at a time, unless a `milepost.Metric` promises more.
+    `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
     diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
     fails is this far from all queries; among the queries, of which up to 256 are tried, both are errors.
     queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
@@ -138,8 +138,9 @@ class AnyMetric:
         for row, record in enumerate(records):
             if record is None or (isinstance(record, float) and math.isnan(record)):
                 raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
-        with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
-            return self._clipped(self._matrix(records))
+        if self.metric.alone:
+            with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
+                return self._clipped(self._matrix(records))
         return np.concatenate([self._alone(record) for record in records])
 
     def _alone(self, record: Any) -> FloatArray:
@@ -170,25 +171,10 @@ class AnyMetric:
         if self.metric is None:
             raise MilepostError("this space came from a file and has no distance function")
         to = self.queries if queries is None else queries
-        if self._pure:
-            distances = np.array(self.metric.matrix(objects, to), dtype=np.float64)
-        else:
-            distances = np.concatenate([np.array(self.metric.matrix([x], to), dtype=np.float64) for x in objects])
+        distances = np.array(self.metric.matrix(objects, to), dtype=np.float64)
         if distances.shape != (len(objects), len(to)):
             raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
         return distances
-
-    @cached_property
-    def _pure(self) -> bool:
-        """Whether a row of the function's matrix is the same, bit for bit, when its object comes alone."""
-        if self.metric is None:
-            return True
-        sample = [self.queries[k] for k in self._picked[:16]]
-        with contextlib.suppress(Exception):  # said when queries are checked
-            alone = [np.asarray(self.metric.matrix([x], sample), dtype=np.float64) for x in sample]
-            together = np.asarray(self.metric.matrix(sample, sample), dtype=np.float64)
-            return np.array_equal(together, np.concatenate(alone), equal_nan=True)
-        return True
 
     @property
     def _picked(self) -> IntArray:
@@ -251,8 +237,11 @@ class AnyMetric:
         weight = self._weight * self._measured.factor
         high = np.full(len(weight), self.diameter)
         span = np.full(len(weight), QUANTA, dtype=np.int64)
-        reach = reach_of(weight * high / span, span)
-        return Hosts(weight, np.zeros(len(weight)), high, reach, embedding=self.distortion().likely)
+        quantum = weight * high / span
+        rounding = float(quantum.sum()) / 2  # of a query
+        return Hosts(
+            weight, np.zeros(len(weight)), high, reach_of(quantum, span), self.distortion().likely, clipped=rounding
+        )
 
     @cached_property
     def _weight(self) -> FloatArray:
@@ -273,9 +262,9 @@ class AnyMetric:
         for image, weight in zip(images.T, self._weight.tolist(), strict=True):
             hosts += weight * np.abs(image[left] - image[right])
         exact, hosts = exact[exact > 0], hosts[exact > 0]
-        if not hosts.any():  # one query, whose host coordinate is the distance itself, or equal ones
+        if not len(exact):  # one query, whose host coordinate is the distance itself, or equal ones
             return Measured(1.0, Distortion(1.0, 1.0, 0.0))
-        factor = float(exact.sum() / hosts.sum()) if self.calibrate else 1.0
+        factor = float(exact.sum() / hosts.sum()) if self.calibrate and hosts.any() else 1.0
         ratios = factor * hosts / exact
         likely = float(np.quantile(np.abs(ratios - 1), 0.95))
         return Measured(factor, Distortion(float(ratios.max()), float(1 / max(ratios.min(), 1e-300)), likely))

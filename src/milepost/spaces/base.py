@@ -22,7 +22,7 @@ class Hosts:
     weight, low, high: float64[D], each interval of positive width and weight.
     reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
     embedding: how far host distances may be from the metric's, relatively; 0 where they are the same.
-    clipped: how far clipping records to narrower intervals may move a distance.
+    clipped: how far clipping records to narrower intervals, or rounding queries, may move a distance.
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
     changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
@@ -76,8 +76,7 @@ class Hosts:
 
     def width(self, unit: slice) -> float:
         """The distance across a unit: a change of label moves two coordinates of its block."""
-        size = unit.stop - unit.start
-        return float(self.spread[unit.start]) * min(size, 2)
+        return float(self.spread[unit.start]) * (2 if unit in self.simplex else 1)
 
     @property
     def bias(self) -> float:
