@@ -31,7 +31,7 @@ class AnyMetric:
     `batches` is true; private objects come one at a time, unless a `milepost.Metric` promises more.
     `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
     diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
-    fails is this far from all queries; among the queries, of which up to 256 are tried, both are errors.
+    fails is this far from all queries; among the queries, of which up to 128 are tried, both are errors.
     queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
     repetitions: K of Figure 3, for mechanisms that work on host coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
     calibrate: multiply host distances, which fall short of the metric's, by the factor that is right on average over
