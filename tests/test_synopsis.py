@@ -151,3 +151,15 @@ def test_every_released_number_is_an_integer_on_its_lattice(synopsis: mp.Synopsi
     tensors = synopsis.answerer.tensors()
     assert all(tensor.dtype == np.int64 for tensor in tensors.values())
     assert len({len(tensor) for tensor in tensors.values()}) == 1
+
+
+@pytest.mark.parametrize("columns", [("z", "a"), ("a", "z")])
+def test_columns_keep_their_order_in_a_file(columns: tuple[str, str], tmp_path: Path) -> None:
+    """Whatever the names are: tensors go by the order of the space."""
+    people = np.random.default_rng(0).random((500, 2)) * [1, 10]
+    space = mp.L1(dict(zip(columns, [(0, 1), (0, 10)], strict=True)))
+    synopsis = mp.release(people, space, epsilon=100, delta=1e-6)
+    synopsis.save(tmp_path / "a.milepost")
+    again = mp.load(tmp_path / "a.milepost")
+    assert again.space == space
+    assert again.mean_distance([0.1, 9]) == synopsis.mean_distance([0.1, 9])

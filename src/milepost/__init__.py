@@ -7,7 +7,8 @@ from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
-from milepost.spaces import L1, L2, AnyMetric, Lp
+from milepost.spaces import L1, L2, AnyMetric, Gower, Hamming, Lp
+from milepost.spaces.columns import category, flag, number
 from milepost.synopsis import Synopsis, load
 
 __all__ = [
@@ -15,7 +16,9 @@ __all__ = [
     "L2",
     "Answer",
     "AnyMetric",
+    "Gower",
     "Guarantee",
+    "Hamming",
     "Lp",
     "Metric",
     "MilepostError",
@@ -25,10 +28,13 @@ __all__ = [
     "Session",
     "Synopsis",
     "audit",
+    "category",
     "edit_distance",
     "exact",
+    "flag",
     "interactive",
     "load",
+    "number",
     "plan",
     "precomputed",
     "release",

@@ -40,7 +40,7 @@ def batches(
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    for batch in _object_batches(data, columns) if objects else _named_batches(data, columns, names):
+    for batch in _object_batches(data, columns, names) if objects else _named_batches(data, columns, names):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch
         else:
@@ -64,21 +64,23 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
-def _object_batches(data: Any, columns: Columns) -> Iterator[Batch]:
+def _object_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
     if isinstance(data, str | os.PathLike):
-        yield from _file(Path(data), columns, None, objects=True)
+        yield from _file(Path(data), columns, names, objects=True)
     elif isinstance(data, pa.Table | pa.RecordBatch):
-        yield from _named_batches(data, _one_column(data.schema.names, columns), None)
+        yield from _named_batches(data, _one_column(data.schema.names, columns, names), names)
+    elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
+        for start in range(0, len(data), BATCH_ROWS):
+            yield _object_rows(data[start : start + BATCH_ROWS], columns, names)
     else:
-        frame = _is_polars(data) or (_is_pandas(data) and data.ndim == 2)
-        rows = _object_rows(data, columns) if frame else object_list(data)
+        rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
             yield object_array(rows[start : start + BATCH_ROWS])
 
 
-def _one_column(present: Sequence[str], columns: Columns) -> Columns:
+def _one_column(present: Sequence[str], columns: Columns, names: tuple[str, ...] | None) -> Columns:
     """Refuse to guess which of several columns holds the objects."""
-    if columns is None and len(present) != 1:
+    if columns is None and names is None and len(present) != 1:
         raise MilepostError(
             f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
             "which ones, for tuples of them"
@@ -86,13 +88,13 @@ def _one_column(present: Sequence[str], columns: Columns) -> Columns:
     return columns
 
 
-def _object_rows(frame: Any, columns: Columns) -> list[Any]:
-    """Cells of a frame's column as they are, or tuples of several columns' cells."""
+def _object_rows(frame: Any, columns: Columns, names: tuple[str, ...] | None) -> AnyArray:
+    """Cells of a frame's column as they are, or rows of several columns' cells."""
     present = [str(name) for name in frame.columns]
-    picked = _pick(present, _one_column(present, columns), None)
+    picked = _pick(present, _one_column(present, columns, names), names)
     series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
-    lists = [column.to_list() for column in series]
-    return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+    cells = [object_array(column.to_list()) for column in series]
+    return cells[0] if len(cells) == 1 and names is None else np.column_stack(cells)
 
 
 def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
@@ -129,7 +131,7 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
     if isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data):
         return object_array([data]), True, None
-    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, None)]
+    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, None, space.columns)]
     index = data.index if _is_pandas(data) else None
     return np.concatenate(parts) if parts else object_array([]), False, index
 
@@ -258,7 +260,7 @@ def _wanted(
     path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None, objects: bool
 ) -> list[str]:
     if objects:
-        columns = _one_column(present, columns)
+        columns = _one_column(present, columns, names)
     wanted = [present[position] for position in _pick(present, columns, names)]
     for name in wanted:
         if present.count(name) > 1:  # files are read by name

@@ -19,7 +19,7 @@ KEY = "milepost"
 
 def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> None:
     """Write card and tensors, through a temporary file in the same folder."""
-    text = json.dumps(card, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(card, ensure_ascii=False, allow_nan=False)  # in its own order, which is that of the columns
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     entry = json.dumps({"card": text, "sha256": _digest(text, tensors)})
     content = safetensors.numpy.save(tensors, metadata={KEY: entry})

@@ -82,8 +82,11 @@ class Synopsis:
         if known is not None:
             return self.space.written(known[int(np.argmin(self.answerer.values(self._placed(known))))])
         if self.space.host_columns is not None:  # a sum over columns is least where each part is
-            lowest: FloatArray = self.space.point(np.array([[p.lowest() for p in self.hosted.polygons()]]))[0]
-            return lowest
+            lowest = np.array([polygon.lowest() for polygon in self.hosted.polygons()])
+            for block in self.space.hosts.simplex:  # the commonest label
+                shares = [polygon.heights[0] for polygon in self.hosted.polygons()[block]]
+                lowest[block] = np.arange(len(shares)) == np.argmax(shares)
+            return self.space.written(self.space.point(lowest[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps:  # F is convex: look around at ever shorter distances
@@ -137,8 +140,10 @@ class Synopsis:
         shares = np.array([answerer.parts(positions, [i])[0] for i in range(hosts.dimension)])
         # the whole is moved into its possible range, and the columns with it, by their widths
         shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
-        names = [self.space.names[column] for column in columns.tolist()]
-        return dict.fromkeys(self.space.names, 0.0) | dict(zip(names, shares.tolist(), strict=True))
+        result = dict.fromkeys(self.space.names, 0.0)
+        for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
+            result[self.space.names[column]] += share
+        return result
 
     def _read(self, points: Any, columns: Sequence[str | int] | None = None) -> tuple[AnyArray, bool, Any]:
         """Places of points; where only some columns are given, the others stand in the middle."""
@@ -192,6 +197,8 @@ class Synopsis:
         found = self._coordinates([column])
         if not found:
             raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
+        if len(found) > 1:
+            raise MilepostError(f"column {column!r} has labels, which have no order: ask mean_distance or explain")
         return found[0]
 
     def _host_columns(self) -> IntArray:

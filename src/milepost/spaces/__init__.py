@@ -7,10 +7,13 @@ from milepost.errors import MilepostError
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.lp import L1, L2, Lp
+from milepost.spaces.table import Gower, Hamming
 
-__all__ = ["L1", "L2", "AnyMetric", "Hosts", "Lp", "Space", "space_from_json"]
+__all__ = ["L1", "L2", "AnyMetric", "Gower", "Hamming", "Hosts", "Lp", "Space", "space_from_json"]
 
-KINDS: dict[str, type[L1 | L2 | Lp | AnyMetric]] = {kind.kind: kind for kind in (L1, L2, Lp, AnyMetric)}
+KINDS: dict[str, type[L1 | L2 | Lp | Gower | Hamming | AnyMetric]] = {
+    kind.kind: kind for kind in (L1, L2, Lp, Gower, Hamming, AnyMetric)
+}
 
 
 def space_from_json(card: dict[str, Any], tensors: dict[str, AnyArray]) -> Space:

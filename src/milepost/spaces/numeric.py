@@ -31,7 +31,7 @@ def read_matrix(batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | N
             f"the table has no column {missing[0]!r}; it has {', '.join(names) or 'no columns'}. "
             "Name the ones to use with columns=[…], in the order of the space"
         )
-    return np.column_stack([_from_column(batch.column(names.index(name)), name) for name in columns])
+    return np.column_stack([from_column(batch.column(names.index(name)), name) for name in columns])
 
 
 def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_row: int = 0) -> None:
@@ -69,7 +69,8 @@ def number(value: Any) -> float:
     raise MilepostError("points must be numbers, got text or another object among them")
 
 
-def _from_column(column: Any, name: str) -> FloatArray:
+def from_column(column: Any, name: str) -> FloatArray:
+    """An Arrow column as float64; each value alone decides its own."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type

@@ -1,7 +1,7 @@
 """Objects: points that are no rows of numbers, in lists and batches, and what makes two of them the same."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from milepost.errors import MilepostError
 
 def object_list(data: Any) -> list[Any]:
     """The objects of a list, an array (its entries, or its rows), a Series, an Arrow column or anything iterable."""
-    if isinstance(data, str | bytes | dict) or not hasattr(data, "__iter__"):
+    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise MilepostError(f"expected a list of objects, got {data!r}; put a single one in a list")
     if isinstance(data, np.ndarray):
         return entries(data)
@@ -37,11 +37,51 @@ def entries(array: AnyArray) -> list[Any]:
     return array.tolist() if array.ndim == 1 else list(array)
 
 
+def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bool) -> list[Any]:
+    """The cells of each column: of a table by name or position, of rows that are sequences, dicts or text."""
+    width = len(names)
+    if isinstance(batch, pa.RecordBatch):
+        present = batch.schema.names
+        if not by_name and len(present) == width:
+            return list(batch.columns)
+        if len(present) == 1 and width > 1:
+            return _columns(batch.column(0).to_pylist(), names)
+        missing = [name for name in names if name not in present]
+        if missing:
+            raise MilepostError(f"the table has no column {missing[0]!r}; it has {', '.join(present) or 'no columns'}")
+        return [batch.column(present.index(name)) for name in names]
+    if batch.ndim == 2 and batch.shape[1] == width:
+        return [batch[:, i].tolist() for i in range(width)]
+    return _columns(entries(batch), names)
+
+
+def _columns(rows: list[Any], names: Sequence[str]) -> list[Any]:
+    """Columns of rows that are dicts, sequences or text."""
+    parsed = [_row(row, names) for row in rows]
+    return [list(column) for column in zip(*parsed, strict=True)] if parsed else [[] for _ in names]
+
+
+def _row(row: Any, names: Sequence[str]) -> list[Any]:
+    """One value a column, with a clear word where they do not fit."""
+    if isinstance(row, Mapping):
+        absent = [name for name in names if name not in row]
+        if absent:
+            raise MilepostError(f"a point needs a value for {absent[0]!r}; the columns are {', '.join(names)}")
+        return [row[name] for name in names]
+    if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
+        return [row]
+    if not isinstance(row, Sequence | np.ndarray) or len(row) != len(names):
+        raise MilepostError(f"expected rows of {len(names)} values ({', '.join(names)}), got one of another length")
+    return list(row)
+
+
 def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:
     """The objects of a batch: cells of one column, tuples of several, entries or rows of an array."""
     if isinstance(batch, pa.RecordBatch):
         columns = [column.to_pylist() for column in batch.columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    if batch.ndim == 2 and batch.dtype == object:  # rows of a frame
+        return [tuple(row) for row in batch]
     return entries(batch)
 
 

@@ -62,7 +62,7 @@ class Queries:
     @classmethod
     def from_json(cls, space: Space, points: list[Any]) -> "Queries":
         """The inverse of `to_json`."""
-        return cls(np.array(points, dtype=np.int64 if space.objects else np.float64), space.diameter)
+        return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space.diameter)
 
 
 def _key(point: AnyArray) -> Hashable:

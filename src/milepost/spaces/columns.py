@@ -1,0 +1,268 @@
+"""Columns of a mixed table: numbers, categories and flags, as float64 points and as host coordinates."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from milepost.arrays import FloatArray
+from milepost.errors import MilepostError
+from milepost.spaces import numeric
+from milepost.spaces.base import QUANTA
+
+OTHER = "other"
+MOST_LABELS = 1 << 12
+TRUE, FALSE = ("true", "yes", "1", "t", "y"), ("false", "no", "0", "f", "n")
+
+
+class Column(Protocol):
+    """What a column holds; a difference of 1 is the largest there is."""
+
+    kind: ClassVar[str]
+
+    @property
+    def size(self) -> int:
+        """How many host coordinates it has."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Quanta of a host coordinate, and between two places where a record can sit."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of a host coordinate."""
+
+    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
+        """Cells as numbers float64[n]; private ones are moved into the column where they are outside."""
+
+    def place(self, values: FloatArray) -> FloatArray:
+        """Host positions of numbers: float64[n, size] in quanta."""
+
+    def value(self, positions: FloatArray) -> float:
+        """The number nearest to host positions float64[size]."""
+
+    def written(self, value: float) -> Any:
+        """A number as a user writes it."""
+
+    def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """0..1 for every pair of numbers: float64[n, k]."""
+
+    def to_json(self) -> list[Any]:
+        """As the card stores it."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number within public bounds; a difference is a share of their distance."""
+
+    kind: ClassVar[str] = "number"
+    low: float
+    high: float
+    step: float = 0.0
+
+    size: ClassVar[int] = 1
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """As fine as can be, or whole steps."""
+        if not self.step:
+            return QUANTA, 1
+        count = round((self.high - self.low) / self.step)
+        step = QUANTA >> (count - 1).bit_length()
+        return count * step, step
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds."""
+        return self.low, self.high
+
+    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
+        """Numbers, or text that spells one; missing ones are refused."""
+        values = _numbers(cells, name)
+        numeric.refuse_missing(values[:, None], [name], "query points" if query else "private rows", first_row)
+        if query and not np.isfinite(values).all():
+            raise MilepostError(f"query points must be finite, got an infinite {name!r}")
+        return values if query else np.clip(values, self.low, self.high)
+
+    def place(self, values: FloatArray) -> FloatArray:
+        """Along the bounds."""
+        return ((values - self.low) * (self.span[0] / (self.high - self.low)))[:, None]
+
+    def value(self, positions: FloatArray) -> float:
+        """Along the bounds."""
+        return self.low + float(positions[0]) / self.span[0] * (self.high - self.low)
+
+    def written(self, value: float) -> float:
+        """Itself."""
+        return float(value)
+
+    def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """The share of the bounds between two numbers."""
+        return np.asarray(np.abs(left[:, None] - right[None]) / (self.high - self.low))
+
+    def to_json(self) -> list[Any]:
+        """As the card stores it."""
+        return [self.kind, self.low, self.high, self.step]
+
+
+@dataclass(frozen=True)
+class Category:
+    """One of some labels, or `other` for any other value; two labels differ by 1 or not at all."""
+
+    kind: ClassVar[str] = "category"
+    labels: tuple[str, ...]  # without `other`, which comes after them
+
+    @property
+    def size(self) -> int:
+        """One for each label and one for `other`."""
+        return len(self.labels) + 1
+
+    span: ClassVar[tuple[int, int]] = (QUANTA, QUANTA)
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:  # noqa: ARG002
+        """Positions of labels; an unknown or missing one is `other`, and refused in a query."""
+        positions = {label: float(k) for k, label in enumerate((*self.labels, OTHER))}
+        labels = [_label(cell) for cell in _list(cells)]
+        if query and not positions.keys() >= set(labels):
+            stranger = next(label for label in labels if label not in positions)
+            raise MilepostError(f"column {name!r} has no label {stranger!r}; it has {', '.join(positions)}")
+        other = float(len(self.labels))
+        return np.array([positions.get(label, other) for label in labels], dtype=np.float64)
+
+    def place(self, values: FloatArray) -> FloatArray:
+        """At the far end of the label's coordinate and the near end of the others."""
+        return np.where(values[:, None] == np.arange(self.size), float(QUANTA), 0.0)
+
+    def value(self, positions: FloatArray) -> float:
+        """The label whose coordinate is nearest to its far end."""
+        return float(np.argmax(positions))
+
+    def written(self, value: float) -> str:
+        """The label."""
+        return (*self.labels, OTHER)[int(value)]
+
+    def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Whether two labels differ."""
+        return np.asarray(left[:, None] != right[None], dtype=np.float64)
+
+    def to_json(self) -> list[Any]:
+        """As the card stores it."""
+        return [self.kind, list(self.labels)]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    kind: ClassVar[str] = "flag"
+    size: ClassVar[int] = 1
+    span: ClassVar[tuple[int, int]] = (QUANTA, QUANTA)
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
+        """Booleans, 0 and 1, or words such as yes and no; anything else is refused."""
+        values = dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
+        result = np.array([values.get(_label(cell).lower(), math.nan) for cell in _list(cells)], dtype=np.float64)
+        wrong = np.flatnonzero(np.isnan(result))
+        if len(wrong):
+            what = "query points" if query else "private rows"
+            raise MilepostError(
+                f"{what}: column {name!r} must be true or false, which row {first_row + int(wrong[0]) + 1} is not"
+            )
+        return result
+
+    def place(self, values: FloatArray) -> FloatArray:
+        """At one end or the other."""
+        return (values * QUANTA)[:, None]
+
+    def value(self, positions: FloatArray) -> float:
+        """The nearer end."""
+        return float(positions[0] > QUANTA / 2)
+
+    def written(self, value: float) -> bool:
+        """True or false."""
+        return bool(value)
+
+    def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Whether two differ."""
+        return np.asarray(np.abs(left[:, None] - right[None]))
+
+    def to_json(self) -> list[Any]:
+        """As the card stores it."""
+        return [self.kind]
+
+
+def number(low: float, high: float, *, step: float | None = None) -> Number:
+    """A column of numbers with public bounds; step: of whole steps, whose answers have no interpolation error."""
+    _, [(least, most)] = numeric.named_pairs([(low, high)])
+    if not least < most:
+        raise MilepostError(f"a number needs low below high, got ({least:g}, {most:g})")
+    if step is None:
+        return Number(least, most)
+    if isinstance(step, bool) or not isinstance(step, int | float) or not step > 0:
+        raise MilepostError(f"step must be a positive number, got {step!r}")
+    count = (most - least) / step
+    if not (1 <= round(count) <= 1 << 16 and abs(count - round(count)) < 1e-9 * count):
+        raise MilepostError(
+            f"step {step:g} must divide ({least:g}, {most:g}) into 1 to {1 << 16:,} whole steps, got {count:g}"
+        )
+    return Number(least, most, float(step))
+
+
+def category(labels: Sequence[Any]) -> Category:
+    """A column of labels, which are public; any other value counts as `other`."""
+    if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MOST_LABELS:
+        raise MilepostError(f"a category needs a list of 1 to {MOST_LABELS:,} labels, got {labels!r}")
+    names = tuple(_label(label) for label in labels if _label(label) != OTHER)
+    if len(set(names)) < len(names):
+        raise MilepostError(f"a category needs each label once, got {list(labels)}")
+    return Category(names)
+
+
+def flag() -> Flag:
+    """A column that is true or false."""
+    return Flag()
+
+
+def column_from_json(card: Sequence[Any]) -> Column:
+    """The inverse of `to_json`."""
+    kind, *words = card
+    if kind == Category.kind:
+        return Category(tuple(words[0]))
+    return Number(*words) if kind == Number.kind else Flag()
+
+
+def _label(cell: Any) -> str:
+    """A cell as a label: whole numbers are the same whether they came as 1 or 1.0; a missing cell has none."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return str(cell)
+
+
+def _list(cells: Any) -> list[Any]:
+    result: list[Any] = cells.to_pylist() if isinstance(cells, pa.Array) else list(cells)
+    return result
+
+
+def _numbers(cells: Any, name: str) -> FloatArray:
+    """Cells as float64, one by one where they are objects, so that no row depends on another's type."""
+    if isinstance(cells, pa.Array):
+        if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+            return numeric.from_column(cells, name)
+        try:
+            return np.asarray(pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False))
+        except pa.ArrowInvalid:  # its reason would quote a private value
+            raise MilepostError(f"column {name!r} must hold numbers, got text") from None
+    try:
+        return np.array([numeric.number(cell) for cell in cells], dtype=np.float64)
+    except MilepostError:
+        raise MilepostError(f"column {name!r} must hold numbers, got text or another object") from None

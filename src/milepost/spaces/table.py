@@ -1,0 +1,251 @@
+"""Mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories alone."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up
+from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
+from milepost.spaces.numeric import named_numbers
+from milepost.spaces.objects import cells_of
+
+BLOCK = 1 << 20  # numbers in one block of a distance matrix
+
+
+@dataclass(frozen=True, init=False)
+class MixedTable(ABC):
+    """Columns of different kinds, each with a weight; the distance is the weighted sum of their differences."""
+
+    kind: ClassVar[str]
+    objects: ClassVar[bool] = True
+    oblivious: ClassVar[bool] = True
+    known: ClassVar[None] = None
+
+    columns: tuple[str, ...] | None
+    parts: tuple[Column, ...]
+    weights: tuple[float, ...]
+
+    def _settle(self, columns: Any, weights: Any) -> None:
+        named = isinstance(columns, Mapping)
+        parts = tuple(columns.values() if named else columns)
+        names = tuple(str(name) for name in columns) if named else None
+        if not parts:
+            raise MilepostError("a table needs at least one column")
+        for name, part in zip(names or range(len(parts)), parts, strict=True):
+            if not isinstance(part, Number | Category | Flag):
+                raise MilepostError(
+                    f"column {name!r} must be mp.number(low, high), mp.category(labels) or mp.flag(), got {part!r}"
+                )
+        given = named_numbers("weights", weights, names, len(parts), 1.0)
+        if not all(weight > 0 for weight in given):
+            raise MilepostError(f"weights must be positive, got {given}; leave a column out instead")
+        fields = {"columns": names, "parts": parts, "weights": self._scaled(given)}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        most = default_cells(self.hosts.dimension)
+        for name, part in zip(self.names, parts, strict=True):
+            if isinstance(part, Number) and part.step and part.span[0] // part.span[1] > most:
+                raise MilepostError(f"column {name!r} has more than the {most:,} steps that fit with this many columns")
+
+    @staticmethod
+    @abstractmethod
+    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+        """Weights as the distance has them."""
+
+    @property
+    def width(self) -> int:
+        """How many columns a point has."""
+        return len(self.parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, or positions counted from 0."""
+        return self.columns or tuple(str(position) for position in range(self.width))
+
+    @property
+    def diameter(self) -> float:
+        """The distance between points that differ as much as can be in every column."""
+        return sum(self.weights)
+
+    @property
+    def center(self) -> FloatArray:
+        """Numbers in the middle, first labels, false."""
+        halves = [sum(part.ends) / 2 if isinstance(part, Number) else 0.0 for part in self.parts]
+        return np.array(halves)
+
+    @cached_property
+    def _slices(self) -> tuple[slice, ...]:
+        """The host coordinates of each column."""
+        stops = np.cumsum([part.size for part in self.parts]).tolist()
+        return tuple(slice(stop - part.size, stop) for stop, part in zip(stops, self.parts, strict=True))
+
+    @cached_property
+    def host_columns(self) -> IntArray:
+        """The column of each host coordinate."""
+        return np.repeat(np.arange(self.width), [part.size for part in self.parts])
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """One coordinate a number or flag; one a label, of half the weight, since a change of label moves two."""
+        weight, low, high, span, step = (np.empty(len(self.host_columns)) for _ in range(5))
+        for part, where, own in zip(self.parts, self._slices, self.weights, strict=True):
+            low[where], high[where] = part.ends
+            weight[where] = own / (part.ends[1] - part.ends[0]) / (2 if isinstance(part, Category) else 1)
+            span[where], step[where] = part.span
+        blocks = [isinstance(part, Category) for part in self.parts]
+        simplex = tuple(where for where, block in zip(self._slices, blocks, strict=True) if block)
+        spread = weight * (high - low) * (1 + 2**-51)
+        moved = [
+            float(spread[where.start]) * (2 if block else 1) for where, block in zip(self._slices, blocks, strict=True)
+        ]
+        whole = span.astype(np.int64), step.astype(np.int64)
+        return Hosts(weight, low, high, round_up(np.array(moved)), span=whole[0], step=whole[1], simplex=simplex)
+
+    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+        """Host coordinates are as many as they are."""
+        return (self,)
+
+    def distortion(self) -> Distortion:
+        """Host distances are the metric's."""
+        return Distortion(1.0, 1.0, 0.0)
+
+    def knows(self, point: Any) -> bool:
+        """One point is a dict of all columns, or a list with one plain value a column."""
+        if isinstance(point, Mapping):
+            return True
+        plain = isinstance(point, list | tuple | np.ndarray) and len(point) == self.width
+        return plain and not any(isinstance(cell, list | tuple | Mapping | np.ndarray) for cell in point)
+
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Private rows as numbers: float64[n, columns]."""
+        return self._read(batch, False, first_row)
+
+    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+        """Public queries as numbers; numbers may lie outside their bounds."""
+        return self._read(batch, True, 0)
+
+    def _read(self, batch: pa.RecordBatch | AnyArray, query: bool, first_row: int) -> FloatArray:
+        columns = cells_of(batch, self.names, self.columns is not None)
+        pairs = zip(self.parts, self.names, columns, strict=True)
+        return np.column_stack([part.read(cells, name, query, first_row) for part, name, cells in pairs])
+
+    def inside(self, queries: AnyArray) -> FloatArray:
+        """Numbers moved to their bounds."""
+        result: FloatArray = np.array(queries)
+        for i, part in enumerate(self.parts):
+            if isinstance(part, Number):
+                result[:, i] = np.clip(result[:, i], part.low, part.high)
+        return result
+
+    def written(self, query: AnyArray) -> Any:
+        """A dict of the columns' values, or a tuple where they have no names."""
+        values = [part.written(float(value)) for part, value in zip(self.parts, query, strict=True)]
+        return dict(zip(self.columns, values, strict=True)) if self.columns else tuple(values)
+
+    def place(self, queries: AnyArray) -> FloatArray:
+        """Host positions in quanta."""
+        return np.column_stack([part.place(queries[:, i]) for i, part in enumerate(self.parts)])
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """The points nearest to host positions."""
+        rows = [
+            [part.value(row[where]) for part, where in zip(self.parts, self._slices, strict=True)] for row in positions
+        ]
+        return np.array(rows).reshape(len(positions), self.width)
+
+    def quantize(self, points: FloatArray) -> IntArray:
+        """Host positions of records in whole quanta."""
+        return quantize(self.place(points), self.hosts)
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """The weighted sum of differences for every pair, in blocks of bounded memory."""
+        result = np.zeros((len(records), len(queries)))
+        rows = max(1, BLOCK // max(1, len(queries)))
+        for start in range(0, len(records), rows):
+            block = slice(start, start + rows)
+            for i, (part, weight) in enumerate(zip(self.parts, self.weights, strict=True)):
+                result[block] += weight * part.difference(records[block, i], queries[:, i])
+        return result
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        parts = [part.to_json() for part in self.parts]
+        return {
+            "kind": self.kind,
+            "columns": dict(zip(self.columns, parts, strict=True)) if self.columns else parts,
+            "weights": list(self.weights),
+        }
+
+    def tensors(self) -> dict[str, IntArray]:
+        """The card says it all."""
+        return {}
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
+        """The inverse of `to_json`."""
+        given = card["columns"]
+        result = object.__new__(cls)
+        object.__setattr__(result, "columns", tuple(given) if isinstance(given, dict) else None)
+        parts = given.values() if isinstance(given, dict) else given
+        object.__setattr__(result, "parts", tuple(column_from_json(part) for part in parts))
+        object.__setattr__(result, "weights", tuple(card["weights"]))
+        return result
+
+
+@dataclass(frozen=True, init=False)
+class Gower(MixedTable):
+    """Gower's distance: the weighted mean of the columns' differences, between 0 and 1.
+
+    columns: what each holds, by name or in a list: `number(18, 90)`, `category(["a", "b"])`, `flag()`.
+    weights: what a column counts, by name or position; 1 by default.
+
+    >>> from milepost import category, flag, number
+    >>> Gower({"age": number(18, 90), "plan": category(["a", "b"]), "member": flag()}).diameter
+    1.0
+    """
+
+    kind: ClassVar[str] = "gower"
+
+    def __init__(self, columns: Any, weights: Any = None) -> None:
+        self._settle(columns, weights)
+
+    @staticmethod
+    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(weight / sum(weights) for weight in weights)
+
+
+@dataclass(frozen=True, init=False)
+class Hamming(MixedTable):
+    """Hamming's distance: in how many places two sequences of labels differ.
+
+    alphabets: the labels of each place, by name or in a list: `["ACGT"] * 8`, `{"plan": ["a", "b"], "city": […]}`.
+    Sequences are rows of a table, tuples, or text with one letter a place.
+
+    >>> Hamming(["ACGT"] * 8).diameter
+    8.0
+    """
+
+    kind: ClassVar[str] = "hamming"
+
+    def __init__(self, alphabets: Any) -> None:
+        if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
+            raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")
+        if isinstance(alphabets, Mapping):
+            self._settle({name: category(list(labels)) for name, labels in alphabets.items()}, None)
+        else:
+            self._settle([category(list(labels)) for labels in alphabets], None)
+
+    @staticmethod
+    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+        return weights
+
+    def knows(self, point: Any) -> bool:
+        """One sequence may be text."""
+        return isinstance(point, str) or super().knows(point)
