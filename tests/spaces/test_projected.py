@@ -60,6 +60,20 @@ def test_an_image_depends_on_its_own_record_only(name: str, count: int) -> None:
 
 
 @every_space
+@pytest.mark.parametrize("count", [1, 2, 7, 500])
+def test_a_distance_depends_on_its_own_pair_only(name: str, count: int) -> None:
+    """Bit for bit, at any batch size: the sums of gaussian and laplace are made of these."""
+    space = SPACES[name]
+    generator = np.random.default_rng(count)
+    points, queries = points_of(space, generator, max(3, count))[:count], points_of(space, generator, 9)
+    together = space.distance(points, queries)
+    for i in range(min(count, 40)):
+        assert np.array_equal(space.distance(points[i : i + 1], queries)[0], together[i])
+        assert space.distance(points[i : i + 1], queries[4:5])[0, 0] == together[i, 4]
+    assert np.array_equal(space.distance(np.asfortranarray(points), queries), together)
+
+
+@every_space
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_pair_passes_the_reach(name: str, seed: int) -> None:

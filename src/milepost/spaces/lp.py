@@ -176,9 +176,13 @@ class L2(Projected):
         """c_d of Lemma 9's embedding."""
         return length_factor(self.width)
 
-    def norm(self, vectors: FloatArray) -> FloatArray:
-        """√Σv²."""
-        return np.asarray(np.sqrt(np.sum(vectors**2, axis=-1)))
+    def term(self, differences: FloatArray) -> FloatArray:
+        """Its square."""
+        return differences * differences
+
+    def root(self, total: FloatArray) -> FloatArray:
+        """√."""
+        return np.asarray(np.sqrt(total))
 
 
 @dataclass(frozen=True, init=False)
@@ -219,9 +223,13 @@ class Lp(Projected):
         """‖v‖_p = d·E|⟨s/‖s‖₁, v⟩| under the tilted law."""
         return float(self.width)
 
-    def norm(self, vectors: FloatArray) -> FloatArray:
-        """(Σ|v|^p)^(1/p)."""
-        return np.asarray(np.sum(np.abs(vectors) ** self.p, axis=-1) ** (1 / self.p))
+    def term(self, differences: FloatArray) -> FloatArray:
+        """Its p-th power."""
+        return np.asarray(differences**self.p)
+
+    def root(self, total: FloatArray) -> FloatArray:
+        """The p-th root."""
+        return np.asarray(total ** (1 / self.p))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

@@ -143,8 +143,19 @@ class Projected(Box, ABC):
         """The metric is this times the mean of |⟨θ, v⟩|."""
 
     @abstractmethod
+    def term(self, differences: FloatArray) -> FloatArray:
+        """What a column's difference adds to the length, before the root."""
+
+    @abstractmethod
+    def root(self, total: FloatArray) -> FloatArray:
+        """The length from the sum of terms."""
+
     def norm(self, vectors: FloatArray) -> FloatArray:
-        """The metric's length of vectors float64[..., columns]."""
+        """The metric's length of vectors float64[..., columns], column by column: in any batch the same bits."""
+        total = np.zeros(vectors.shape[:-1])
+        for j in range(vectors.shape[-1]):
+            total += self.term(np.abs(vectors[..., j]))
+        return self.root(total)
 
     # the public side
 
@@ -280,10 +291,13 @@ class Projected(Box, ABC):
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The metric itself for every pair, in blocks of bounded memory."""
         result = np.empty((len(records), len(queries)))
-        rows = max(1, BLOCK // max(1, len(queries) * self.width))
+        rows = max(1, BLOCK // max(1, len(queries)))
         for start in range(0, len(records), rows):
             part = slice(start, start + rows)
-            result[part] = self.norm(records[part, None, :] - queries[None, :, :])
+            total = np.zeros_like(result[part])
+            for j in range(self.width):
+                total += self.term(np.abs(records[part, j, None] - queries[None, :, j]))
+            result[part] = self.root(total)
         return result
 
     def to_json(self) -> dict[str, Any]:
