@@ -7,14 +7,16 @@ from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
-from milepost.spaces import L1, L2, AnyMetric, Lp
+from milepost.spaces import L1, L2, Angular, AnyMetric, GreatCircle, Lp
 from milepost.synopsis import Synopsis, load
 
 __all__ = [
     "L1",
     "L2",
+    "Angular",
     "Answer",
     "AnyMetric",
+    "GreatCircle",
     "Guarantee",
     "Lp",
     "Metric",

@@ -4,13 +4,17 @@ from typing import Any
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.lp import L1, L2, Lp
+from milepost.spaces.sphere import GreatCircle
 
-__all__ = ["L1", "L2", "AnyMetric", "Hosts", "Lp", "Space", "space_from_json"]
+__all__ = ["L1", "L2", "Angular", "AnyMetric", "GreatCircle", "Hosts", "Lp", "Space", "space_from_json"]
 
-KINDS: dict[str, type[L1 | L2 | Lp | AnyMetric]] = {kind.kind: kind for kind in (L1, L2, Lp, AnyMetric)}
+KINDS: dict[str, type[L1 | L2 | Lp | GreatCircle | Angular | AnyMetric]] = {
+    kind.kind: kind for kind in (L1, L2, Lp, GreatCircle, Angular, AnyMetric)
+}
 
 
 def space_from_json(card: dict[str, Any], tensors: dict[str, AnyArray]) -> Space:
