@@ -165,6 +165,22 @@ def test_any_numbers_make_a_record(name: str, data: st.DataObject) -> None:
         space.read(np.full((1, space.width), math.nan))
 
 
+@every_cap
+def test_impossible_rows_have_a_public_place(name: str) -> None:
+    """Beyond a pole is the pole, an infinite longitude is the centre's, and a finite one counts modulo 360."""
+    space = CAPS[name]
+    center, inf = space.center.tolist(), math.inf
+    for row, same in (
+        ([inf, 3], [90, 3]),
+        ([-91, 3], [-90, 3]),
+        ([center[0], -inf], center),
+        ([1e300, inf], [90, center[1]]),
+        ([center[0], center[1] + 7 * 360], center),
+    ):
+        away = space.distance(space.read(np.array([row])), space.inside(np.array([same])))
+        assert away[0, 0] <= max(1e-8, 2e-6 * space.radius_km)
+
+
 # reach
 
 
