@@ -7,16 +7,18 @@ from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
-from milepost.spaces import L1, L2, AnyMetric, Gower, Hamming, Lp
+from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
 from milepost.spaces.columns import category, flag, number
 from milepost.synopsis import Synopsis, load
 
 __all__ = [
     "L1",
     "L2",
+    "Angular",
     "Answer",
     "AnyMetric",
     "Gower",
+    "GreatCircle",
     "Guarantee",
     "Hamming",
     "Lp",

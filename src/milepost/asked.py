@@ -40,7 +40,7 @@ def parse_points(texts: Sequence[str], space: Space) -> list[Any]:
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
     """The points of a CSV or Parquet file."""
     rows: list[Any] = []
-    for batch in batches(path, columns, space.columns, objects=space.objects):
+    for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects):
         rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
     if not rows:
         raise MilepostError(f"{path} has no points")

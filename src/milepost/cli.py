@@ -27,7 +27,10 @@ app = typer.Typer(
 )
 
 SpaceOption = Annotated[
-    str, typer.Option("--space", help="The distance: l1, l2, lp, edit, or a file.toml with the same words.")
+    str,
+    typer.Option(
+        "--space", help="The distance: l1, l2, lp, great-circle, angular, edit, or a file.toml with the same words."
+    ),
 ]
 BoundsOption = Annotated[
     list[str] | None,
@@ -42,12 +45,20 @@ StepOption = Annotated[
     typer.Option("--step", metavar="NAME=STEP", help="For columns of whole steps, such as age=1."),
 ]
 CenterOption = Annotated[
-    list[str] | None, typer.Option("--center", metavar="NAME=VALUE", help="Of a ball (l2), once a column.")
+    list[str] | None,
+    typer.Option(
+        "--center", metavar="NAME=VALUE", help="Of a ball (l2), once a column; LAT,LON of a great-circle cap."
+    ),
 ]
 RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball (l2).")]
+RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="Of a great-circle cap.")]
+DimOption = Annotated[int | None, typer.Option("--dim", help="How many numbers a vector has (angular).")]
 PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
 DirectionsOption = Annotated[
-    int | None, typer.Option("--directions", help="How many projections stand for l2 or lp; more are closer.")
+    int | None,
+    typer.Option(
+        "--directions", help="How many projections stand for the distance, unless l1 or edit; more are closer."
+    ),
 ]
 DiameterOption = Annotated[
     float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
@@ -102,7 +113,9 @@ def plan(
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
+    radius_km: RadiusKmOption = None,
     p: PowerOption = None,
+    dim: DimOption = None,
     directions: DirectionsOption = None,
     diameter: DiameterOption = None,
     queries: QueriesOption = None,
@@ -113,8 +126,10 @@ def plan(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
-    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
+    words |= {"center": center, "radius": radius, "p": p}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "diameter": diameter}
+    chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
         plots.check_picture(plot)
@@ -146,7 +161,9 @@ def release(
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
+    radius_km: RadiusKmOption = None,
     p: PowerOption = None,
+    dim: DimOption = None,
     directions: DirectionsOption = None,
     diameter: DiameterOption = None,
     queries: QueriesOption = None,
@@ -158,8 +175,10 @@ def release(
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
-    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
+    words |= {"center": center, "radius": radius, "p": p}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "diameter": diameter}
+    chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +17,7 @@ import pyarrow.parquet
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import number
+from milepost.spaces.numeric import NO_ALIASES, Aliases, find, number
 from milepost.spaces.objects import object_array, object_list, objects_of
 
 BATCH_ROWS = 1 << 17
@@ -25,22 +26,29 @@ BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
+Pick: TypeAlias = Callable[[Sequence[str]], list[int]]  # positions of the columns to use among those present
 
 
 def batches(
-    data: Any, columns: Columns = None, names: tuple[str, ...] | None = None, *, objects: bool = False
+    data: Any,
+    columns: Columns = None,
+    names: tuple[str, ...] | None = None,
+    *,
+    aliases: Aliases = NO_ALIASES,
+    objects: bool = False,
 ) -> Iterator[Batch]:
     """The rows of a table in batches: RecordBatches where columns have names, else arrays.
 
     columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
-    names: the space's own names, looked for when `columns` is not given.
+    names, aliases: the space's own names and others for them, looked for when `columns` is not given.
     objects: rows are objects, as they are, rather than numbers; a file's are text.
     """
     if isinstance(columns, str | int):
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    for batch in _object_batches(data, columns, names) if objects else _named_batches(data, columns, names):
+    pick = partial(_pick, columns=columns, names=names, aliases=aliases, objects=objects)
+    for batch in (_object_batches if objects else _named_batches)(data, pick, columns is not None):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch
         else:
@@ -64,58 +72,48 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
-def _object_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
+def _object_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
     if isinstance(data, str | os.PathLike):
-        yield from _file(Path(data), columns, names, objects=True)
+        yield from _file(Path(data), pick, objects=True)
     elif isinstance(data, pa.Table | pa.RecordBatch):
-        yield from _named_batches(data, _one_column(data.schema.names, columns, names), names)
+        yield from _named_batches(data, pick, some)
     elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
-            yield _object_rows(data[start : start + BATCH_ROWS], columns, names)
+            yield _object_rows(data[start : start + BATCH_ROWS], pick)
     else:
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
             yield object_array(rows[start : start + BATCH_ROWS])
 
 
-def _one_column(present: Sequence[str], columns: Columns, names: tuple[str, ...] | None) -> Columns:
-    """Refuse to guess which of several columns holds the objects."""
-    if columns is None and names is None and len(present) != 1:
-        raise MilepostError(
-            f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
-            "which ones, for tuples of them"
-        )
-    return columns
-
-
-def _object_rows(frame: Any, columns: Columns, names: tuple[str, ...] | None) -> AnyArray:
+def _object_rows(frame: Any, pick: Pick) -> AnyArray:
     """Cells of a frame's column as they are, or rows of several columns' cells."""
-    present = [str(name) for name in frame.columns]
-    picked = _pick(present, _one_column(present, columns, names), names)
+    picked = pick([str(name) for name in frame.columns])
     series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
     cells = [object_array(column.to_list()) for column in series]
-    return cells[0] if len(cells) == 1 and names is None else np.column_stack(cells)
+    return cells[0] if len(cells) == 1 else np.column_stack(cells)
 
 
-def _named_batches(data: Any, columns: Columns, names: tuple[str, ...] | None) -> Iterator[Batch]:
+def _named_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
+    """Batches of the columns that `pick` takes; some: whether these are asked for, so that an array has them, too."""
     if isinstance(data, str | os.PathLike):
-        yield from _file(Path(data), columns, names)
+        yield from _file(Path(data), pick)
     elif isinstance(data, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-        yield from table.select(_pick(table.column_names, columns, names)).to_batches(max_chunksize=BATCH_ROWS)
+        yield from table.select(pick(table.column_names)).to_batches(max_chunksize=BATCH_ROWS)
     elif _is_pandas(data):
         frame = data.to_frame() if data.ndim == 1 else data
-        frame = frame.iloc[:, _pick([str(name) for name in frame.columns], columns, names)]
+        frame = frame.iloc[:, pick([str(name) for name in frame.columns])]
         for start in range(0, len(frame), BATCH_ROWS):
             yield _from_pandas(frame.iloc[start : start + BATCH_ROWS])
     elif _is_polars(data):
-        picked = _pick(data.columns, columns, names)
+        picked = pick(data.columns)
         for start in range(0, len(data), BATCH_ROWS):
             yield _from_polars(data[start : start + BATCH_ROWS], picked)
     else:
         array = _array(data)
-        if columns is not None:
-            array = array[:, _pick([str(k) for k in range(array.shape[1])], columns, None)]
+        if some:
+            array = array[:, pick([str(k) for k in range(array.shape[1])])]
         for start in range(0, len(array), BATCH_ROWS):
             yield array[start : start + BATCH_ROWS]
 
@@ -131,7 +129,8 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
     if isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data):
         return object_array([data]), True, None
-    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, None, space.columns)]
+    pick = partial(_pick, columns=None, names=space.columns, aliases=space.aliases, objects=True)
+    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, pick, False)]
     index = data.index if _is_pandas(data) else None
     return np.concatenate(parts) if parts else object_array([]), False, index
 
@@ -226,11 +225,21 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
 
 
-def _pick(present: Sequence[str], columns: Columns, names: Sequence[str] | None) -> list[int]:
-    """Positions of the wanted columns, by name or by position; the space's own where it has names, else all."""
+def _pick(
+    present: Sequence[str], columns: Columns, names: Sequence[str] | None, aliases: Aliases, objects: bool
+) -> list[int]:
+    """Positions of the wanted columns, by name or by position; the space's own where it has names, else all.
+
+    Which of several columns holds objects is not guessed.
+    """
+    if objects and columns is None and names is None and len(present) != 1:
+        raise MilepostError(
+            f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
+            "which ones, for tuples of them"
+        )
     if columns is None:
-        known = names is not None and set(names) <= set(present)
-        return [list(present).index(name) for name in names or ()] if known else list(range(len(present)))
+        found = [position for name in names or () if (position := find(present, name, aliases)) is not None]
+        return found if names is not None and len(found) == len(names) else list(range(len(present)))
     picked = []
     for wanted in [columns] if isinstance(columns, str | int) else columns:
         if isinstance(wanted, str) and wanted in present:
@@ -242,13 +251,11 @@ def _pick(present: Sequence[str], columns: Columns, names: Sequence[str] | None)
     return picked
 
 
-def _file(
-    path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool = False
-) -> Iterator[pa.RecordBatch]:
+def _file(path: Path, pick: Pick, objects: bool = False) -> Iterator[pa.RecordBatch]:
     if path.suffix.lower() == ".parquet":
-        return _parquet(path, columns, names, objects)
+        return _parquet(path, pick)
     if path.suffix.lower() in CSV:
-        return _csv(path, columns, names, objects)
+        return _csv(path, pick, objects)
     raise _unknown(path)
 
 
@@ -256,12 +263,8 @@ def _unknown(path: Path) -> MilepostError:
     return MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
 
 
-def _wanted(
-    path: Path, present: Sequence[str], columns: Columns, names: tuple[str, ...] | None, objects: bool
-) -> list[str]:
-    if objects:
-        columns = _one_column(present, columns, names)
-    wanted = [present[position] for position in _pick(present, columns, names)]
+def _wanted(path: Path, present: Sequence[str], pick: Pick) -> list[str]:
+    wanted = [present[position] for position in pick(present)]
     for name in wanted:
         if present.count(name) > 1:  # files are read by name
             raise MilepostError(f"{path.name} has {present.count(name)} columns with the name {name!r}; rename them")
@@ -283,18 +286,18 @@ def _parquet_file(path: Path) -> Iterator[pa.parquet.ParquetFile]:
         raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
 
 
-def _parquet(path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool) -> Iterator[pa.RecordBatch]:
+def _parquet(path: Path, pick: Pick) -> Iterator[pa.RecordBatch]:
     """A batch at a time, of the wanted columns only, however large the row groups are."""
     with _parquet_file(path) as content:
-        wanted = _wanted(path, content.schema_arrow.names, columns, names, objects)
+        wanted = _wanted(path, content.schema_arrow.names, pick)
         for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
             yield batch.select(wanted)
 
 
-def _csv(path: Path, columns: Columns, names: tuple[str, ...] | None, objects: bool) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, pick: Pick, objects: bool) -> Iterator[pa.RecordBatch]:
     # one type for a whole column, so that text is refused whichever block it stands in
     kind = pa.string() if objects else pa.float64()
-    return _csv_batches(path, lambda present: _typed(_wanted(path, present, columns, names, objects), kind, only=True))
+    return _csv_batches(path, lambda present: _typed(_wanted(path, present, pick), kind, only=True))
 
 
 def _typed(names: Sequence[str], kind: pa.DataType, only: bool = False) -> pa.csv.ConvertOptions:

@@ -24,7 +24,7 @@ def count(data: Any) -> int:
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
     """The records of a table in blocks, for work that takes so many numbers a record."""
     size, n = max(1, BLOCK // numbers), 0
-    for rows in tables.batches(data, columns, space.columns, objects=space.objects):
+    for rows in tables.batches(data, columns, space.columns, aliases=space.aliases, objects=space.objects):
         for start in range(0, len(rows), size):
             yield space.read(rows[start : start + size], n + start)
         n += len(rows)

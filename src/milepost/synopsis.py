@@ -89,9 +89,8 @@ class Synopsis:
             return self.space.written(self.space.point(lowest[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
-        for step in steps:  # F is convex: look around at ever shorter distances
-            around = np.vstack([start, start + step * np.eye(len(start)), start - step * np.eye(len(start))])
-            around = self.space.read(around)
+        for step in steps.tolist():  # F is convex: look around at ever shorter distances
+            around = self.space.inside(np.vstack([start, self.space.around(start, step)]))
             start = around[int(np.argmin(self.answerer.values(self._placed(around))))]
         return start
 

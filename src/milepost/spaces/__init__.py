@@ -4,15 +4,29 @@ from typing import Any
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.lp import L1, L2, Lp
+from milepost.spaces.sphere import GreatCircle
 from milepost.spaces.table import Gower, Hamming
 
-__all__ = ["L1", "L2", "AnyMetric", "Gower", "Hamming", "Hosts", "Lp", "Space", "space_from_json"]
+__all__ = [
+    "L1",
+    "L2",
+    "Angular",
+    "AnyMetric",
+    "Gower",
+    "GreatCircle",
+    "Hamming",
+    "Hosts",
+    "Lp",
+    "Space",
+    "space_from_json",
+]
 
-KINDS: dict[str, type[L1 | L2 | Lp | Gower | Hamming | AnyMetric]] = {
-    kind.kind: kind for kind in (L1, L2, Lp, Gower, Hamming, AnyMetric)
+KINDS: dict[str, type[L1 | L2 | Lp | GreatCircle | Angular | Gower | Hamming | AnyMetric]] = {
+    kind.kind: kind for kind in (L1, L2, Lp, GreatCircle, Angular, Gower, Hamming, AnyMetric)
 }
 
 

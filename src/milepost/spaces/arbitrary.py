@@ -15,6 +15,7 @@ from milepost.errors import MilepostError
 from milepost.metrics import NAMED, Metric, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Subsets, draw, paper_repetitions
+from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import json_of, key, object_list, objects_of
 
 REPETITIONS = 32
@@ -45,6 +46,7 @@ class AnyMetric:
     kind: ClassVar[str] = "any"
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
+    aliases: ClassVar[Aliases] = NO_ALIASES
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1
@@ -129,6 +131,10 @@ class AnyMetric:
     def inside(self, queries: AnyArray) -> AnyArray:
         """They are."""
         return queries
+
+    def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
+        """There is no moving about."""
+        raise MilepostError("an arbitrary metric has no points but its queries")
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private objects as their distances to the queries: float64[n, k], within 0..diameter."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.spaces.numeric import Aliases
 
 QUANTUM_BITS = 24
 QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
@@ -138,6 +139,8 @@ class Space(Protocol):
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
+    aliases: ClassVar[Aliases]  # other names that columns may have in a table
+
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the columns a point is read from, or None for positions."""
@@ -184,6 +187,9 @@ class Space(Protocol):
 
     def inside(self, queries: AnyArray) -> AnyArray:
         """Queries moved into the space, as `read` moves records."""
+
+    def around(self, point: FloatArray, distance: float) -> FloatArray:
+        """Points on all sides of a point, about this far from it."""
 
     def written(self, query: AnyArray) -> Any:
         """One query as a user writes it."""

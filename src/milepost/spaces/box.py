@@ -1,5 +1,6 @@
-"""Box: what spaces over numeric columns have in common."""
+"""Rows and Box: what spaces over numeric columns have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -9,16 +10,39 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import read_matrix, refuse_missing
+from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_missing
 
 
-@dataclass(frozen=True, init=False)
-class Box:
-    """Columns, by name or position, each with a public interval."""
+class Rows(ABC):
+    """Points that are rows of numbers, of which any can be asked about."""
 
     objects: ClassVar[bool] = False
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
+    aliases: ClassVar[Aliases] = NO_ALIASES
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many columns a point has."""
+
+    def knows(self, point: Any) -> bool:
+        """One point is a list of as many numbers as there are columns."""
+        return tuple(np.shape(point)) == (self.width,)
+
+    def written(self, query: AnyArray) -> FloatArray:
+        """One query as a user writes it."""
+        return query
+
+    def tensors(self) -> dict[str, IntArray]:
+        """The card says it all."""
+        return {}
+
+
+@dataclass(frozen=True, init=False)
+class Box(Rows):
+    """Columns, by name or position, each with a public interval."""
+
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -43,10 +67,6 @@ class Box:
         """Host coordinates are as many as they are."""
         return (self,)
 
-    def knows(self, point: Any) -> bool:
-        """One point is a list of as many numbers as there are columns."""
-        return tuple(np.shape(point)) == (self.width,)
-
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
         points = read_matrix(batch, self.columns, self.width)
@@ -65,10 +85,7 @@ class Box:
         """Queries moved into the space, as `read` moves records."""
         return self.read(queries)
 
-    def written(self, query: AnyArray) -> FloatArray:
-        """One query as a user writes it."""
-        return query
-
-    def tensors(self) -> dict[str, IntArray]:
-        """The card says it all."""
-        return {}
+    def around(self, point: FloatArray, distance: float) -> FloatArray:
+        """Points on all sides of a point, along the axes."""
+        axes = distance * np.eye(self.width)
+        return np.vstack([point + axes, point - axes])

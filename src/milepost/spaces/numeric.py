@@ -4,7 +4,8 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,23 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 
+Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
+NO_ALIASES: Aliases = MappingProxyType({})
 
-def read_matrix(batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, width: int) -> FloatArray:
+
+def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
+    """Where a column stands among those present: by its name, else by an alias in small or large letters."""
+    spellings = [text.lower() for text in present] if name in aliases else present
+    for known in (name, *aliases.get(name, ())):
+        for names in (present, spellings):
+            if known in names:
+                return list(names).index(known)
+    return None
+
+
+def read_matrix(
+    batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, width: int, aliases: Aliases = NO_ALIASES
+) -> FloatArray:
     """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position."""
     if isinstance(batch, np.ndarray):
         return _from_array(batch, width)
@@ -25,13 +41,16 @@ def read_matrix(batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | N
                 "name the ones to use with columns=[…]"
             )
         columns = tuple(names)
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise MilepostError(
-            f"the table has no column {missing[0]!r}; it has {', '.join(names) or 'no columns'}. "
-            "Name the ones to use with columns=[…], in the order of the space"
-        )
-    return np.column_stack([from_column(batch.column(names.index(name)), name) for name in columns])
+    stacked = []
+    for name in columns:
+        position = find(names, name, aliases)
+        if position is None:
+            raise MilepostError(
+                f"the table has no column {name!r}; it has {', '.join(names) or 'no columns'}. "
+                "Name the ones to use with columns=[…], in the order of the space"
+            )
+        stacked.append(from_column(batch.column(position), names[position]))
+    return np.column_stack(stacked)
 
 
 def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_row: int = 0) -> None:

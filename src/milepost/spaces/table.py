@@ -13,7 +13,7 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
-from milepost.spaces.numeric import named_numbers
+from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
@@ -27,6 +27,7 @@ class MixedTable(ABC):
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
+    aliases: ClassVar[Aliases] = NO_ALIASES
 
     columns: tuple[str, ...] | None
     parts: tuple[Column, ...]
@@ -143,6 +144,10 @@ class MixedTable(ABC):
             if isinstance(part, Number):
                 result[:, i] = np.clip(result[:, i], part.low, part.high)
         return result
+
+    def around(self, point: AnyArray, distance: float) -> FloatArray:
+        """Nothing: the centre of a table is found column by column."""
+        raise MilepostError(f"a table has no points {distance:g} around {point.tolist()}")
 
     def written(self, query: AnyArray) -> Any:
         """A dict of the columns' values, or a tuple where they have no names."""

@@ -9,7 +9,7 @@ from typing import Any
 from milepost.data import batches
 from milepost.errors import MilepostError
 from milepost.metrics import edit_distance
-from milepost.spaces import L1, L2, AnyMetric, Lp, Space
+from milepost.spaces import L1, L2, Angular, AnyMetric, GreatCircle, Lp, Space
 from milepost.spaces.objects import objects_of
 
 
@@ -33,10 +33,15 @@ SPACES = {
     "l1": Vocabulary(L1, ("bounds", "weights", "step"), (("bounds",),)),
     "l2": Vocabulary(L2, ("bounds", "center", "radius", "directions", "distortion", "clip"), (("bounds", "center"),)),
     "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip"), (("bounds",), ("p",))),
+    "great-circle": Vocabulary(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
+    "angular": Vocabulary(Angular, ("dim", "directions", "columns"), (("dim",),)),
     "edit": Vocabulary(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
 }
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
+    "center": ("--center 52.5,13.4", "center = [52.5, 13.4]"),
+    "radius_km": ("--radius-km 40", "radius_km = 40"),
+    "dim": ("--dim 64", "dim = 64"),
     "p": ("--p 1.5", "p = 1.5"),
     "queries": ("--queries words.csv", 'queries = ["colour", "centre"]'),
     "diameter": ("--diameter 12", "diameter = 12"),
@@ -55,8 +60,12 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
     given = {word: value for word, value in words.items() if value not in (None, (), [])}
     if Path(kind).suffix.lower() == ".toml":
         if given:
-            raise MilepostError(f"--{next(iter(given))} belongs in {kind}, as the space comes from that file")
+            raise MilepostError(
+                f"{_spelled(next(iter(given)), '--')} belongs in {kind}, as the space comes from that file"
+            )
         return read_space(Path(kind))
+    if "center" in given:  # 52.5,13.4 as well as 52.5 and 13.4
+        given["center"] = [part for text in given["center"] for part in ([text] if "=" in text else text.split(","))]
     readers = {"bounds": _pair, "weights": _number, "step": _number, "center": _number}
     read = {
         word: _by_name(f"--{word}", value, readers[word]) if word in readers else value for word, value in given.items()
@@ -89,13 +98,17 @@ def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     vocabulary = SPACES[kind]
     unknown = [word for word in words if word not in vocabulary.words]
     if unknown:
-        known = ", ".join(f"{dashes}{word}" for word in vocabulary.words)
-        raise MilepostError(f"space {kind} has no {dashes}{unknown[0]}; it may have {known}")
+        known = ", ".join(_spelled(word, dashes) for word in vocabulary.words)
+        raise MilepostError(f"space {kind} has no {_spelled(unknown[0], dashes)}; it may have {known}")
     for group in vocabulary.needed:
         if not any(word in words for word in group):
             example = EXAMPLES[group[0]][0 if dashes else 1]
-            raise MilepostError(f"space {kind} needs {dashes}{group[0]}, such as {example}")
+            raise MilepostError(f"space {kind} needs {_spelled(group[0], dashes)}, such as {example}")
     return vocabulary.make(**words)
+
+
+def _spelled(word: str, dashes: str) -> str:
+    return f"{dashes}{word.replace('_', '-')}" if dashes else word
 
 
 def _by_name(option: str, texts: Sequence[str], value: Any) -> Any:

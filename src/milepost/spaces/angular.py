@@ -1,0 +1,259 @@
+"""Angular: vectors such as embeddings of text and images, by the angle between them. docs/proofs/sphere.md.
+
+Vectors and directions are rounded to integers, so that every product is exact and a record's image depends on it alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.box import Rows
+from milepost.spaces.directions import sphere
+from milepost.spaces.numeric import read_matrix, refuse_missing
+from milepost.spaces.trigonometry import angle
+
+MOST_COLUMNS = 1 << 12
+MOST_DIRECTIONS = 1 << 14
+FEWEST = 8
+# Partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹, and of X·Y on the sphere (2²⁵)²: exact
+VECTOR_BITS = 28
+UNIT_BITS = 25
+PAIRS = 1000
+BLOCK = 1 << 20  # numbers in one block of a distance matrix
+
+
+@dataclass(frozen=True, init=False)
+class Angular(Rows):
+    """Vectors of `dim` numbers and the angle between them, 0 to π; their lengths do not matter.
+
+    directions: how many hyperplanes stand for it, a host coordinate each: the side on which a vector lies. More are
+    closer to the angle; by default as many as give the smallest error.
+    columns: names of the columns in tables, else all columns by position.
+
+    A private vector of zeros counts as the first axis, an infinite entry as the largest number. Queries have neither.
+
+    >>> round(Angular(64).diameter, 3)
+    3.142
+    """
+
+    kind: ClassVar[str] = "angular"
+    host_columns: ClassVar[None] = None
+
+    dim: int
+    directions: int | None
+    random_state: int
+    columns: tuple[str, ...] | None
+
+    def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
+        for name, value, least, most in (
+            ("dim", dim, 1, MOST_COLUMNS),
+            ("directions", 1 if directions is None else directions, 1, MOST_DIRECTIONS),
+            ("random_state", random_state, 0, 1 << 62),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise MilepostError(f"{name} must be a whole number between {least} and {most:,}, got {value!r}")
+        names = None if columns is None or isinstance(columns, str) else tuple(str(name) for name in columns)
+        if columns is not None and (names is None or len(names) != dim or len(set(names)) != dim):
+            raise MilepostError(f"columns must be a list of {dim} different names, got {columns!r}")
+        fields = {
+            "dim": dim,
+            "directions": 1 if dim == 1 else directions,
+            "random_state": random_state,
+            "columns": names,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return self.dim
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, or positions counted from 0."""
+        return self.columns or tuple(str(position) for position in range(self.dim))
+
+    @property
+    def center(self) -> FloatArray:
+        """There is none."""
+        raise MilepostError("angles have no centre to start from: release with queries=[…] and take the best of them")
+
+    def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
+        """Without a centre there is no search."""
+        raise MilepostError("angles have no centre to search around")
+
+    @property
+    def diameter(self) -> float:
+        """π, between opposite vectors."""
+        return math.pi
+
+    @property
+    def count(self) -> int:
+        """About how many directions there are."""
+        return min(max(1024, 4 * self.dim), 4096) if self.directions is None else self.directions
+
+    def with_directions(self, count: int) -> Self:
+        """The same space with this many directions."""
+        return type(self)(self.dim, count, self.random_state, self.columns)
+
+    def sized(self, n: int) -> Sequence["Angular"]:  # noqa: ARG002
+        """Spaces with fewer and more directions, unless their number was given."""
+        return (self,) if self.directions is not None else variants(self)
+
+    # points
+
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Private rows as vectors that have a direction; NaN and text are refused, nothing else."""
+        points = read_matrix(batch, self.columns, self.width)
+        refuse_missing(points, self.names, "private rows", first_row)
+        largest = np.finfo(np.float64).max
+        np.clip(points, -largest, largest, out=points)
+        points[~points.any(axis=1), 0] = 1
+        return points
+
+    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+        """Public queries as vectors, finite and not zero."""
+        points = read_matrix(batch, self.columns, self.width)
+        refuse_missing(points, self.names, "query points")
+        if not np.isfinite(points).all():
+            raise MilepostError("query points must be finite, got an infinite entry")
+        if not points.any(axis=1).all():
+            row = int(np.flatnonzero(~points.any(axis=1))[0])
+            raise MilepostError(f"query points must have a direction, but point {row + 1} is a vector of zeros")
+        return points
+
+    def inside(self, queries: AnyArray) -> FloatArray:
+        """They are."""
+        return queries
+
+    # host coordinates
+
+    @property
+    def thetas(self) -> IntArray:
+        """Directions × 2¹⁷: int64[D, dim]."""
+        return sphere(self.dim, self.count, self.random_state)
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """One host coordinate a direction, 0 or 1, of weight π/D: a single cell."""
+        count = len(self.thetas)
+        weight, span = np.full(count, math.pi / count), np.full(count, QUANTA, dtype=np.int64)
+        low, high = np.zeros(count), np.ones(count)
+        reach = reach_of(weight / span, span)
+        return Hosts(weight, low, high, reach, embedding=self._measured[1], span=span, step=span)
+
+    def place(self, queries: AnyArray) -> FloatArray:
+        """2²⁴ where a vector lies on the direction's side, 0 where not."""
+        return self._sides(queries) * float(QUANTA)
+
+    def _sides(self, vectors: FloatArray) -> AnyArray:
+        """Whether vectors lie on the directions' sides, from exact products; a vector on the plane does."""
+        directions = self.thetas.T.astype(np.float64)
+        result = np.empty((len(vectors), directions.shape[1]), dtype=bool)
+        rows = max(1, BLOCK // max(directions.shape))
+        for start in range(0, len(vectors), rows):
+            part = slice(start, start + rows)
+            np.greater_equal(np.rint(_even(vectors[part], VECTOR_BITS)) @ directions, 0, out=result[part])
+        return result
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """Sides have no inverse here."""
+        raise MilepostError(f"{len(positions)} host positions of {self.kind} are sides and give no point back")
+
+    def quantize(self, points: FloatArray) -> IntArray:
+        """Host positions of records in quanta, 0 or 2²⁴."""
+        return np.multiply(self._sides(points), QUANTA, dtype=np.int64)
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""
+        places = _units(queries)
+        own = (places * places).sum(axis=1)
+        result = np.empty((len(records), len(queries)))
+        rows = max(1, BLOCK // max(len(queries), self.dim))
+        for start in range(0, len(records), rows):
+            vectors = _units(records[start : start + rows])
+            squares = (vectors * vectors).sum(axis=1)[:, None] + own[None]
+            products = 2 * (vectors @ places.T)
+            result[start : start + rows] = angle(squares - products, squares + products)
+        return result
+
+    def distortion(self, pairs: int = PAIRS) -> Distortion:
+        """Expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""
+        return self._measured[0] if pairs == PAIRS else self._measure(pairs)[0]
+
+    @cached_property
+    def _measured(self) -> tuple[Distortion, float]:
+        return self._measure(PAIRS)
+
+    def _measure(self, pairs: int) -> tuple[Distortion, float]:
+        """Distortion, and the deviation ÷ π that a pair at the worst angle, π/2, keeps with a chance of 95 %.
+
+        D independent sides are off by ∝ √(p(1 − p)/D) at angle πp, so pairs of all angles say what the worst is.
+        """
+        if self.dim == 1:
+            return Distortion(1.0, 1.0, 0.0), 0.0
+        generator = np.random.default_rng([self.random_state, pairs])
+        share = (np.arange(pairs) + 0.5) / pairs
+        host = np.empty(pairs)
+        for part in np.array_split(np.arange(pairs), max(1, pairs * self.count // BLOCK)):
+            left, other = generator.standard_normal((2, len(part), self.dim))
+            left /= np.linalg.norm(left, axis=1, keepdims=True)
+            other -= (other * left).sum(axis=1, keepdims=True) * left
+            other /= np.linalg.norm(other, axis=1, keepdims=True)
+            turn = math.pi * share[part, None]
+            right = np.cos(turn) * left + np.sin(turn) * other
+            host[part] = (self._sides(left) != self._sides(right)).mean(axis=1)
+        ratio, off = host / share, np.abs(host - share)
+        found = Distortion(
+            float(ratio.max()), float(1 / max(ratio.min(), 1e-300)), float(np.quantile(np.abs(ratio - 1), 0.95))
+        )
+        if self.dim == 2:  # even directions: any arc is crossed by tD/π of them, rounded up or down
+            return found, 1 / len(self.thetas)
+        return found, float(np.quantile(off / np.sqrt(share * (1 - share)), 0.95)) / 2
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return {
+            "kind": self.kind,
+            "dim": self.dim,
+            "directions": self.count,
+            "random_state": self.random_state,
+            "columns": None if self.columns is None else list(self.columns),
+        }
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
+        """The inverse of `to_json`."""
+        return cls(**{key: value for key, value in card.items() if key != "kind"})
+
+
+@lru_cache(maxsize=16)
+def variants(space: Angular) -> tuple[Angular, ...]:
+    """A space with each number of directions to choose from; kept, since their distortion takes a while to measure."""
+    least = max(FEWEST, space.dim)
+    counts = [least << k for k in range((space.count // least).bit_length())]
+    return tuple(space.with_directions(count) for count in counts)
+
+
+def _even(vectors: FloatArray, bits: int) -> FloatArray:
+    """Each row times the power of two that brings its largest entry to 2^(bits−1)..2^bits: exact."""
+    exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0))[1]
+    return np.asarray(np.ldexp(vectors, (bits - exponent)[:, None]))
+
+
+def _units(vectors: FloatArray) -> FloatArray:
+    """Unit vectors × 2²⁵, rounded; the length is summed column by column, the same way in any batch."""
+    even = _even(vectors, 0)
+    square = np.zeros(len(even))
+    for column in even.T:
+        square += column * column
+    return np.rint(even / np.sqrt(square)[:, None] * (1 << UNIT_BITS))

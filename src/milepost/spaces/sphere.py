@@ -1,0 +1,286 @@
+"""GreatCircle: places on the Earth, in a cap around a public centre. docs/proofs/sphere.md.
+
+A record becomes a unit vector (east, north, up) as seen from the centre, by operations that IEEE 754 rounds one way, so
+that its image depends on it alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.box import Rows
+from milepost.spaces.numeric import Aliases, read_matrix, refuse_missing
+from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place
+from milepost.spaces.trigonometry import angle, sine_cosine
+
+EARTH_KM = 6371.0088  # the mean radius
+QUARTER_KM = EARTH_KM * math.pi / 2
+LEAST_KM = 1e-3
+MOST_DIRECTIONS = 1 << 14
+CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
+TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
+BORDER = 1e-6  # a share of the radius by which a query may lie outside and stay where it is
+BLOCK = 1 << 15  # numbers that fit the cache
+
+
+@dataclass(frozen=True, init=False)
+class GreatCircle(Rows):
+    """Places (lat, lon) in degrees within `radius_km` of a centre, and great-circle distances in km.
+
+    center: (lat, lon), or by name. Longitudes count modulo 360, so that caps may cross the antimeridian or hold a pole.
+    radius_km: of the cap, up to a quarter of the circumference, 10,007 km. A private row outside moves to the border,
+    along the great circle to the centre; a latitude beyond ±90 counts as ±90, an infinite longitude as the centre's.
+    directions: how many host coordinates stand for the distance; by default as many as give the smallest error.
+
+    Tables may call their columns lat or latitude, and lon, lng, long or longitude; arrays have them in this order.
+
+    >>> GreatCircle((52.5, 13.4), 40).diameter
+    80.0
+    """
+
+    kind: ClassVar[str] = "great-circle"
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+    names: ClassVar[tuple[str, ...]] = COLUMNS
+    aliases: ClassVar[Aliases] = ALIASES
+    host_columns: ClassVar[None] = None
+
+    latitude: float
+    longitude: float
+    radius_km: float
+    directions: int | None
+
+    def __init__(self, center: Any, radius_km: Any, directions: Any = None) -> None:
+        latitude, longitude = named_place(center)
+        number = isinstance(radius_km, int | float) and not isinstance(radius_km, bool)
+        if not (number and LEAST_KM <= radius_km <= QUARTER_KM):
+            raise MilepostError(
+                f"radius_km must lie between {LEAST_KM:g} and {QUARTER_KM:.0f} km, a quarter of the circumference, "
+                f"got {radius_km!r}"
+            )
+        whole = isinstance(directions, int) and not isinstance(directions, bool)
+        if directions is not None and not (whole and 1 <= directions <= MOST_DIRECTIONS):
+            raise MilepostError(
+                f"directions must be a whole number between 1 and {MOST_DIRECTIONS:,}, got {directions!r}"
+            )
+        fields = {
+            "latitude": latitude,
+            "longitude": longitude - 360 * round(longitude / 360),
+            "radius_km": float(radius_km),
+            "directions": directions,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def width(self) -> int:
+        """lat and lon."""
+        return 2
+
+    @property
+    def center(self) -> FloatArray:
+        """(lat, lon) of the centre."""
+        return np.array([self.latitude, self.longitude])
+
+    @property
+    def diameter(self) -> float:
+        """Across the cap, in km."""
+        return 2 * self.radius_km
+
+    @property
+    def count(self) -> int:
+        """How many directions there are."""
+        return CANDIDATES[-1] if self.directions is None else self.directions
+
+    def with_directions(self, count: int) -> Self:
+        """The same cap with this many directions."""
+        return type(self)((self.latitude, self.longitude), self.radius_km, count)
+
+    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+        """Caps with fewer and more directions, unless their number was given."""
+        return (self,) if self.directions is not None else [self.with_directions(count) for count in CANDIDATES]
+
+    # points
+
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Private rows as unit vectors, moved into the cap: float64[n, 3]; NaN and text are refused, nothing else."""
+        points = read_matrix(batch, self.columns, self.width, self.aliases)
+        refuse_missing(points, self.names, "private rows", first_row)
+        longitude = np.where(np.isinf(points[:, 1]), self.longitude, points[:, 1])
+        return self._moved(self._vectors(np.clip(points[:, 0], -90, 90), longitude))
+
+    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+        """Public queries as (lat, lon), longitudes within ±180."""
+        points = read_matrix(batch, self.columns, self.width, self.aliases)
+        refuse_missing(points, self.names, "query points")
+        for latitude, longitude in points[~((np.abs(points) <= [90, 360]).all(axis=1))][:1].tolist():
+            raise impossible("query points", latitude, longitude)
+        points[:, 1] -= 360 * np.rint(points[:, 1] / 360)
+        return points
+
+    def inside(self, queries: AnyArray) -> FloatArray:
+        """Queries outside the cap moved to its border, along the great circle to the centre."""
+        vectors, result = self._vectors(queries[:, 0], queries[:, 1]), np.array(queries, dtype=np.float64)
+        up = np.array([[0.0, 0.0, 1.0]])
+        far = _angles(vectors, up)[:, 0] > self._radius * (1 + BORDER)
+        for row in np.flatnonzero(far).tolist():
+            (moved,) = self._moved(vectors[row : row + 1])
+            result[row] = geographic(moved, self.latitude, self.longitude)
+        return result
+
+    def around(self, point: FloatArray, distance: float) -> FloatArray:
+        """Places this far to the north, east, south and west."""
+        away = distance / EARTH_KM
+        sides = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+        vectors = [np.array([x * math.sin(away), y * math.sin(away), math.cos(away)]) for x, y in sides]
+        return np.array([geographic(vector, *point.tolist()) for vector in vectors])
+
+    def _vectors(self, latitude: FloatArray, longitude: FloatArray) -> FloatArray:
+        """(east, north, up) of places, seen from the centre: float64[n, 3]."""
+        sine, cosine = sine_cosine(latitude)
+        sine_turn, cosine_turn = sine_cosine(np.fmod(longitude, 360) - self.longitude)
+        (sine_center,), (cosine_center,) = sine_cosine(np.array([self.latitude]))
+        along = cosine * cosine_turn
+        up = sine * sine_center + along * cosine_center
+        return np.column_stack([cosine * sine_turn, sine * cosine_center - along * sine_center, up])
+
+    def _moved(self, vectors: FloatArray) -> FloatArray:
+        """Vectors beyond the border moved to it; the antipode of the centre, which has no way back, to its north."""
+        east, north, up = vectors.T
+        square = east * east + north * north
+        # each tells where the border is to the last bits, in large and in small caps
+        far = up < self._cosine if self._cosine < self._sine else (up < 0) | (square > self._sine * self._sine)
+        lost = far & (square == 0)
+        shrink = np.where(far, self._sine / np.sqrt(np.where(lost | ~far, 1, square)), 1)
+        north = np.where(lost, 1, north)
+        return np.column_stack([east * shrink, north * shrink, np.where(far, self._cosine, up)])
+
+    @cached_property
+    def _radius(self) -> float:
+        """The cap's radius as an angle."""
+        return min(self.radius_km / EARTH_KM, math.pi / 2)
+
+    @cached_property
+    def _sine(self) -> float:
+        return math.sin(self._radius)
+
+    @cached_property
+    def _cosine(self) -> float:
+        return max(math.cos(self._radius), 0.0)
+
+    # host coordinates
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """One host coordinate a direction: the sine of the angle at which it sees a record, within ± sin radius."""
+        weight = np.full(self.count, EARTH_KM * math.pi / 2 / self.count)
+        ends = np.full(self.count, self._sine)
+        total = float(np.sum(weight * 2 * ends))
+        off = EARTH_KM * self._deviation
+        # an image is off its place by half a quantum at most, so a pair by one
+        reach = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
+        return Hosts(weight, -ends, ends, reach, embedding=off / reach)
+
+    @cached_property
+    def _deviation(self) -> float:
+        """At least sup |host distance − distance| over pairs of the cap, as an angle: the proof page's section 3."""
+        first = (math.pi / self.count + 2 * TURN) * self._sine
+        second = (math.pi**2 / (4 * self.count**2) + math.pi * TURN) * math.tan(self._radius)
+        return min(first, second)
+
+    def place(self, queries: AnyArray) -> FloatArray:
+        """Host positions in quanta, unrounded and unclipped; beyond a quarter of the circumference there are none."""
+        vectors = self._vectors(queries[:, 0], queries[:, 1])
+        for latitude, longitude in queries[vectors[:, 2] < -BORDER][:1].tolist():
+            raise MilepostError(
+                f"({latitude:g}, {longitude:g}) is more than a quarter of the circumference away from the centre, "
+                f"({self.latitude:g}, {self.longitude:g}); ask about its antipode: the two mean distances add up to "
+                f"{2 * QUARTER_KM:.3f} km"
+            )
+        return self._positions(vectors)
+
+    def _positions(self, vectors: FloatArray) -> FloatArray:
+        """u = a/√(a² + up²) with a = east·cos φ + north·sin φ, elementwise; 0 where both are 0."""
+        east, north, up = (column[:, None] for column in vectors.T)
+        sine, cosine = self._turns
+        result: FloatArray = east * cosine
+        result += north * sine
+        length = result * result
+        length += up * up
+        np.sqrt(length, out=length)
+        np.divide(result, length, out=result, where=length > 0)
+        result *= QUANTA / 2 / self._sine
+        result += QUANTA / 2
+        return result
+
+    @cached_property
+    def _turns(self) -> tuple[FloatArray, FloatArray]:
+        """Sines and cosines of D equal angles in 0..π."""
+        return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
+
+    def point(self, positions: FloatArray) -> FloatArray:
+        """Directions have no inverse here."""
+        raise MilepostError(f"{len(positions)} host positions of {self.kind} are directions and give no point back")
+
+    def quantize(self, points: FloatArray) -> IntArray:
+        """Host positions of records in whole quanta, in blocks that fit the cache."""
+        result = np.empty((len(points), self.count), dtype=np.int64)
+        rows = max(1, BLOCK // self.count)
+        for start in range(0, len(points), rows):
+            result[start : start + rows] = quantize(self._positions(points[start : start + rows]), self.hosts)
+        return result
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Great-circle distances in km, to a micrometre, in blocks of bounded memory."""
+        places = self._vectors(queries[:, 0], queries[:, 1])
+        result = np.empty((len(records), len(queries)))
+        rows = max(1, BLOCK // max(1, len(queries)))
+        for start in range(0, len(records), rows):
+            result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], places)
+        return result
+
+    def distortion(self, pairs: int = 10_000) -> Distortion:
+        """Expansion and contraction (Definition 5) on public pairs, spread over the cap."""
+        generator = np.random.default_rng(pairs)
+        up = 1 - generator.random(2 * pairs) * (1 - self._cosine)
+        turn, side = generator.uniform(0, 2 * math.pi, 2 * pairs), np.sqrt(1 - up * up)
+        vectors = np.column_stack([side * np.cos(turn), side * np.sin(turn), up])
+        ratios = []
+        for block in np.array_split(vectors, max(1, 2 * pairs * self.count // (BLOCK << 6))):
+            left, right = (block[k : len(block) // 2 * 2 : 2] for k in (0, 1))
+            exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
+            host = np.abs(self._positions(left) - self._positions(right)) @ self.hosts.quantum
+            ratios.append(host / exact)
+        ratio = np.concatenate(ratios)
+        likely = float(np.quantile(np.abs(ratio - 1), 0.95))
+        return Distortion(float(ratio.max()), float(1 / max(ratio.min(), 1e-300)), likely)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return {
+            "kind": self.kind,
+            "center": [self.latitude, self.longitude],
+            "radius_km": self.radius_km,
+            "directions": self.count,
+        }
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
+        """The inverse of `to_json`."""
+        return cls(card["center"], card["radius_km"], card["directions"])
+
+
+def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Angles between unit vectors float64[n, 3] and float64[k, 3], column by column: float64[n, k]."""
+    minus, plus = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+    for x, y in zip(left.T, right.T, strict=True):
+        minus += (x[:, None] - y[None]) ** 2
+        plus += (x[:, None] + y[None]) ** 2
+    return angle(minus, plus)
