@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -251,3 +252,15 @@ def test_a_function_that_gives_wrong_shapes_tells_nothing() -> None:
     found: FloatArray = space.read(object_array([1.0, 50.0, 2.0]))
     assert (found[1] == space.diameter).all()
     assert np.array_equal(found[[0, 2]], line([1.0, 2.0], TEN))
+
+
+@pytest.mark.xfail(strict=True, reason="the error that the space raises is taken for one of the user's function")
+def test_a_space_from_a_file_reads_no_records(tmp_path: Path) -> None:
+    """Its metric stayed with its maker: an error, rather than a table in which everybody is a diameter away."""
+    space = mp.AnyMetric(lambda x, y: abs(x - y), 40, TEN)
+    mp.release(NUMBERS, space, epsilon=50, mechanism="laplace").save(tmp_path / "file.milepost")
+    again = mp.load(tmp_path / "file.milepost").space
+    with pytest.raises(mp.MilepostError, match="came from a file"):
+        mp.exact(NUMBERS, again, [1.0])
+    with pytest.raises(mp.MilepostError, match="came from a file"):
+        mp.release(NUMBERS, again, epsilon=50, mechanism="laplace")
