@@ -151,7 +151,6 @@ def batched(function: Callable[..., AnyArray], queries: list[Any], diameter: flo
 
 NUMBERS = np.random.default_rng(0).uniform(0, 100, 300).tolist()
 TEN = [float(k) for k in range(10)]
-unseen = pytest.mark.xfail(strict=True, reason="rows that depend on the batch are not noticed on these queries")
 FUNCTIONS: dict[str, Any] = {
     "a pair at a time": (mp.AnyMetric(lambda x, y: abs(x - y), 40, TEN), NUMBERS),
     "edit distance": (mp.AnyMetric(mp.edit_distance, 9, ["a", "bb", "mile"]), [f"{k:b}" for k in range(300)]),
@@ -170,6 +169,11 @@ UNSEEN: dict[str, Any] = {
     "products, 2 queries in the plane": (lambda: batched(products, vectors(2, 2), 3), vectors(300, 2)),
     "products, 5 queries": (lambda: batched(products, vectors(5, 3), 3), vectors(300, 3)),
 }
+
+
+def unseen(strict: bool) -> pytest.MarkDecorator:
+    """Last bits of a matrix product are the machine's matter."""
+    return pytest.mark.xfail(strict=strict, reason="rows that depend on the batch are not noticed on these queries")
 
 
 def check_rows(space: mp.AnyMetric, records: list[Any], sizes: Sequence[int]) -> None:
@@ -191,8 +195,7 @@ def test_a_record_is_read_alike_in_any_batch(name: str) -> None:
     check_rows(space, records, sizes=(2, 3, 64, len(records)))
 
 
-@unseen
-@pytest.mark.parametrize("name", UNSEEN)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=unseen("products" not in name)) for name in UNSEEN])
 def test_a_record_is_read_alike_even_where_the_queries_do_not_show_it(name: str) -> None:
     """One query, queries that are close together, or so few that a matrix product has the same bits."""
     make, records = UNSEEN[name]
