@@ -17,8 +17,6 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.projected import Projected
-from milepost.statistics.sketch import Sketch
-from milepost.synopsis import Synopsis
 
 SPACES: dict[str, Projected] = {
     "disc": mp.L2(center=[1, -2], radius=3),
@@ -291,29 +289,6 @@ def test_bad_powers_are_refused(p: object) -> None:
     """1 and 2 have spaces of their own."""
     with pytest.raises(mp.MilepostError, match="p must"):
         mp.Lp(p, [(0, 1)] * 2)
-
-
-@pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ["l2", "lp"])
-def test_released_answers_lie_where_theorem_7_puts_them(kind: str, mechanism: str) -> None:
-    """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release (β = 1e-6)."""
-    bounds = [(0.0, 1.0), (0.0, 2.0)]
-    space: Projected = mp.Lp(1.5, bounds, directions=24) if kind == "lp" else mp.L2(bounds, directions=8)
-    people = np.random.default_rng(0).beta(2, 3, (4000, 2)) * [1, 2]
-    sketch = Sketch(space.hosts.dimension)
-    sketch.add(space.quantize(space.read(people)))
-    repeated = sketch.repeat(100_000 if mechanism == "tangents" else 250)
-    guarantee = mp.Guarantee(1, 0 if mechanism == "hats" else 1e-6)
-    answerer = mechanisms(1e-6)[mechanism].run(repeated, space.hosts, Change(), guarantee)
-    synopsis = Synopsis(space, answerer, guarantee, Change(), int(repeated.totals[0]))
-    points = np.random.default_rng(1).random((50, 2)) * [1, 2]
-    exact = mp.exact(people, space, points)
-    found = space.distortion()
-    room = synopsis.error(1 - 1e-6, uniform=True) - space.hosts.embedding * space.hosts.reach
-    assert 0 < room <= 0.1 * space.diameter
-    answers = synopsis.mean_distance(points)
-    assert (answers <= exact * found.expansion + room).all()
-    assert (answers >= exact / found.contraction - room).all()
 
 
 def test_the_center_is_the_geometric_median() -> None:

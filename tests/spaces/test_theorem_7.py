@@ -1,0 +1,226 @@
+"""Theorem 7: a release over an embedding answers between the contracted and the expanded truth, ± the ℓ₁ promise.
+
+Every space × every mechanism × every guarantee that it gives. The ℓ₁ promise is that of the same hosts without their
+embedding: noise, interpolation and rounding, at a failure probability of β for all asked queries together. Each pair is
+also compared with an oracle, the mean host distance of the table, straight from the images.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.mechanisms import direct_mechanisms, mechanisms
+from milepost.mechanisms.base import Answerer
+from milepost.privacy import noise
+from milepost.privacy.change import Change
+from milepost.spaces.base import Space
+from milepost.spaces.projected import Projected
+from milepost.spaces.queries import Queries
+from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+
+BETA = 1e-6  # of a false alarm in each test here
+BOUNDS = [(0.0, 1.0), (0.0, 2.0)]
+WORDS = ["", "milepost", "millstone", "post", "outpost", "mile", "smile", "lamp"]
+GUARANTEES = {"approximate": mp.Guarantee(1, 1e-6), "pure": mp.Guarantee(1)}
+PLENTY = {"approximate": mp.Guarantee(900, 1e-6), "pure": mp.Guarantee(900)}
+OFFERED = {
+    "slopes": ("approximate",),
+    "hats": ("approximate", "pure"),
+    "tangents": ("approximate", "pure"),
+    "gaussian": ("approximate",),
+    "laplace": ("approximate", "pure"),
+}
+ROWS = {"slopes": 1 << 12, "hats": 1 << 12, "tangents": 1 << 22, "gaussian": 1 << 12, "laplace": 1 << 12}
+DIRECT = ("gaussian", "laplace")
+
+
+def words(generator: np.random.Generator) -> list[str]:
+    """Words some edits away from the queries, and none of them."""
+    people = []
+    for _ in range(64):
+        letters = list(WORDS[generator.integers(len(WORDS))])
+        for _ in range(generator.integers(1, 5)):
+            letters.insert(int(generator.integers(len(letters) + 1)), "milepost"[generator.integers(8)])
+        people.append("".join(letters))
+    return people
+
+
+def roads(generator: np.random.Generator, count: int) -> FloatArray:
+    """Shortest paths in a complete graph of random lengths: a metric, of any shape, with a diameter of at most 1."""
+    lengths = np.triu(generator.uniform(0.3, 1, (count, count)), 1)
+    lengths += lengths.T
+    for via in range(count):
+        lengths = np.minimum(lengths, lengths[:, via, None] + lengths[None, via])
+    return lengths
+
+
+def edit(calibrate: bool) -> mp.AnyMetric:
+    return mp.AnyMetric(mp.edit_distance, 12, WORDS, repetitions=3, calibrate=calibrate)
+
+
+def towns(calibrate: bool) -> mp.AnyMetric:
+    metric = mp.precomputed(roads(np.random.default_rng(3), 50))
+    return mp.AnyMetric(metric, 1, list(range(6)), repetitions=3, calibrate=calibrate)
+
+
+def rows(generator: np.random.Generator) -> FloatArray:
+    return generator.beta(2, 3, (64, 2)) * [1, 2]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A space, a table, and the points that are asked about; expands: False for an uncalibrated Figure 3."""
+
+    space: Space
+    people: Any
+    asked: Any
+    expands: bool = True
+
+    @property
+    def queries(self) -> AnyArray:
+        return self.space.known if self.space.known is not None else np.asarray(self.asked)
+
+    @property
+    def records(self) -> FloatArray:
+        batch = np.array(self.people, dtype=object if self.space.objects else np.float64)
+        return self.space.read(batch)
+
+    def distances(self) -> FloatArray:
+        """Exact, of every record to every query: what Theorem 7 speaks about."""
+        return self.space.distance(self.records, self.queries)
+
+    def host_distances(self) -> FloatArray:
+        """The oracle: Σ τ|q(x) − place(y)| of every pair."""
+        images, places = self.space.quantize(self.records), self.space.place(self.queries)
+        return np.array([np.abs(images - place) @ self.space.hosts.quantum for place in places]).T
+
+    def distortion(self) -> tuple[float, float]:
+        """Expansion and contraction (Definition 5): of the projections over all directions, else of these pairs."""
+        if self.space.kind == "l1":
+            return 1.0, 1.0
+        if isinstance(self.space, Projected):
+            found = self.space.distortion()
+            return found.expansion, found.contraction
+        exact, hosts = self.distances(), self.host_distances()
+        apart = exact > 0
+        ratios = hosts[apart] / exact[apart]
+        rounding = float(np.sum(self.space.hosts.quantum))  # half a quantum on either side
+        assert (hosts[~apart] <= rounding).all()
+        assert self.expands or (hosts <= exact + rounding).all()
+        return float(ratios.max()), float(1 / ratios.min())
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Case]]]:
+    generator = np.random.default_rng(0)
+    people, asked = rows(generator), generator.random((20, 2)) * [1, 2]
+    disc = mp.L2(center=[0, 0], radius=1, directions=8)
+    yield "l1", lambda: Case(mp.L1(BOUNDS, weights=[2, 0.5]), people, asked)
+    yield "disc", lambda: Case(disc, people - [0.5, 1], disc.inside(asked - [0.5, 1]))
+    yield "box", lambda: Case(mp.L2(BOUNDS, directions=8), people, asked)
+    yield "lp", lambda: Case(mp.Lp(1.5, BOUNDS, directions=16), people, asked)
+    spelt = words(generator)
+    yield "edit", lambda: Case(edit(False), spelt, WORDS, expands=False)
+    yield "edit, calibrated", lambda: Case(edit(True), spelt, WORDS)
+    yield "precomputed", lambda: Case(towns(False), list(range(6, 50)), range(6), expands=False)
+    yield "precomputed, calibrated", lambda: Case(towns(True), list(range(6, 50)), range(6))
+
+
+CASES = dict(cases())
+
+
+@lru_cache(maxsize=16)
+def case_of(name: str) -> Case:
+    return CASES[name]()
+
+
+def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """The answers at the asked points, and how far the ℓ₁ release promises to be off at each (BETA for all)."""
+    times = (n or ROWS[mechanism]) // len(case.people)
+    confidence = 1 - BETA / len(case.asked)
+    if mechanism in DIRECT:
+        queries = Queries(case.queries, case.space.diameter)
+        sums = Sums(queries.count)
+        sums.add(queries.quantize(case.distances()))
+        direct: Answerer = direct_mechanisms()[mechanism].run(sums.repeat(times), queries, Change(), guarantee)
+        places: AnyArray = np.arange(queries.count)
+        return direct.values(places), direct.half_widths(places, confidence)
+    hosts = dataclasses.replace(case.space.hosts, embedding=0.0, clipped=0.0)
+    sketch = Sketch(hosts.dimension)
+    sketch.add(case.space.quantize(case.records))
+    hosted = mechanisms(BETA)[mechanism].run(sketch.repeat(times), hosts, Change(), guarantee)
+    places = case.space.place(case.queries)
+    return hosted.values(places), hosted.half_widths(places, min(confidence, hosted.confidence))
+
+
+def combinations(slow: Callable[[str, str], bool]) -> pytest.MarkDecorator:
+    """Every space × mechanism × guarantee; some are marked as slow."""
+    found = [
+        pytest.param(case, mechanism, kind, marks=[pytest.mark.slow] if slow(case, mechanism) else [])
+        for case in CASES
+        for mechanism, kinds in OFFERED.items()
+        for kind in kinds
+    ]
+    return pytest.mark.parametrize(("name", "mechanism", "kind"), found)
+
+
+def lies_between(case: Case, mechanism: str, answers: FloatArray, room: FloatArray) -> bool:
+    """Theorem 7, and that the ℓ₁ release itself is as near to the mean host distance."""
+    exact = case.distances().mean(axis=0)
+    expansion, contraction = (1.0, 1.0) if mechanism in DIRECT else case.distortion()
+    below, above = answers <= exact * expansion + room, answers >= exact / contraction - room
+    return bool((below & above & (np.abs(answers - oracle(case, mechanism)) <= room)).all())
+
+
+def oracle(case: Case, mechanism: str) -> FloatArray:
+    """The mean of host distances, or of exact ones where a mechanism works on these."""
+    distances = case.distances() if mechanism in DIRECT else case.host_distances()
+    return np.asarray(distances.mean(axis=0))
+
+
+@combinations(slow=lambda case, mechanism: (case, mechanism) == ("lp", "tangents"))
+def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: str, kind: str) -> None:
+    """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release (β = 1e-6).
+
+    The promise is at most a tenth of the diameter, so that the comparison says something.
+    """
+    case = case_of(name)
+    answers, room = answer(case, mechanism, GUARANTEES[kind])
+    assert 0 < room.max() <= 0.1 * case.space.diameter
+    assert lies_between(case, mechanism, answers, room)
+
+
+@combinations(slow=lambda case, mechanism: mechanism == "tangents" and case not in ("l1", "edit"))
+def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mechanism: str, kind: str) -> None:
+    """At ε = 900, to noise, rounding and interpolation: compared with the images themselves, not with promises.
+
+    Noise has a standard deviation of at most a tenth of the tolerance (tangents: a promise within it, at β = 1e-6), so
+    false alarms are rarer than 1e-20; a metric a hundredth too long would be seen, but for tangents.
+    """
+    case = case_of(name)
+    tolerance = (0.05 if mechanism == "tangents" else 1e-3) * case.space.diameter
+    answers, room = answer(case, mechanism, PLENTY[kind], ROWS[mechanism] >> (6 if mechanism == "tangents" else 0))
+    assert room.max() <= tolerance
+    assert np.abs(answers - oracle(case, mechanism)).max() <= tolerance
+    if mechanism != "tangents":
+        assert np.abs(answers - 1.01 * oracle(case, mechanism)).max() > tolerance
+
+
+@pytest.mark.parametrize("name", ["l1", "edit"])
+@pytest.mark.parametrize("mechanism", OFFERED)
+def test_noise_that_is_far_off_is_seen(name: str, mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison of Theorem 7 fails where every draw is a hundred times its scale: certain, no false alarm."""
+
+    def far_off(_: str, values: IntArray, scale: float) -> IntArray:
+        return np.asarray(values + round(100 * scale), dtype=np.int64)
+
+    case = case_of(name)
+    monkeypatch.setattr(noise, "_add", far_off)
+    assert not lies_between(case, mechanism, *answer(case, mechanism, GUARANTEES[OFFERED[mechanism][0]]))
