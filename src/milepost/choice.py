@@ -1,5 +1,6 @@
 """Choice: a mechanism, what it would work on, and the error it predicts there. Nothing here sees data."""
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -115,8 +116,14 @@ class Candidates:
                 found.append(on_queries(direct, self.space, self.queries, n, change, guarantee))
             except MilepostError as reason:
                 refused[name] = str(reason)
-        found.sort(key=lambda choice: choice.prediction.error)
+        found.sort(key=self._rank)
         return found, refused
+
+    def _rank(self, choice: Choice) -> tuple[float, float]:
+        """The promised error; among promises that are no better than the diameter, the noise."""
+        prediction, most = choice.prediction, self.space.diameter * (1 - 1e-6)
+        noise = math.inf if prediction.rms is None else prediction.rms
+        return min(prediction.error, most), noise if prediction.error >= most else 0.0
 
 
 def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta: float = 0.05) -> Candidates:
@@ -140,12 +147,12 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
     """The points that were given to be asked about, or those that the space itself has."""
     if queries is None:
         return None if space.known is None else Queries(space.known, space.diameter)
+    if hasattr(queries, "__len__") and not len(queries):
+        raise MilepostError("queries must be a list of points, got none")
     batch, single, _ = points(queries, space)
     if single:
         raise MilepostError("queries must be a list of points; put a single one in a list")
     found = space.read_queries(batch)
-    if not len(found):
-        raise MilepostError("queries must be a list of points, got none")
     inside = space.inside(found)
     if moved := int(np.any(np.reshape(inside != found, (len(found), -1)), axis=1).sum()):
         warn(f"{moved} of {len(found)} queries lie outside the space; they are answered at its border")
@@ -155,15 +162,12 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
 def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, guarantee: Guarantee) -> HostChoice:
     """The number of host coordinates with the smallest error: more are closer to the metric, and cost more noise."""
     best: HostChoice | None = None
-    worse = 0
     for variant in space.sized(n):
         prediction = mechanism.predict(variant.hosts, n, change, guarantee)
         prediction = replace(prediction, coordinates=variant.hosts.dimension)
         if best is None or prediction.error < WORTH * best.prediction.error:
-            best, worse = HostChoice(mechanism, variant, prediction), 0
-        else:
-            worse += 1
-        if worse == 2:  # one part falls and the other grows
+            best = HostChoice(mechanism, variant, prediction)
+        elif prediction.error - variant.hosts.bias > best.prediction.error:  # more coordinates have no less noise
             break
     if best is None:
         raise MilepostError(f"the space offers no host coordinates for {n} rows")
@@ -176,9 +180,10 @@ def session_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int,
     for variant in space.sized(n):
         margins = interactive_margins(variant.hosts, n, guarantee, max_queries, beta)
         error = interactive_error(variant.hosts, margins)
-        if best is not None and error >= best[0]:
-            break  # one part falls and the other grows
-        best = error, variant, margins
+        if best is None or error < best[0]:
+            best = error, variant, margins
+        elif error - variant.hosts.bias > best[0]:  # more coordinates have no less noise
+            break
     if best is None:
         raise MilepostError(f"the space offers no host coordinates for {n} rows")
     return best[1:]

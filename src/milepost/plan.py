@@ -108,7 +108,7 @@ class Plan:
             off = excess(log_n)
             if -0.05 < off < 0:
                 digits = int(10 ** max(0, len(str(round(math.exp(log_n)))) - 2))
-                return -(-round(math.exp(log_n)) // digits) * digits
+                return min(-(-round(math.exp(log_n)) // digits) * digits, LARGEST_TOTAL)
             if last is not None and last[0] != log_n:
                 slope = min(max((off - last[1]) / (log_n - last[0]), -2.0), -0.4)
             last = log_n, off

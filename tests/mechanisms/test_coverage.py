@@ -171,7 +171,6 @@ def test_intervals_cover_whatever_the_table(case: Case, releases: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a quantile of 8,000 simulated paths knows nothing beyond 1 − 1/8000")
 @pytest.mark.parametrize("mechanism", ["slopes", "hats"])
 def test_bands_hold_at_a_high_confidence(mechanism: str) -> None:
     """A uniform half-width at 1 − 1e-5 is passed by no more than so many of 200,000 simulated paths of its noise.

@@ -429,7 +429,6 @@ def test_the_center_is_one_of_the_queries(law: str, name: str) -> None:
     assert found.mean_distance(found.center()) == found.mean_distance(asked).min()
 
 
-@pytest.mark.xfail(strict=True, reason="moving into a ball twice moves a point by a last bit more")
 @laws
 def test_a_center_at_the_border_can_be_asked_about(law: str) -> None:
     """Queries that were moved to the border of a ball are found again where they are now."""

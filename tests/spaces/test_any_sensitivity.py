@@ -171,11 +171,6 @@ UNSEEN: dict[str, Any] = {
 }
 
 
-def unseen(strict: bool) -> pytest.MarkDecorator:
-    """Last bits of a matrix product are the machine's matter."""
-    return pytest.mark.xfail(strict=strict, reason="rows that depend on the batch are not noticed on these queries")
-
-
 def check_rows(space: mp.AnyMetric, records: list[Any], sizes: Sequence[int]) -> None:
     """read(P)[i] == read(P[i:i+1])[0], in batches of any size and in any order."""
     table = object_array(records)
@@ -195,7 +190,7 @@ def test_a_record_is_read_alike_in_any_batch(name: str) -> None:
     check_rows(space, records, sizes=(2, 3, 64, len(records)))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=unseen("products" not in name)) for name in UNSEEN])
+@pytest.mark.parametrize("name", UNSEEN)
 def test_a_record_is_read_alike_even_where_the_queries_do_not_show_it(name: str) -> None:
     """One query, queries that are close together, or so few that a matrix product has the same bits."""
     make, records = UNSEEN[name]
@@ -257,7 +252,6 @@ def test_a_function_that_gives_wrong_shapes_tells_nothing() -> None:
     assert np.array_equal(found[[0, 2]], line([1.0, 2.0], TEN))
 
 
-@pytest.mark.xfail(strict=True, reason="the error that the space raises is taken for one of the user's function")
 def test_a_space_from_a_file_reads_no_records(tmp_path: Path) -> None:
     """Its metric stayed with its maker: an error, rather than a table in which everybody is a diameter away."""
     space = mp.AnyMetric(lambda x, y: abs(x - y), 40, TEN)

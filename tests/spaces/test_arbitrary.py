@@ -401,8 +401,10 @@ def test_memory_is_bounded_by_blocks() -> None:
         seen[len(x) * len(y)] += 1
         return np.asarray(np.abs(np.array(x, dtype=float)[:, None] - np.array(y, dtype=float)))
 
-    space = mp.AnyMetric(apart, diameter=1, queries=np.linspace(0, 1, 4000).tolist(), batches=True)
-    mp.release(np.linspace(0, 1, 5000), space, epsilon=100)
-    assert max(seen) <= 1 << 23
-    assert seen[4000] == 5000  # a function that promises nothing sees one private record at a time
+    queries = np.linspace(0, 1, 4000).tolist()
+    mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(apart, 1, queries, batches=True), epsilon=100)
+    assert max(seen) == 4000  # a function that promises nothing sees one object at a time
+    seen.clear()
+    mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(mp.Metric(apart, alone=True), 1, queries), epsilon=100)
+    assert 4000 < max(seen) <= 1 << 23
     assert sum(size * times for size, times in seen.items()) >= 4000 * 5000

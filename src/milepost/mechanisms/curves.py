@@ -21,6 +21,7 @@ from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
 BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
 BAND_SEED = 0
+BAND_FAILURE = 0.01  # down to which simulated paths tell a quantile
 
 
 class CurveNoise(Protocol):
@@ -231,7 +232,11 @@ def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
     """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
     generator = np.random.default_rng(BAND_SEED)
     extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
-    return float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - failure))
+    seen = max(failure, BAND_FAILURE)
+    simulated = float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - seen))
+    # further out, sup |noise| grows no faster than |noise| at the worst place, whose law is known
+    worst = largest(noises)
+    return simulated * float(spread(*worst, failure)[0] / spread(*worst, seen)[0])
 
 
 def bend(hosts: Hosts, i: int, bits: int) -> float:

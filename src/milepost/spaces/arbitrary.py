@@ -147,7 +147,7 @@ class AnyMetric:
         if self.metric.alone:
             with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
                 return self._clipped(self._matrix(records))
-        return np.concatenate([self._alone(record) for record in records])
+        return np.concatenate([np.empty((0, len(self.queries))), *(self._alone(record) for record in records)])
 
     def _alone(self, record: Any) -> FloatArray:
         """One record's distances; the diameter where there is none to be had, and no word about it."""
@@ -177,7 +177,8 @@ class AnyMetric:
         if self.metric is None:
             raise MilepostError("this space came from a file and has no distance function")
         to = self.queries if queries is None else queries
-        distances = np.array(self.metric.matrix(objects, to), dtype=np.float64)
+        batches = [objects] if self.metric.alone else [[one] for one in objects]
+        distances = np.concatenate([np.array(self.metric.matrix(batch, to), dtype=np.float64) for batch in batches])
         if distances.shape != (len(objects), len(to)):
             raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
         return distances

@@ -268,7 +268,8 @@ class Projected(Box, ABC):
         for j in range(self.width):  # column by column: the same operations for a row, whatever the batch
             square += (points[:, j] - center[j]) ** 2
         far = np.sqrt(square) > (self.radius or 0)
-        shrink = np.where(far, (self.radius or 0) / np.sqrt(np.where(far, square, 1)), 1)
+        within = (self.radius or 0) * (1 - 1e-13)  # so that a point that was moved is not moved again
+        shrink = np.where(far, within / np.sqrt(np.where(far, square, 1)), 1)
         result: FloatArray = center + (points - center) * shrink[:, None]
         return np.where(far[:, None], result, points)
 

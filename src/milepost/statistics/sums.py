@@ -34,6 +34,8 @@ class Sums:
         weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
         of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
         _check_total(int(self.totals.sum()) + int(weights.sum()))
+        if len(of) and not 0 <= int(of.min()) <= int(of.max()) < self.groups:
+            raise MilepostError(f"groups are numbered from 0 to {self.groups - 1}, got {of.min()} to {of.max()}")
         for label in range(self.groups):
             chosen = of == label
             self.values[label] += weights[chosen] @ quanta[chosen]
