@@ -14,17 +14,19 @@ from pydoc_data.topics import topics
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import milepost as mp
 from bench.accuracy import ASSERTED, DELTA, EPSILON
 from bench.accuracy import exact as exact_l1
 from bench.run import Bounds, main
-from milepost.arrays import FloatArray
-from milepost.mechanisms.polygon import total
+from milepost.arrays import AnyArray, FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
-from milepost.reading import read_sketch
-from milepost.spaces.base import QUANTUM_BITS
+from milepost.reading import read_sketch, records
+from milepost.spaces.base import QUANTUM_BITS, Space
+from milepost.spaces.objects import object_array
 from milepost.spaces.projected import Projected
 from milepost.statistics.sketch import Sketch
 
@@ -57,15 +59,25 @@ class Table:
 
     def released(self, sketch: Sketch, releases: int) -> FloatArray:
         """Errors of slopes: float64[releases, queries]."""
-        hosts, positions = self.space.hosts, self.space.place(self.queries)
-        needed = Slopes().run(sketch, hosts, Change(), GUARANTEE).bits
-        sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(needed)))  # exact, and quick
-        answerers = (Slopes().run(sketch, hosts, Change(), GUARANTEE) for _ in range(releases))
-        return np.array([total(each.polygons(raw=True), hosts, positions, True) - self.truth for each in answerers])
+        return released(self.space, sketch, self.queries, releases) - self.truth
 
     def single(self, n: int) -> float:
         """The deviation of one query answered alone."""
-        return self.space.diameter / n / math.sqrt(2 * GUARANTEE.rho)
+        return single(self.space, n)
+
+
+def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> FloatArray:
+    """Answers of slopes: float64[releases, queries]."""
+    positions = space.place(queries)
+    needed = Slopes().run(sketch, space.hosts, Change(), GUARANTEE).bits
+    sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(needed)))  # exact, and quick
+    answerers = (Slopes().run(sketch, space.hosts, Change(), GUARANTEE) for _ in range(releases))
+    return np.array([each.values(positions, raw=True) for each in answerers])
+
+
+def single(space: Space, n: int) -> float:
+    """The deviation of one query answered alone."""
+    return space.diameter / n / math.sqrt(2 * GUARANTEE.rho)
 
 
 def rms(values: FloatArray) -> float:
@@ -152,6 +164,47 @@ def stable_rows(check: bool, bounds: Bounds) -> None:
     )
 
 
+def noise_rows(check: bool, bounds: Bounds) -> None:
+    """Caps, tables and angles: RMSE of slopes over queries ÷ single, where the embedding is small beside the noise."""
+    generator = np.random.default_rng(0)
+    n = 300 if check else 1_000
+    labels = [f"label {k}" for k in range(49)]  # and `other`
+    numbers = mp.Gower([mp.number(0, 1), mp.flag()])
+    category = mp.Gower([mp.category(labels)])
+    cap = mp.GreatCircle((52.5, 13.4), 40, directions=24)
+    near = generator.normal([52.5, 13.4], [0.1, 0.15], (n + QUERIES, 2))
+    mixed = [(x, x > y) for x, y in generator.beta(2, 3, (n + QUERIES, 2)).tolist()]
+    plans = [[label] for label in generator.choice(labels, n + QUERIES)]
+    for name, space, rows, most in (
+        ("great circle", cap, near, 1.4),
+        ("Gower, numbers", numbers, mixed, 1.05),
+        ("Gower, labels", category, plans, 1.45),
+    ):
+        queries = space.read_queries(object_array(list(rows[n:])) if space.objects else rows[n:])
+        truth = space.distance(next(records(rows[:n], space, None, 1)), queries).mean(axis=0)
+        error = rms(released(space, read_sketch(rows[:n], space), queries, ASSERTED) - truth)
+        ratio = bounds.at_most(f"{name}: RMSE ÷ single", error / single(space, n), most)
+        print(f"{name:<17}{space.hosts.dimension:>6}{n:>9,}{ratio:>8}", flush=True)
+
+
+def angle_rows(check: bool, bounds: Bounds) -> None:
+    """Angles between texts: TF-IDF and SVD of Python's documentation, a page a row; the error beside its promise."""
+    matrix = TfidfVectorizer(max_features=5_000).fit_transform(topics.values())
+    vectors = TruncatedSVD(32, random_state=0).fit_transform(matrix)
+    vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
+    space = mp.Angular(32)
+    truth = mp.exact(vectors, space, vectors)
+    n = len(vectors) * (100 if check else 1_000)
+    synopsis = mp.release(np.repeat(vectors, n // len(vectors), axis=0), space, epsilon=EPSILON, delta=DELTA)
+    error = np.abs(synopsis.mean_distance(vectors) - truth)
+    promised = synopsis.error()
+    print(
+        f"{'angles of texts':<17}{synopsis.space.hosts.dimension:>6}{n:>9,}   rms error {rms(error):.3g}, "
+        f"95 % of them within {np.quantile(error, 0.95):.3g}, promised ± {promised:.3g}; "
+        f"÷ promise {bounds.at_most('angles: 95 % ÷ promise', float(np.quantile(error, 0.95)) / promised, 1.0)}"
+    )
+
+
 def documentation_words() -> list[str]:
     """Every word of Python's own documentation, in the order of the text."""
     return re.findall(r"[a-z]{3,}", " ".join(topics.values()).lower())
@@ -190,7 +243,7 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
         print(f"{name:<26}{size:>6}{synopsis.error(synopsis.confidence):>11.3g}{error:>10.3g}{ratio:>12}", flush=True)
 
 
-ROWS = (plane_rows, digit_rows, stable_rows, edit_rows)
+ROWS = (plane_rows, digit_rows, stable_rows, noise_rows, angle_rows, edit_rows)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

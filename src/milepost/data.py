@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.geometry import located
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases, find, number
 from milepost.spaces.objects import object_array, object_list, objects_of
@@ -123,6 +124,7 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
 
     width: columns of a point, where it is not the space's own. Polars frames have no index: their answers are arrays.
     """
+    data = located(data, space)
     return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
 
 

@@ -8,6 +8,7 @@ from milepost import data as tables
 from milepost.arrays import FloatArray
 from milepost.data import Columns
 from milepost.errors import MilepostError
+from milepost.geometry import located
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
@@ -23,7 +24,7 @@ def count(data: Any) -> int:
 
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
     """The records of a table in blocks, for work that takes so many numbers a record."""
-    size, n = max(1, BLOCK // numbers), 0
+    size, n, data = max(1, BLOCK // numbers), 0, located(data, space)
     for rows in tables.batches(data, columns, space.columns, aliases=space.aliases, objects=space.objects):
         for start in range(0, len(rows), size):
             yield space.read(rows[start : start + size], n + start)

@@ -47,6 +47,7 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
+    geography: ClassVar[str] = ""
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1

@@ -142,6 +142,10 @@ class Space(Protocol):
     aliases: ClassVar[Aliases]  # other names that columns may have in a table
 
     @property
+    def geography(self) -> str:
+        """What a point's two columns are on a map: "degrees", a "plane", or "" where they are neither."""
+
+    @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the columns a point is read from, or None for positions."""
 

@@ -26,6 +26,11 @@ class Rows(ABC):
     def width(self) -> int:
         """How many columns a point has."""
 
+    @property
+    def geography(self) -> str:
+        """No map, unless a subclass has one."""
+        return ""
+
     def knows(self, point: Any) -> bool:
         """One point is a list of as many numbers as there are columns."""
         return tuple(np.shape(point)) == (self.width,)
@@ -51,6 +56,11 @@ class Box(Rows):
     def width(self) -> int:
         """How many columns a point has."""
         return len(self.low)
+
+    @property
+    def geography(self) -> str:
+        """Two columns are a plane."""
+        return "plane" if self.width == 2 else ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -85,6 +85,11 @@ class GreatCircle(Rows):
         return 2
 
     @property
+    def geography(self) -> str:
+        """Latitude and longitude."""
+        return "degrees"
+
+    @property
     def center(self) -> FloatArray:
         """(lat, lon) of the centre."""
         return np.array([self.latitude, self.longitude])

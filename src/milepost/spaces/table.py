@@ -28,6 +28,7 @@ class MixedTable(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    geography: ClassVar[str] = ""
 
     columns: tuple[str, ...] | None
     parts: tuple[Column, ...]
