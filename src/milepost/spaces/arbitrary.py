@@ -49,6 +49,9 @@ class AnyMetric:
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1
     host_columns: ClassVar[None] = None
+    geographic: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
+    extent: ClassVar[None] = None
 
     metric: Metric | None  # None in a file whose metric only its maker has
     diameter: float

@@ -137,6 +137,15 @@ class Space(Protocol):
     kind: ClassVar[str]
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
+    geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
+
+    @property
+    def unit(self) -> str:
+        """Of distances, as labels show it; empty where it is not known."""
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...] | None:
+        """The interval of each column, which a picture shows; None where points are no rows of numbers in a box."""
 
     @property
     def columns(self) -> tuple[str, ...] | None:

@@ -19,6 +19,8 @@ class Box:
     objects: ClassVar[bool] = False
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
+    geographic: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -38,6 +40,11 @@ class Box:
         """The middle: float64[columns]."""
         result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """The interval of each column."""
+        return tuple(zip(self.low, self.high, strict=True))
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Host coordinates are as many as they are."""

@@ -27,6 +27,9 @@ class MixedTable(ABC):
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
+    geographic: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
+    extent: ClassVar[None] = None
 
     columns: tuple[str, ...] | None
     parts: tuple[Column, ...]
