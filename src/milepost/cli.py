@@ -240,7 +240,7 @@ def show(
     statement: Annotated[
         bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it instead: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")] = None,
     force: ForceOption = False,
 ) -> None:
     """Print what is public about a released file, or draw it."""
@@ -252,7 +252,6 @@ def show(
         with _progress("Drawing"):
             plots.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
-        return
     if statement:
         typer.echo(synopsis.statement())
         return

@@ -123,7 +123,7 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
     step, digits = next(
         (factor * 10.0**power, max(0, (factor == 2.5) - power))
         for factor in (1, 2, 2.5, 5, 10)
-        if factor * 10.0**power >= (high - low) / count
+        if factor * 10.0**power >= (high - low) / count * (1 - 1e-9)
     )
     wholes = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [round(whole * step, digits) for whole in wholes] or [(low + high) / 2]

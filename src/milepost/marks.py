@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from milepost.arrays import FloatArray
-from milepost.plots import ANSWER, INK, OTHER
+from milepost.plots import ANSWER, INK, OTHER, plain
 from milepost.sites import Site, Sites
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def legend(axes: "Axes", sites: Sites | None, beside: bool = False) -> None:
     handles, labels = axes.get_legend_handles_labels()
     for site in list(sites or [])[:MOST_LISTED]:
         handles.append(Line2D([], [], marker="o", ls="", color=color(site), markeredgecolor="white", ms=8))
-        labels.append(f"{site.rank}  {site.name}  {answer(site, sites.space.unit if sites else '')}")
+        labels.append(f"{site.rank}  {plain(site.name)}  {answer(site, sites.space.unit if sites else '')}")
     if sites is not None and len(sites) > MOST_LISTED:
         handles.append(Line2D([], [], ls=""))
         labels.append(f"and {len(sites) - MOST_LISTED} more, farther away")

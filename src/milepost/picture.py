@@ -12,7 +12,7 @@ from milepost.arrays import FloatArray
 from milepost.card import promise
 from milepost.errors import MilepostError
 from milepost.field import Grid, level_values, make_grid
-from milepost.plots import ANSWER, INK, LINES, clean, figure_class
+from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
 from milepost.sites import Site, Sites, rank_sites
 from milepost.synopsis import Synopsis
 
@@ -114,7 +114,7 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
     errors = np.array([[min(site.error, site.mean_distance), site.error] for site in shown]).T
     _bars(
         axes,
-        [_short(site.name) for site in shown],
+        [plain(site.name) for site in shown],
         heights,
         [marks.color(site) for site in shown],
         [marks.answer(site, "") for site in shown],
@@ -135,7 +135,7 @@ def _column_bars(axes: "Axes", synopsis: Synopsis) -> None:
     heights = [height for _, height in parts]
     _bars(
         axes,
-        [_short(_axis(name, False)) for name, _ in parts],
+        [_axis(name, False) for name, _ in parts],
         heights,
         [ANSWER] * len(parts),
         [f"{height:.3g}" for height in heights],
@@ -154,7 +154,7 @@ def _end_bars(axes: "Axes", synopsis: Synopsis, extent: tuple[tuple[float, float
         np.fill_diagonal(ends, [pair[side] for pair in extent])
         rises[:, side] = synopsis.mean_distance(ends) - synopsis.mean_distance(middle)
     order = np.argsort(-np.abs(rises[:, 0] - rises[:, 1]), kind="stable")[:MOST_BARS]
-    names = [_short(_axis(synopsis.space.names[i], False)) for i in order]
+    names = [_axis(synopsis.space.names[i], False) for i in order]
     for side, (words, color) in enumerate([("at the low end", LINES), ("at the high end", ANSWER)]):
         axes.barh(np.arange(len(order)) + 0.2 * (2 * side - 1), rises[order, side], 0.38, color=color, label=words)
     axes.set_yticks(range(len(order)), names)
@@ -196,11 +196,7 @@ def _with_unit(words: str, unit: str) -> str:
 def _axis(name: str, geographic: bool) -> str:
     if geographic:
         return {"lat": "latitude (°)", "lon": "longitude (°)"}.get(name, f"{name} (°)")
-    return f"column {name}" if name.isdigit() else name
-
-
-def _short(text: str, most: int = 28) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return f"column {name}" if name.isdigit() else plain(name)
 
 
 def _listed(shown: int, count: int) -> str:

@@ -121,6 +121,12 @@ def clean(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
+def plain(text: str, most: int = 28) -> str:
+    """Text of any origin as a short label on one line, in which a dollar is a dollar and no formula."""
+    line = " ".join(text.split())
+    return (line if len(line) <= most else line[: most - 1] + "…").replace("$", r"\$")
+
+
 def figure_class() -> type["Figure"]:
     """matplotlib's Figure, which no window manager knows; refused where the extra is missing."""
     try:
