@@ -1,4 +1,4 @@
-"""Asked: points to ask about from the command line, and their answers as a table or a CSV file."""
+"""Asked: points to ask about from the command line, and their answers as a table, a CSV or a GeoJSON file."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
+from milepost import geojson
 from milepost.arrays import FloatArray
 from milepost.data import batches
 from milepost.errors import MilepostError
@@ -74,3 +75,13 @@ def write_answers(path: Path, asked: Sequence[Any], values: FloatArray, synopsis
     errors = [synopsis.error(synopsis.confidence)] * len(values)
     table = pa.table([*columns, values, errors], names=[*synopsis.space.names, "mean_distance", "error"])
     pa.csv.write_csv(table, path)
+
+
+def answer_features(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> dict[str, Any]:
+    """Points, answers and errors as a GeoJSON FeatureCollection."""
+    space = synopsis.space
+    common = {"error": synopsis.error(synopsis.confidence), "unit": space.unit}
+    rows = zip(asked, values.tolist(), strict=True)
+    return geojson.collection(
+        geojson.point(point, space.geographic, {"mean_distance": value} | common) for point, value in rows
+    )

@@ -15,8 +15,17 @@ from rich.console import Console
 from rich.markup import escape
 
 import milepost as mp
-from milepost import plots
-from milepost.asked import MOST_ROWS, answer_table, known_points, parse_points, read_points, write_answers
+from milepost import geojson, plots
+from milepost.asked import (
+    MOST_ROWS,
+    answer_features,
+    answer_table,
+    known_points,
+    parse_points,
+    read_points,
+    write_answers,
+)
+from milepost.card import facts, promise
 from milepost.spaces.words import space_from_options
 
 app = typer.Typer(
@@ -197,7 +206,7 @@ def release(
         synopsis.save(output)
     typer.echo(
         f"wrote {output}: {synopsis.n:,} rows, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
-        f"answers within {_promise(synopsis)}"
+        f"answers within {promise(synopsis)}"
     )
 
 
@@ -210,12 +219,18 @@ def query(
     points: Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")] = None,
     columns: ColumnsOption = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
+    geojson_: Annotated[
+        Path | None, typer.Option("--geojson", help="Write points of two columns and their answers to this file.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Answer from a released file; asking is free."""
-    if csv is not None:
-        check_output(csv, force)
+    written = [path for path in (csv, geojson_) if path is not None]
+    for path in written:
+        check_output(path, force)
     synopsis = mp.load(file)
+    if geojson_ is not None:
+        geojson.check(synopsis.space)
     asked = None if at or points else known_points(synopsis)
     if asked is None and bool(at) == bool(points):
         raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
@@ -227,7 +242,11 @@ def query(
         values = synopsis.mean_distance(asked)
     if csv is not None:
         write_answers(csv, asked, values, synopsis)
-        typer.echo(f"wrote {csv}: {len(values):,} answers, each within {_promise(synopsis)}")
+    if geojson_ is not None:
+        geojson.write(geojson_, answer_features(asked, values, synopsis))
+    for path in written:
+        typer.echo(f"wrote {path}: {len(values):,} answers, each within {promise(synopsis)}")
+    if written:
         return
     _console().print(answer_table(asked, values, synopsis))
     if len(values) > MOST_ROWS:
@@ -240,27 +259,24 @@ def show(
     statement: Annotated[
         bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
     ] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")] = None,
+    force: ForceOption = False,
 ) -> None:
-    """Print what is public about a released file."""
+    """Print what is public about a released file, or draw it."""
+    if plot is not None:
+        plots.check_picture(plot)
+        check_output(plot, force)
     synopsis = mp.load(file)
+    if plot is not None:
+        with _progress("Drawing"):
+            plots.save(synopsis.plot(), plot)
+        typer.echo(f"wrote {plot}")
     if statement:
         typer.echo(synopsis.statement())
         return
-    space, tensors = synopsis.card["space"], synopsis.answerer.tensors()
-    facts = {
-        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}",
-        **{word: _spell(value) for word, value in space.items()},
-        "rows": f"{synopsis.n:,}",
-        "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
-        "guarantee": str(synopsis.guarantee),
-        "mechanism": synopsis.mechanism,
-        "error": _promise(synopsis),
-        "released": f"{sum(t.size for t in tensors.values()):,} integers ({', '.join(tensors)})",
-        "size": f"{file.stat().st_size:,} bytes",
-        "made with": ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items()),
-    }
-    width = max(len(word) for word in facts)
-    for word, fact in facts.items():
+    known = facts(synopsis) | {"size": f"{file.stat().st_size:,} bytes"}
+    width = max(len(word) for word in known)
+    for word, fact in known.items():
         typer.echo(f"{word:<{width}}  {fact}")
 
 
@@ -321,21 +337,8 @@ def _print_plan(planned: mp.Plan) -> None:
         typer.echo(note)
 
 
-def _promise(synopsis: mp.Synopsis) -> str:
-    return f"± {synopsis.error(synopsis.confidence):.3g} with {100 * synopsis.confidence:g} % confidence"
-
-
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
-
-
-def _spell(value: Any) -> str:
-    """A part of the card as a person writes it: {"age": [18, 90], "visits": [0, 40]} as age 18:90, visits 0:40."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_spell([part])}" for name, part in value.items())
-    if isinstance(value, list):
-        return ", ".join(":".join(map(_spell, part)) if isinstance(part, list) else _spell(part) for part in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _console() -> Console:

@@ -5,8 +5,6 @@ from typing import Any
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 
-DEGREES, PLANE = "degrees", "plane"
-
 
 def located(data: Any, space: Space) -> Any:
     """Points with a reference system as a frame with the space's columns; any other data as it is.
@@ -19,10 +17,10 @@ def located(data: Any, space: Space) -> Any:
     if data.crs is None:
         raise MilepostError("the geometry has no reference system; say which with set_crs(4326) or another number")
     name = data.crs.name
-    if space.geography == DEGREES:
+    if space.geographic:
         if data.crs.to_epsg() != 4326:
             raise MilepostError(f"space {space.kind} takes EPSG:4326, the geometry is in {name}; use to_crs(4326)")
-    elif space.geography != PLANE:
+    elif space.extent is None or len(space.extent) != 2:
         raise MilepostError(f"space {space.kind} takes no geometry; GreatCircle does in EPSG:4326, L2 when projected")
     elif not data.crs.is_projected:
         raise MilepostError(
@@ -35,5 +33,5 @@ def located(data: Any, space: Space) -> Any:
     import pandas as pd
 
     x, y = geometry.x, geometry.y
-    first, second = (y, x) if space.geography == DEGREES else (x, y)
+    first, second = (y, x) if space.geographic else (x, y)
     return pd.DataFrame({space.names[0]: first, space.names[1]: second})

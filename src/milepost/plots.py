@@ -21,7 +21,7 @@ def check_picture(path: Path) -> None:
     """Make a picture's folder, and refuse one that could not be drawn or saved, before the work begins."""
     if path.suffix.lower() not in SUFFIXES:
         raise MilepostError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
-    _figure_class()
+    figure_class()
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -46,7 +46,7 @@ def plot_lines(
     answerer = synopsis.answerer
     if not isinstance(answerer, TangentLines):
         raise MilepostError(f"only a tangents release has lines to draw, got {synopsis.mechanism}")
-    figure = _figure_class()(figsize=(10, 6), layout="constrained")
+    figure = figure_class()(figsize=(10, 6), layout="constrained")
     count = answerer.hosts.dimension
     axes: Any = figure.subplots(2, count, squeeze=False, sharex="col", sharey="row", height_ratios=[3, 1.3])
     for i in range(count):
@@ -74,9 +74,9 @@ def plot_lines(
 
 def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: int, guarantee: str) -> "Figure":
     """Predicted error against the number of rows, one curve a mechanism."""
-    figure = _figure_class()(figsize=(7, 4.5), layout="constrained")
+    figure = figure_class()(figsize=(7, 4.5), layout="constrained")
     axes: Any = figure.subplots()
-    _clean(axes)
+    clean(axes)
     for name, points in curves.items():
         sizes, errors = zip(*points, strict=True)
         axes.loglog(sizes, errors, lw=1.8, marker="o", ms=3, label=name)
@@ -96,7 +96,7 @@ def _lines(answerer: TangentLines, i: int, quanta: FloatArray) -> list[FloatArra
 def _upper(
     axes: "Axes", grid: FloatArray, exact: FloatArray, answer: FloatArray, half: float, lines: list[FloatArray]
 ) -> None:
-    _clean(axes)
+    clean(axes)
     for k, line in enumerate(lines):
         axes.plot(grid, line, color=LINES, lw=1, alpha=0.8, label=None if k else "released lines")
     axes.fill_between(grid, answer - half, answer + half, color=ANSWER, alpha=0.25, lw=0, label="promised band")
@@ -105,14 +105,15 @@ def _upper(
 
 
 def _lower(axes: "Axes", grid: FloatArray, difference: FloatArray, half: float, other: FloatArray) -> None:
-    _clean(axes)
+    clean(axes)
     axes.axhspan(-half, half, color=ANSWER, alpha=0.18, lw=0)
     axes.axhline(0, color=EXACT, lw=1.2, ls=(0, (4, 2)))
     axes.plot(grid, difference, color=ANSWER, lw=1.4)
     axes.plot(grid, other, color=OTHER, lw=1.4)
 
 
-def _clean(axes: "Axes") -> None:
+def clean(axes: "Axes") -> None:
+    """Light axes, so that the data stand out."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=INK, labelsize=10)
@@ -120,7 +121,14 @@ def _clean(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def _figure_class() -> type["Figure"]:
+def plain(text: str, most: int = 28) -> str:
+    """Text of any origin as a short label on one line, in which a dollar is a dollar and no formula."""
+    line = " ".join(text.split())
+    return (line if len(line) <= most else line[: most - 1] + "…").replace("$", r"\$")
+
+
+def figure_class() -> type["Figure"]:
+    """matplotlib's Figure, which no window manager knows; refused where the extra is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

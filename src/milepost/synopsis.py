@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import read_matrix
 from milepost.spaces.queries import Queries
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from milepost.field import Contours, Grid
+    from milepost.sites import Sites
 
 FORMAT = 1
 SPACE = "space."  # before the names of a space's own tensors
@@ -143,6 +150,47 @@ class Synopsis:
         for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
             result[self.space.names[column]] += share
         return result
+
+    def grid(self, step: float | Sequence[float] | None = None) -> "Grid":
+        """The field of a space with one or two numeric columns on a regular grid; NaN outside the space.
+
+        step: between two points, in the units of the columns, for both or for each; about 100 × 100 by default.
+        """
+        from milepost.field import make_grid
+
+        return make_grid(self, step)
+
+    def contours(self, levels: int | Sequence[float] | None = None) -> "Contours":
+        """Lines of equal mean distance on the default grid: (level, lines) pairs, with a `geojson()` of their own.
+
+        levels: the distances, or about how many round ones; about 8 by default. Needs the `plots` extra.
+        """
+        from milepost.field import make_contours
+
+        return make_contours(self.grid(), levels)
+
+    def sites(self, points: Any, names: Sequence[Any] | None = None) -> "Sites":
+        """Points ranked by their mean distance, and which are farther than the first beyond the noise.
+
+        points: as for `mean_distance`, or a dict of them by name. names: one a point; by default a frame's index.
+        """
+        from milepost.sites import rank_sites
+
+        return rank_sites(self, points, names)
+
+    def plot(self, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
+        """A matplotlib figure: the field of two columns, the curve of one, else a bar for each column or query.
+
+        sites: what `sites` gave, or points for it. axes: where to draw, not in a new figure. Needs the `plots` extra.
+        """
+        from milepost.picture import draw
+
+        return draw(self, sites, axes)
+
+    def _repr_html_(self) -> str:
+        from milepost.card import html
+
+        return html(self)
 
     def _read(self, points: Any, columns: Sequence[str | int] | None = None) -> tuple[AnyArray, bool, Any]:
         """Places of points; where only some columns are given, the others stand in the middle."""

@@ -44,6 +44,7 @@ class Angular(Rows):
     3.142
     """
 
+    extent: ClassVar[None] = None
     kind: ClassVar[str] = "angular"
     host_columns: ClassVar[None] = None
 

@@ -47,11 +47,13 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
-    geography: ClassVar[str] = ""
+    geographic: ClassVar[bool] = False
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1
     host_columns: ClassVar[None] = None
+    unit: ClassVar[str] = ""
+    extent: ClassVar[None] = None
 
     metric: Metric | None  # None in a file whose metric only its maker has
     diameter: float

@@ -139,11 +139,17 @@ class Space(Protocol):
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
-    aliases: ClassVar[Aliases]  # other names that columns may have in a table
+    geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property
-    def geography(self) -> str:
-        """What a point's two columns are on a map: "degrees", a "plane", or "" where they are neither."""
+    def unit(self) -> str:
+        """Of distances, as labels show it; empty where it is not known."""
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...] | None:
+        """The interval of each column, which a picture shows; None where points are no rows of numbers in a box."""
+
+    aliases: ClassVar[Aliases]  # other names that columns may have in a table
 
     @property
     def columns(self) -> tuple[str, ...] | None:

@@ -20,16 +20,13 @@ class Rows(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    geographic: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
 
     @property
     @abstractmethod
     def width(self) -> int:
         """How many columns a point has."""
-
-    @property
-    def geography(self) -> str:
-        """No map, unless a subclass has one."""
-        return ""
 
     def knows(self, point: Any) -> bool:
         """One point is a list of as many numbers as there are columns."""
@@ -58,11 +55,6 @@ class Box(Rows):
         return len(self.low)
 
     @property
-    def geography(self) -> str:
-        """Two columns are a plane."""
-        return "plane" if self.width == 2 else ""
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Column names, or positions counted from 0."""
         return self.columns or tuple(str(position) for position in range(self.width))
@@ -72,6 +64,11 @@ class Box(Rows):
         """The middle: float64[columns]."""
         result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
         return result
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """The interval of each column."""
+        return tuple(zip(self.low, self.high, strict=True))
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Host coordinates are as many as they are."""

@@ -51,6 +51,8 @@ class GreatCircle(Rows):
     names: ClassVar[tuple[str, ...]] = COLUMNS
     aliases: ClassVar[Aliases] = ALIASES
     host_columns: ClassVar[None] = None
+    geographic: ClassVar[bool] = True
+    unit: ClassVar[str] = "km"
 
     latitude: float
     longitude: float
@@ -85,11 +87,6 @@ class GreatCircle(Rows):
         return 2
 
     @property
-    def geography(self) -> str:
-        """Latitude and longitude."""
-        return "degrees"
-
-    @property
     def center(self) -> FloatArray:
         """(lat, lon) of the centre."""
         return np.array([self.latitude, self.longitude])
@@ -98,6 +95,17 @@ class GreatCircle(Rows):
     def diameter(self) -> float:
         """Across the cap, in km."""
         return 2 * self.radius_km
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...]:
+        """Latitudes and longitudes of the cap, longitudes around the centre's; all of them where it holds a pole."""
+        angle = math.degrees(self.radius_km / EARTH_KM)
+        south, north = max(self.latitude - angle, -90.0), min(self.latitude + angle, 90.0)
+        turn = 180.0
+        if south > -90 and north < 90:
+            ratio = math.sin(math.radians(angle)) / math.cos(math.radians(self.latitude))
+            turn = math.degrees(math.asin(min(1.0, ratio)))
+        return (south, north), (self.longitude - turn, self.longitude + turn)
 
     @property
     def count(self) -> int:

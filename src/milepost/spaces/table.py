@@ -28,7 +28,9 @@ class MixedTable(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
-    geography: ClassVar[str] = ""
+    geographic: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
+    extent: ClassVar[None] = None
 
     columns: tuple[str, ...] | None
     parts: tuple[Column, ...]

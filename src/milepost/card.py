@@ -1,0 +1,69 @@
+"""Card: what is public about a release, in words, as text or HTML."""
+
+import base64
+from html import escape
+from io import BytesIO
+from typing import Any
+
+from milepost.errors import MilepostError
+from milepost.synopsis import Synopsis
+
+STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
+
+
+def facts(synopsis: Synopsis) -> dict[str, str]:
+    """Space, rows, guarantee, mechanism, error and versions, by name."""
+    card, tensors = synopsis.card, synopsis.answerer.tensors()
+    space, unit = card["space"], _unit(synopsis)
+    return {
+        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit}",
+        **{word: spell(value) for word, value in space.items()},
+        "rows": f"{synopsis.n:,}",
+        "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
+        "guarantee": str(synopsis.guarantee),
+        "mechanism": synopsis.mechanism,
+        "error": promise(synopsis),
+        "released": f"{sum(t.size for t in tensors.values()):,} integers ({', '.join(tensors)})",
+        "made with": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
+    }
+
+
+def promise(synopsis: Synopsis) -> str:
+    """The error of one answer and its confidence."""
+    error = synopsis.error(synopsis.confidence)
+    return f"± {error:.3g}{_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence"
+
+
+def html(synopsis: Synopsis) -> str:
+    """The facts as a table and, where matplotlib is there and something can be drawn, the picture."""
+    rows = "".join(
+        f'<tr><th style="{STYLE}">{escape(word)}</th><td style="{STYLE}">{escape(_short(fact))}</td></tr>'
+        for word, fact in facts(synopsis).items()
+    )
+    return f"<div><table>{rows}</table>{_picture(synopsis)}</div>"
+
+
+def spell(value: Any) -> str:
+    """A part of the card as a person writes it: {"age": [18, 90], "visits": [0, 40]} as age 18:90, visits 0:40."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {spell([part])}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(":".join(map(spell, part)) if isinstance(part, list) else spell(part) for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _picture(synopsis: Synopsis) -> str:
+    buffer = BytesIO()
+    try:
+        synopsis.plot().savefig(buffer, format="png", dpi=80, facecolor="white")
+    except MilepostError:  # no matplotlib, or a space that has no picture: the table says enough
+        return ""
+    return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+def _unit(synopsis: Synopsis) -> str:
+    return f" {synopsis.space.unit}" if synopsis.space.unit else ""
+
+
+def _short(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,172 @@
+"""Field: the mean distance all over a space of one or two columns, on a grid and as contour lines."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from milepost import geojson
+from milepost.arrays import FloatArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+from milepost.synopsis import Synopsis
+
+SIDE = 100  # steps along a column where nothing is said
+MOST_POINTS = 1 << 20
+BLOCK = 1 << 14  # points that are asked about at a time
+LEVELS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Mean distances at regular points of a space.
+
+    x, y: float64, where the points stand; y is None for a space of one column. In degrees, x is the longitude.
+    values: float64[len(y), len(x)] or float64[len(x)]; NaN outside the space.
+    names: of x and y. unit: of the values.
+    """
+
+    x: FloatArray
+    y: FloatArray | None
+    values: FloatArray
+    names: tuple[str, ...]
+    unit: str
+    geographic: bool = False
+
+    @property
+    def points(self) -> FloatArray:
+        """The points in the order of the space's columns, a row for each of `values.ravel()`: float64[k, columns]."""
+        return _points(self.x, self.y, self.geographic)
+
+
+@dataclass(frozen=True, eq=False)
+class Contours:
+    """Lines of equal mean distance: a sequence of (level, lines), where a line is float64[k, 2] of x and y."""
+
+    levels: tuple[tuple[float, tuple[FloatArray, ...]], ...]
+    names: tuple[str, ...]
+    unit: str
+    geographic: bool = False
+
+    def __iter__(self) -> Iterator[tuple[float, tuple[FloatArray, ...]]]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __getitem__(self, position: int) -> tuple[float, tuple[FloatArray, ...]]:
+        return self.levels[position]
+
+    def geojson(self) -> dict[str, Any]:
+        """A FeatureCollection with a MultiLineString for each level that has lines."""
+        return geojson.collection(
+            geojson.lines(parts, self.geographic, {"mean_distance": level, "unit": self.unit})
+            for level, parts in self
+            if parts
+        )
+
+
+def make_grid(synopsis: Synopsis, step: float | Sequence[float] | None = None) -> Grid:
+    """The field on a grid; see `Synopsis.grid`."""
+    space = synopsis.space
+    columns = _columns(space, _extent(synopsis), step)
+    x, y = (columns[0], None) if len(columns) == 1 else columns[::-1] if space.geographic else columns
+    points = _points(x, y, space.geographic)
+    inside = np.flatnonzero((space.inside(points) == points).all(axis=1))
+    values = np.full(len(points), np.nan)
+    for start in range(0, len(inside), BLOCK):
+        some = inside[start : start + BLOCK]
+        values[some] = synopsis.mean_distance(points[some])
+    names = space.names[::-1] if space.geographic else space.names
+    shape = (len(x),) if y is None else (len(y), len(x))
+    return Grid(x, y, values.reshape(shape), names, space.unit, space.geographic)
+
+
+def make_contours(grid: Grid, levels: Any = None) -> Contours:
+    """Lines of equal value on a grid of two columns; see `Synopsis.contours`."""
+    if grid.y is None or min(grid.values.shape) < 2:
+        raise MilepostError("contours need a grid of two columns with at least two points along each")
+    try:
+        from contourpy import LineType, contour_generator
+    except ImportError:
+        raise MilepostError("contours need matplotlib: pip install 'milepost[plots]'") from None
+    generator = contour_generator(grid.x, grid.y, grid.values, line_type=LineType.Separate)
+    heights = level_values(grid.values, levels)
+    found = tuple((level, tuple(np.asarray(line) for line in generator.lines(level))) for level in heights)
+    return Contours(found, grid.names, grid.unit, grid.geographic)
+
+
+def level_values(values: FloatArray, levels: Any = None) -> list[float]:
+    """The levels that were asked for: some numbers, about so many round ones, or about eight."""
+    whole = isinstance(levels, int) and not isinstance(levels, bool)
+    if levels is None or whole:
+        count = LEVELS if levels is None else levels
+        if not 1 <= count <= 1000:
+            raise MilepostError(f"levels must be 1 to 1,000, or a list of distances, got {levels!r}")
+        return _round_levels(float(np.nanmin(values)), float(np.nanmax(values)), count)
+    try:
+        result = sorted({float(level) for level in levels})
+    except (TypeError, ValueError):
+        raise MilepostError(f"levels must be a number of levels or a list of distances, got {levels!r}") from None
+    if not result or not all(math.isfinite(level) for level in result):
+        raise MilepostError(f"levels must be finite distances, at least one, got {levels!r}")
+    return result
+
+
+def _round_levels(low: float, high: float, count: int) -> list[float]:
+    """About this many round numbers between two numbers."""
+    if not high > low:
+        return [low]
+    power = math.floor(math.log10((high - low) / count))
+    step, digits = next(
+        (factor * 10.0**power, max(0, (factor == 2.5) - power))
+        for factor in (1, 2, 2.5, 5, 10)
+        if factor * 10.0**power >= (high - low) / count * (1 - 1e-9)
+    )
+    wholes = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return [round(whole * step, digits) for whole in wholes] or [(low + high) / 2]
+
+
+def _extent(synopsis: Synopsis) -> tuple[tuple[float, float], ...]:
+    space = synopsis.space
+    if synopsis.queries is not None or space.known is not None:
+        raise MilepostError("this release answers its own queries only, so it has no field; ask sites() or plot()")
+    if space.extent is None or len(space.extent) > 2:
+        raise MilepostError(
+            f"a grid needs a space of one or two numeric columns; this one ({space.kind}) has {', '.join(space.names)}"
+        )
+    return space.extent
+
+
+def _columns(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -> list[FloatArray]:
+    """The places along each column, from its low end."""
+    widths = [high - low for low, high in extent]
+    if step is None:
+        steps = [width / SIDE for width in widths]
+    else:
+        try:
+            steps = [float(number) for number in np.broadcast_to(np.asarray(step, dtype=np.float64), len(extent))]
+        except (TypeError, ValueError):
+            raise MilepostError(f"step must be a number, or one for each of {', '.join(space.names)}") from None
+        if not all(0 < number < math.inf for number in steps):
+            raise MilepostError(f"step must be positive, in the units of the columns, got {step!r}")
+    counts = [
+        1 + math.floor(width / one * (1 + 1e-12)) if width else 1 for width, one in zip(widths, steps, strict=True)
+    ]
+    if math.prod(counts) > MOST_POINTS:
+        raise MilepostError(
+            f"a step of {step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; at most "
+            f"{MOST_POINTS:,} are made"
+        )
+    triples = zip(extent, steps, counts, strict=True)
+    return [np.minimum(low + one * np.arange(count), high) for (low, high), one, count in triples]
+
+
+def _points(x: FloatArray, y: FloatArray | None, geographic: bool) -> FloatArray:
+    if y is None:
+        return x[:, None]
+    across, up = np.meshgrid(x, y)
+    pair = (up, across) if geographic else (across, up)
+    return np.column_stack([part.ravel() for part in pair])

@@ -1,0 +1,75 @@
+"""GeoJSON (RFC 7946): points and lines as dicts that `json` writes.
+
+Positions are longitude, latitude in spaces of degrees. In planar spaces they are x, y, as the columns stand, which the
+standard does not know but most programs draw.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milepost.arrays import FloatArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+
+PLACES = 7  # of a longitude or latitude: a centimetre
+
+
+def collection(features: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A FeatureCollection."""
+    return {"type": "FeatureCollection", "features": list(features)}
+
+
+def point(place: Sequence[float], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
+    """A point of a space, in the order of its columns, as a Feature."""
+    first, second = (float(number) for number in place)
+    position = [_turned(second), first] if geographic else [first, second]
+    return _feature("Point", position, properties)
+
+
+def lines(parts: Iterable[FloatArray], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
+    """Lines float64[k, 2] of x and y (longitude and latitude) as one Feature, cut at the antimeridian."""
+    pieces = [piece for part in parts for piece in (cut(part) if geographic else [part])]
+    return _feature("MultiLineString", [piece.tolist() for piece in pieces], properties)
+
+
+def check(space: Space) -> None:
+    """Refuse points that are no positions."""
+    if space.objects or space.width != 2:
+        raise MilepostError(
+            f"GeoJSON needs points of two numbers, such as longitude and latitude; those of this space "
+            f"({space.kind}) have {', '.join(space.names)}"
+        )
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """One line, without NaN."""
+    path.write_text(json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def cut(line: FloatArray) -> list[FloatArray]:
+    """A line whose longitudes run on beyond ±180 as lines within ±180 (RFC 7946, 3.1.9)."""
+    turns = np.floor((line[:, 0] + 180) / 360)
+    pieces, piece = [], [line[0]]
+    for before, after, turn, next_turn in zip(line[:-1], line[1:], turns[:-1], turns[1:], strict=True):
+        if turn != next_turn:
+            border = 360 * max(turn, next_turn) - 180
+            share = (border - before[0]) / (after[0] - before[0])
+            crossing = np.array([border, before[1] + share * (after[1] - before[1])])
+            pieces.append((turn, [*piece, crossing]))
+            piece = [crossing]
+        piece.append(after)
+    pieces.append((turns[-1], piece))
+    moved = [np.round(np.array(part) - [360 * turn, 0], PLACES) for turn, part in pieces]
+    return [part for part in moved if len(np.unique(part, axis=0)) > 1]
+
+
+def _turned(longitude: float) -> float:
+    return longitude - 360 * round(longitude / 360)
+
+
+def _feature(kind: str, coordinates: list[Any], properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Feature", "geometry": {"type": kind, "coordinates": coordinates}, "properties": properties}

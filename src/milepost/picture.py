@@ -1,0 +1,244 @@
+"""Picture: a synopsis as a map of its field, a curve with its band, or bars."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from milepost import marks
+from milepost.arrays import FloatArray
+from milepost.card import promise
+from milepost.errors import MilepostError
+from milepost.field import Grid, level_values, make_grid
+from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
+from milepost.sites import Site, Sites, rank_sites
+from milepost.synopsis import Synopsis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_BARS = 30
+COLORS = "GnBu"
+LONGEST = 4  # times as long as wide: beyond, a picture true to scale would be a strip
+
+
+def draw(synopsis: Synopsis, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
+    """The figure of `Synopsis.plot`."""
+    figure = figure_class()(layout="compressed") if axes is None else axes.figure.figure
+    ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
+    space, known = synopsis.space, synopsis.space.known if synopsis.queries is None else synopsis.queries.points
+    extent = () if known is not None or space.extent is None else space.extent
+    if ranked is None and known is not None:
+        ranked = rank_sites(synopsis, [space.written(point) for point in known])
+    if not extent and ranked is None and space.host_columns is None:
+        raise MilepostError(f"a release in {space.kind} has no picture of its own; give sites=[…] to compare points")
+    map_ = len(extent) == 2 and all(high > low for low, high in extent)
+    if axes is None:
+        bars = 0 if extent and len(extent) < 3 else min(MOST_BARS, space.width if ranked is None else len(ranked))
+        figure.set_size_inches(9 if map_ and ranked is not None else 7.2, max(5, 1.2 + 0.23 * bars))
+        axes = figure.subplots()
+    clean(axes)
+    axes.set_title(_title(synopsis), color=INK, fontsize=11, loc="left")
+    if map_:
+        _field(axes, synopsis, ranked)
+    elif len(extent) == 1:
+        _curve(axes, synopsis, ranked)
+    elif ranked is not None:
+        _site_bars(axes, ranked)
+    elif space.host_columns is not None:
+        _column_bars(axes, synopsis)
+    else:
+        _end_bars(axes, synopsis, extent)
+    return figure
+
+
+def _field(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
+    """Filled contours, their levels, the centre and the sites."""
+    grid = make_grid(synopsis)
+    if grid.y is None:
+        raise TypeError("a field has two columns")
+    levels = level_values(grid.values)
+    step = levels[1] - levels[0] if len(levels) > 1 else max(abs(levels[0]), 1e-9)
+    bands = [levels[0] - step, *levels, levels[-1] + step]
+    values, border = _filled(synopsis, grid), _border(synopsis, grid)
+    filled = axes.contourf(grid.x, grid.y, values, levels=bands, cmap=COLORS)
+    lines = axes.contour(grid.x, grid.y, values, levels=levels, colors="white", linewidths=0.8)
+    (edge,) = axes.fill(border[:, 0], border[:, 1], fc="none", ec="#999999", lw=0.8, zorder=3)
+    for part in (filled, lines):
+        part.set_clip_path(edge)
+    bar = axes.figure.colorbar(filled, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
+    bar.set_label(_with_unit("mean distance", grid.unit), color=INK)
+    bar.ax.tick_params(colors=INK, labelsize=9)
+    bar.outline.set_visible(False)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    axes.set_aspect(_aspect(synopsis, grid))
+    axes.set_xlabel(_axis(grid.names[0], grid.geographic), color=INK)
+    axes.set_ylabel(_axis(grid.names[1], grid.geographic), color=INK)
+    if grid.geographic:
+        axes.xaxis.set_major_formatter(lambda turn, _: f"{(turn + 180) % 360 - 180:g}".replace("-", "−"))
+    center = _center(synopsis)
+    places = _drawn(grid, np.array([center.point, *(site.point for site in sites or [])]))
+    marks.mark_center(axes, places[0], center, grid.unit)
+    marks.legend(axes, sites, beside=sites is not None)
+    labels = axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8.5, colors=INK, inline=False)
+    taken = marks.mark_sites(axes, sites or (), places[1:], places[:1])
+    marks.settle_labels(axes, labels, edge.get_path(), taken)
+
+
+def _curve(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
+    """The mean distance along the only column, with the band that holds everywhere at once."""
+    grid = make_grid(synopsis)
+    unit, share = grid.unit, f"{100 * synopsis.confidence:g} %"
+    band = synopsis.error(synopsis.confidence, uniform=True)
+    low, high = np.maximum(grid.values - band, 0), grid.values + band
+    axes.fill_between(grid.x, low, high, color=ANSWER, alpha=0.25, lw=0, label=f"band of all answers at once, {share}")
+    axes.plot(grid.x, grid.values, color=ANSWER, lw=1.8, label="private answer")
+    center = _center(synopsis)
+    marks.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
+    axes.set_xlim(grid.x[0], grid.x[-1])
+    axes.set_xlabel(_axis(grid.names[0], False), color=INK)
+    axes.set_ylabel(_with_unit("mean distance", unit), color=INK)
+    marks.legend(axes, sites)
+    places = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
+    marks.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
+
+
+def _site_bars(axes: "Axes", sites: Sites) -> None:
+    """A bar for each site with its error, the nearest on top."""
+    shown = list(sites)[:MOST_BARS]
+    heights = [site.mean_distance for site in shown]
+    errors = np.array([[min(site.error, site.mean_distance), site.error] for site in shown]).T
+    _bars(
+        axes,
+        [plain(site.name) for site in shown],
+        heights,
+        [marks.color(site) for site in shown],
+        [marks.answer(site, "") for site in shown],
+        [site.mean_distance + site.error for site in shown],
+    )
+    axes.errorbar(heights, range(len(shown)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
+    axes.set_xlabel(_with_unit("mean distance", sites.space.unit), color=INK)
+    notes = [f"the {MOST_BARS} nearest of {len(sites):,}"] if len(sites) > MOST_BARS else []
+    notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in shown) else []
+    if notes:
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{'; '.join(notes)}")
+
+
+def _column_bars(axes: "Axes", synopsis: Synopsis) -> None:
+    """Each column's part of the mean distance of the centre."""
+    center = synopsis.center()
+    parts = sorted(synopsis.explain(center).items(), key=lambda part: -part[1])[:MOST_BARS]
+    heights = [height for _, height in parts]
+    _bars(
+        axes,
+        [_axis(name, False) for name, _ in parts],
+        heights,
+        [ANSWER] * len(parts),
+        [f"{height:.3g}" for height in heights],
+        heights,
+    )
+    axes.set_xlabel(_with_unit("part of the centre's mean distance", synopsis.space.unit), color=INK)
+    axes.set_ylabel(_listed(len(parts), synopsis.space.width), color=INK)
+
+
+def _end_bars(axes: "Axes", synopsis: Synopsis, extent: tuple[tuple[float, float], ...]) -> None:
+    """How much farther it is at the two ends of each column than in the middle of the space: short where people are."""
+    middle = np.asarray(synopsis.space.center)
+    rises = np.zeros((len(extent), 2))
+    for side in (0, 1):
+        ends = np.tile(middle, (len(extent), 1))
+        np.fill_diagonal(ends, [pair[side] for pair in extent])
+        rises[:, side] = synopsis.mean_distance(ends) - synopsis.mean_distance(middle)
+    order = np.argsort(-np.abs(rises[:, 0] - rises[:, 1]), kind="stable")[:MOST_BARS]
+    names = [_axis(synopsis.space.names[i], False) for i in order]
+    for side, (words, color) in enumerate([("at the low end", LINES), ("at the high end", ANSWER)]):
+        axes.barh(np.arange(len(order)) + 0.2 * (2 * side - 1), rises[order, side], 0.38, color=color, label=words)
+    axes.set_yticks(range(len(order)), names)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(_with_unit("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
+    axes.set_ylabel(_listed(len(order), len(extent)), color=INK)
+    marks.legend(axes, None)
+
+
+def _bars(
+    axes: "Axes", names: list[str], heights: list[float], colors: list[str], words: list[str], ends: list[float]
+) -> None:
+    """Horizontal bars from the top, each with words at its end."""
+    axes.barh(range(len(names)), heights, 0.7, color=colors)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlim(0, 1.18 * max([*ends, 1e-12]))
+    axes.grid(visible=False, axis="y")
+    for row, (end, text) in enumerate(zip(ends, words, strict=True)):
+        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
+
+
+def _center(synopsis: Synopsis) -> Site:
+    """The centre; since it was chosen for its answer, its error is that of all answers at once."""
+    (site,) = rank_sites(synopsis, [synopsis.center()])
+    return replace(site, error=synopsis.error(synopsis.confidence, uniform=True))
+
+
+def _title(synopsis: Synopsis) -> str:
+    first = f"Mean distance, n = {synopsis.n:,}, {synopsis.guarantee}"
+    return f"{first}\n{synopsis.mechanism}, {promise(synopsis)}"
+
+
+def _with_unit(words: str, unit: str) -> str:
+    return f"{words} ({unit})" if unit else words
+
+
+def _axis(name: str, geographic: bool) -> str:
+    if geographic:
+        return {"lat": "latitude (°)", "lon": "longitude (°)"}.get(name, f"{name} (°)")
+    return f"column {name}" if name.isdigit() else plain(name)
+
+
+def _listed(shown: int, count: int) -> str:
+    return "column" if shown == count else f"{shown} of {count:,} columns"
+
+
+def _aspect(synopsis: Synopsis, grid: Grid) -> float | Literal["auto"]:
+    """Equal distances look equal, unless the picture would be a strip."""
+    if grid.y is None:
+        return "auto"
+    if grid.geographic:
+        return 1 / max(math.cos(math.radians(float(grid.y[0] + grid.y[-1]) / 2)), 0.1)
+    weights = synopsis.space.hosts.weight if synopsis.space.host_columns is not None else np.ones(2)
+    aspect = float(weights[1] / weights[0])
+    sides = aspect * float((grid.y[-1] - grid.y[0]) / (grid.x[-1] - grid.x[0]))
+    return aspect if 1 / LONGEST <= sides <= LONGEST else "auto"
+
+
+def _drawn(grid: Grid, points: FloatArray) -> FloatArray:
+    """Points as x and y of the picture, longitudes turned to where it shows them."""
+    if not grid.geographic:
+        return points
+    middle = float(grid.x[0] + grid.x[-1]) / 2
+    return np.column_stack([points[:, 1] + 360 * np.rint((middle - points[:, 1]) / 360), points[:, 0]])
+
+
+def _filled(synopsis: Synopsis, grid: Grid) -> FloatArray:
+    """The grid's values, and outside the space those of its border, so that colour reaches up to that."""
+    result = grid.values.ravel().copy()
+    outside = np.flatnonzero(np.isnan(result))
+    if len(outside):
+        result[outside] = synopsis.mean_distance(synopsis.space.inside(grid.points[outside]))
+    return result.reshape(grid.values.shape)
+
+
+def _border(synopsis: Synopsis, grid: Grid) -> FloatArray:
+    """The border of the space: float64[k, 2], from the sides of the picture moved into the space."""
+    (low, high), steps = np.array([(side[0], side[-1]) for side in (grid.x, grid.y) if side is not None]).T, 200
+    turns = np.linspace(0, 1, steps, endpoint=False)[:, None]
+    corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])
+    sides = np.vstack([start + turns * (stop - start) for start, stop in pairwise(corners)])
+    if not grid.geographic:
+        return np.asarray(synopsis.space.inside(sides))
+    latitudes, longitudes = synopsis.space.inside(sides[:, ::-1]).T
+    return np.column_stack([longitudes + 360 * np.rint((sides[:, 0] - longitudes) / 360), latitudes])

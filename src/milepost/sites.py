@@ -1,0 +1,133 @@
+"""Sites: candidate points, ranked by their mean distance, and which of them the noise can tell from the best."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from milepost import geojson
+from milepost.data import points as batch_of
+from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+from milepost.synopsis import Synopsis
+
+
+@dataclass(frozen=True)
+class Site:
+    """One candidate.
+
+    rank: 1 for the least mean distance. point: as the space writes it. error: half-width of this answer alone.
+    beyond_noise: whether it is farther than the first for sure: intervals that hold for all sites together do not meet.
+    """
+
+    rank: int
+    name: str
+    point: Any
+    mean_distance: float
+    error: float
+    beyond_noise: bool
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Sites, the nearest first; print them for a table. confidence: of each error, and of all comparisons together."""
+
+    space: Space
+    ranked: tuple[Site, ...]
+    confidence: float
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self.ranked)
+
+    def __len__(self) -> int:
+        return len(self.ranked)
+
+    def __getitem__(self, position: int) -> Site:
+        return self.ranked[position]
+
+    def geojson(self) -> dict[str, Any]:
+        """A FeatureCollection with a Point for each site."""
+        geojson.check(self.space)
+        words = ("rank", "name", "mean_distance", "error", "beyond_noise")
+        return geojson.collection(
+            geojson.point(
+                site.point,
+                self.space.geographic,
+                {word: getattr(site, word) for word in words} | {"unit": self.space.unit},
+            )
+            for site in self
+        )
+
+    def table(self) -> Table:
+        """The sites as a rich table."""
+        table = Table(box=SIMPLE)
+        unit = f" ({self.space.unit})" if self.space.unit else ""
+        for name in ("rank", "site", f"mean distance{unit}", "± error", "farther than the first"):
+            table.add_column(name, justify="left" if name == "site" else "right")
+        for site in self:
+            verdict = "" if site.rank == 1 else "yes" if site.beyond_noise else "too close to call"
+            table.add_row(str(site.rank), escape(site.name), f"{site.mean_distance:.5g}", f"{site.error:.2g}", verdict)
+        return table
+
+    def __str__(self) -> str:
+        buffer = StringIO()
+        Console(file=buffer, width=120).print(self.table())
+        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def rank_sites(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = None) -> Sites:
+    """Sites in the order of their mean distances; see `Synopsis.sites`."""
+    space = synopsis.space
+    if isinstance(points, Mapping) and names is None and not space.knows(points):
+        points, names = list(points.values()), list(points)
+    batch, _, index = batch_of(points, space)
+    asked = [_written(space, query) for query in space.read_queries(batch)]
+    if not asked:
+        raise MilepostError("there are no sites to rank; give at least one point")
+    words = _names(asked, names if names is not None or index is None else list(index))
+    values = np.asarray(synopsis.mean_distance(asked))
+    errors = synopsis.interval(asked, synopsis.confidence)[:, 1] - values
+    # all at once: each fails with an equal share, or the promise is about all answers anyway
+    each = 1 - (1 - synopsis.confidence) / len(asked)
+    if each <= synopsis.answerer.confidence:
+        joint = synopsis.interval(asked, each)[:, 1] - values
+    else:
+        joint = np.full(len(asked), synopsis.error(synopsis.confidence, uniform=True))
+    order = np.argsort(values, kind="stable").tolist()
+    beyond = values - joint > values[order[0]] + joint[order[0]]
+    ranked = tuple(
+        Site(rank, words[i], asked[i], float(values[i]), float(errors[i]), bool(beyond[i]))
+        for rank, i in enumerate(order, start=1)
+    )
+    return Sites(space, ranked, synopsis.confidence)
+
+
+def _written(space: Space, query: Any) -> Any:
+    """A point as its user writes it, rows of numbers as tuples."""
+    result = space.written(query)
+    return tuple(result.tolist()) if isinstance(result, np.ndarray) else result
+
+
+def _names(asked: list[Any], names: Sequence[Any] | None) -> list[str]:
+    if names is None:
+        return [spell(point) for point in asked]
+    if isinstance(names, str) or len(names) != len(asked):
+        raise MilepostError(f"names must be a list with a name for each of the {len(asked)} sites, got {names!r}")
+    return [str(name) for name in names]
+
+
+def spell(point: Any) -> str:
+    """A point in a few words."""
+    if isinstance(point, Mapping):
+        return ", ".join(f"{name} {spell(value)}" for name, value in point.items())
+    if isinstance(point, tuple | list | np.ndarray):
+        return ", ".join(spell(value) for value in point)
+    if not isinstance(point, float) or not 1e-4 <= abs(point) < 1e9:
+        return f"{point:g}" if isinstance(point, float) else str(point)
+    return np.format_float_positional(point, 5, unique=False, fractional=False, trim="-")
