@@ -14,50 +14,52 @@ N = 60_000
 
 
 def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
+    """Five sites, the nearest first, with answers that are the release's own; two pictures."""
     output = tmp_path / "pictures" / "demo.png"
     console = Console(file=StringIO(), width=150)
     found = demo.run(output, N, console)
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
 
-    assert output.read_bytes().startswith(b"\x89PNG")
-    assert output.stat().st_size > 50_000
-    assert f"The picture is at {output}" in text
+    for picture in (output, tmp_path / "pictures" / "demo-without-privacy.png"):
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size > 50_000
+        assert str(picture) in text
 
     people = demo.homes(N)
-    assert [visit.site for visit in found.visits] == list(demo.SITES)
+    assert {visit.site for visit in found.visits} == set(demo.SITES)
+    assert [visit.private for visit in found.visits] == sorted(visit.private for visit in found.visits)
     for visit in found.visits:
         place = demo.SITES[visit.site]
-        assert visit.exact == pytest.approx(mp.exact(people, demo.CITY, place))
+        assert visit.exact == pytest.approx(mp.exact(people, demo.REGION, place))
         assert visit.private == found.synopsis.mean_distance(place)
-        assert visit.error == found.synopsis.error()
-        # beyond three times the promise, some noise would have to leave three times its margin: below 1e-6
+        # beyond three times the error, noise would have to go six standard deviations: below 1e-6
         assert abs(visit.difference) <= 3 * visit.error
         row = next(line for line in text.splitlines() if visit.site in line)
         shown = [float(number) for number in re.findall(r"[-+]?\d+\.\d{4}", row)]
         np.testing.assert_allclose(shown, [visit.private, visit.error, visit.exact, visit.difference], atol=0.00006)
         assert row.split()[-1] == ("yes" if visit.kept else "no")
-
-    assert found.asked == demo.QUERIES
-    assert 1 <= found.updates <= found.most_updates
-    assert f"{found.kept} of {found.asked} answers" in text
+    assert found.visits[0].site in text.splitlines()[-2] + text.splitlines()[-3]
 
 
-def test_homes_are_seeded_and_stand_along_streets_of_the_city() -> None:
+def test_homes_are_seeded_and_stand_in_the_region() -> None:
+    """The same ones each time; nearly all within the cap."""
     people = demo.homes(5000)
     np.testing.assert_array_equal(people, demo.homes(5000))
-    assert people.min() >= 0
-    assert people.max() <= 10
-    on_street = np.isclose(people / demo.BLOCK, np.rint(people / demo.BLOCK))
-    assert on_street.any(axis=1).all()
+    away = mp.GreatCircle(demo.REGION.center, 1000)
+    distances = away.distance(away.read(people), away.read_queries(demo.REGION.center[None]))
+    assert np.mean(distances <= demo.REGION.radius_km) > 0.95
 
 
-def test_the_exact_curve_agrees_with_exact() -> None:
+def test_the_map_without_privacy_is_exact() -> None:
+    """Up to the embedding, whose largest deviation it shows as its error; nothing of it can be saved as a release."""
     people = demo.homes(3000)
-    grid = np.linspace(0, 10, 33)
-    for column in people.T:
-        expected = mp.exact(column[:, None], mp.L1([(0, 10)]), grid[:, None])
-        np.testing.assert_allclose(demo.curve(column, grid), expected, atol=1e-9)
+    synopsis = mp.release(people, demo.REGION, epsilon=100, delta=1e-6)
+    open_ = demo.without_privacy(people, synopsis)
+    places = list(demo.SITES.values())
+    truth = mp.exact(people, demo.REGION, places)
+    assert np.abs(open_.mean_distance(places) - truth).max() <= open_.error()
+    assert open_.answerer.tensors() == {}
 
 
 def test_a_picture_without_matplotlib_is_refused_before_the_work(

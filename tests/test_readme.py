@@ -57,8 +57,8 @@ def test_the_words_are_answered_as_the_readme_shows() -> None:
 
 def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    header = {"delimiter": ",", "header": "east,north", "comments": ""}
-    np.savetxt("homes.csv", demo.homes(50_000), fmt="%.6g", **header)
+    header = {"delimiter": ",", "header": "lat,lon", "comments": ""}
+    np.savetxt("homes.csv", demo.homes(50_000), fmt="%.6f", **header)
     commands = [line.removeprefix("$ milepost ") for line in block("console").splitlines() if line.startswith("$ ")]
     assert len(commands) == README.count("$ milepost ")
     for command in commands:

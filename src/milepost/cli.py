@@ -102,7 +102,7 @@ def milepost(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")] = Path("demo.png"),
-    n: Annotated[int, typer.Option("--n", help="How many homes the made-up table has.")] = 1_000_000,
+    n: Annotated[int, typer.Option("--n", help="How many homes the made-up table has.")] = 200_000,
 ) -> None:
     """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""
     from milepost.demo import run
@@ -284,7 +284,10 @@ def show(
 def audit(
     runs: Annotated[int, typer.Option("--runs", help="How often each mechanism runs on each table.")] = 5000,
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", help="Only this one: noise, sparse-vector, tangents, slopes, hats.")
+        str | None,
+        typer.Option(
+            "--mechanism", help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, tangents."
+        ),
     ] = None,
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""

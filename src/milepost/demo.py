@@ -1,8 +1,9 @@
-"""The demo: where should the next clinic stand, if nobody may learn where anyone lives? Made-up data, seeded."""
+"""The demo: where should the next clinic stand, if nobody may learn where anyone lives? Made-up homes, seeded."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from rich.box import SIMPLE
@@ -10,32 +11,39 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost import plots
-from milepost.arrays import FloatArray
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.mechanisms.base import HostAnswerer
+from milepost.mechanisms.polygon import Polygon
 from milepost.plan import Plan, plan
-from milepost.release import exact, interactive, release
-from milepost.session import Session
-from milepost.spaces import L1
+from milepost.reading import read_sketch
+from milepost.release import exact, release
+from milepost.spaces import GreatCircle
+from milepost.spaces.base import Hosts
 from milepost.synopsis import Synopsis
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-CITY = L1({"east": (0, 10), "north": (0, 10)})
+REGION = GreatCircle((52.52, 13.405), radius_km=30)
 EPSILON, DELTA = 1.0, 1e-6
-BLOCK = 0.2  # km between two parallel streets
 SITES = {
-    "Market Square": (3.0, 7.0),
-    "Town Hall": (4.4, 5.0),
-    "Harbour Gate": (7.6, 2.4),
-    "University": (8.2, 7.8),
-    "North Hill": (2.0, 9.4),
+    "Alexanderplatz": (52.5219, 13.4132),
+    "Tempelhof": (52.4736, 13.4017),
+    "Spandau": (52.5351, 13.1999),
+    "Köpenick": (52.4438, 13.5726),
+    "Potsdam": (52.3906, 13.0645),
 }
-QUERIES = 400
+QUARTERS = {  # where made-up people live: the middle in degrees, the spread in km, the share
+    "Mitte": ((52.525, 13.395), 4.0, 0.30),
+    "Neukölln": ((52.470, 13.435), 3.0, 0.20),
+    "Spandau": ((52.540, 13.205), 2.5, 0.12),
+    "Marzahn": ((52.545, 13.565), 2.5, 0.13),
+    "Potsdam": ((52.400, 13.060), 2.0, 0.07),
+    "elsewhere": ((52.510, 13.400), 12.0, 0.18),
+}
+KM = 111.2  # a degree of latitude
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One candidate site: the private answer, its promised error, and the truth that only a demo may show."""
+    """One candidate site: the private answer, its error, and the truth that only a demo may show."""
 
     site: str
     private: float
@@ -49,119 +57,138 @@ class Visit:
 
     @property
     def kept(self) -> bool:
-        """Whether the answer is within its promise."""
+        """Whether the answer is within its error."""
         return abs(self.difference) <= self.error
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What a run of the demo found."""
+    """What a run of the demo found, the nearest site first, and where its two pictures are."""
 
     synopsis: Synopsis
     visits: tuple[Visit, ...]
-    asked: int
-    kept: int
-    updates: int
-    most_updates: int
     picture: Path
+    beside: Path
 
 
 def homes(n: int, seed: int = 7) -> FloatArray:
-    """n made-up homes along the streets of a city of 10 by 10 km: float64[n, 2], east and north in km."""
+    """n made-up homes in and around a city: float64[n, 2], latitude and longitude in degrees."""
     generator = np.random.default_rng(seed)
-    middle = np.array([[3.0, 6.5], [7.5, 2.5], [5.0, 5.0]])
-    spread = np.array([[0.9, 0.8], [1.1, 0.7], [3.0, 3.0]])
-    quarter = generator.choice(3, size=n, p=[0.45, 0.25, 0.3])
-    result = np.clip(generator.normal(middle[quarter], spread[quarter]), 0, 10)
-    street = generator.integers(2, size=n)  # whether the home's street runs north or east
-    rows = np.arange(n)
-    result[rows, street] = np.rint(result[rows, street] / BLOCK) * BLOCK
+    middles, spreads, shares = zip(*QUARTERS.values(), strict=True)
+    quarter = generator.choice(len(shares), size=n, p=shares)
+    away = generator.normal(size=(n, 2)) * np.array(spreads)[quarter, None] / KM
+    away[:, 1] /= np.cos(np.radians(REGION.latitude))
+    result: FloatArray = np.array(middles)[quarter] + away
     return result
 
 
-def curve(values: FloatArray, grid: FloatArray) -> FloatArray:
-    """The exact mean of |value − g| at every g of a grid, by sorting once. NOT PRIVATE."""
-    ordered = np.sort(values)
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    below = np.searchsorted(ordered, grid)
-    result: FloatArray = (sums[-1] - 2 * sums[below] + (2 * below - len(ordered)) * grid) / len(ordered)
-    return result
-
-
-def run(output: Path, n: int = 1_000_000, console: Console | None = None) -> Demo:
-    """Tell the story on a console, and save the picture at `output`."""
+def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
+    """Tell the story on a console, and save the picture at `output` and one without privacy beside it."""
     plots.check_picture(output)
     console = console or Console(highlight=False)
-    planned = plan(CITY, n=n, epsilon=EPSILON, delta=DELTA, max_queries=QUERIES)
-    with console.status("Building the city …"):
-        people = homes(n)
     console.print(
-        f"A city of 10 × 10 km has {n:,} homes, and nobody may learn who lives where.\n"
-        "Which of five sites for a clinic has the shortest walk, along the streets\n"
-        "and on average? (The homes are made up, so the exact answers can be shown.)\n"
+        f"A region of 30 km around a city has {n:,} homes, and nobody may learn who lives where.\n"
+        "Which of five sites for a clinic is nearest, on average and as the crow flies?\n"
+        "(The homes are made up, so the exact answers can be shown.)\n"
     )
-    console.print("The plan, before any data is touched:", _forecast(planned), sep="\n")
+    console.print("The plan, before any data is touched:", _forecast(plan(REGION, n=n, epsilon=EPSILON, delta=DELTA)))
     with console.status("Releasing …"):
-        synopsis = release(people, CITY, epsilon=EPSILON, delta=DELTA)
+        people = homes(n)
+        synopsis = release(people, REGION, epsilon=EPSILON, delta=DELTA)
     visits = _visit(synopsis, people)
     console.print(
-        f"The release, by {synopsis.mechanism} with {synopsis.guarantee}, answers every question:",
+        f"The release, by {synopsis.mechanism} with {synopsis.guarantee}, answers for any place. The sites, ranked:",
         _table(visits),
         sep="\n",
     )
     console.print(_verdict(visits) + "\n")
-
-    with (
-        console.status("Asking a session …"),
-        interactive(people, CITY, epsilon=EPSILON, delta=DELTA, max_queries=QUERIES, mechanism="tangents") as session,
-    ):
-        kept = _stroll(session, people)
-        asked, updates, most_updates = session.asked, session.updates, session.most_updates
-    console.print(
-        f"A session of the paper's own mechanism, with a budget of its own\n"
-        f"({session.guarantee}), took {asked} questions one after another. It learned from\n"
-        f"the data {updates} times (at most {most_updates}) and answered all others from that;\n"
-        f"{kept} of {asked} answers are within ± {session.error:.3f} km.\n"
-    )
+    beside = output.with_stem(output.stem + "-without-privacy")
     with console.status("Drawing …"):
-        paper = release(people, CITY, epsilon=EPSILON, delta=DELTA, mechanism="tangents")
-        plots.save(picture(paper, synopsis, people), output)
-    console.print(f"The picture is at {output}", soft_wrap=True, markup=False)
-    return Demo(synopsis, visits, asked, kept, updates, most_updates, output)
+        plots.save(synopsis.plot(SITES), output)
+        figure = without_privacy(people, synopsis).plot(SITES)
+        figure.axes[0].set_title(f"The same without privacy, n = {n:,}", fontsize=11, loc="left")
+        plots.save(figure, beside)
+    console.print(f"The map is at {output}, the same without privacy at {beside}", soft_wrap=True, markup=False)
+    return Demo(synopsis, visits, output, beside)
 
 
-def picture(paper: Synopsis, synopsis: Synopsis, people: FloatArray) -> "Figure":
-    """Both coordinates of the paper's mechanism and of the release beside the truth."""
-    grid = np.linspace(0, 10, 501)
-    return plots.plot_lines(
-        paper, [curve(column, grid) for column in people.T], [grid, grid], ["east", "north"], "km", synopsis
-    )
+def without_privacy(people: FloatArray, synopsis: Synopsis) -> Synopsis:
+    """The same release without noise. NOT PRIVATE: for made-up data."""
+    space = synopsis.space
+    curves = ExactCurves(read_sketch(people, space).borders().value, space.hosts, len(people))
+    return Synopsis(space, curves, synopsis.guarantee, synopsis.change, synopsis.n)
+
+
+class ExactCurves(HostAnswerer):
+    """The exact function of every host coordinate. NOT PRIVATE, so there is nothing to be stored."""
+
+    mechanism: ClassVar[str] = "exact"
+    extends: ClassVar[bool] = True
+
+    def __init__(self, sums: IntArray, hosts: Hosts, n: int) -> None:
+        self.hosts, self._sums, self._n = hosts, sums, n
+
+    @property
+    def confidence(self) -> float:
+        """Any."""
+        return 1.0
+
+    @cached_property
+    def _polygons(self) -> tuple[Polygon, ...]:
+        borders = self._sums.shape[1] - 1
+        nodes = [np.linspace(0, float(span), borders + 1) for span in self.hosts.span]
+        heights = self._sums * (self.hosts.quantum[:, None] / self._n)
+        return tuple(Polygon(place, height) for place, height in zip(nodes, heights, strict=True))
+
+    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:  # noqa: ARG002
+        """Through the exact sums at cell borders."""
+        return self._polygons
+
+    def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
+        """What the embedding may be off by."""
+        return self.hosts.bias
+
+    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
+        """The same everywhere."""
+        return np.full(len(places), self.half_width(confidence))
+
+    def tensors(self) -> dict[str, IntArray]:
+        """Nothing that may leave."""
+        return {}
+
+    def parameters(self) -> dict[str, Any]:
+        """Nothing that may leave."""
+        return {}
+
+    @classmethod
+    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+        """There is no such file."""
+        raise NotImplementedError
 
 
 def _visit(synopsis: Synopsis, people: FloatArray) -> tuple[Visit, ...]:
-    places = list(SITES.values())
-    private, truth = synopsis.mean_distance(places), exact(people, CITY, places)
-    rows = zip(SITES, private.tolist(), truth.tolist(), strict=True)
-    return tuple(Visit(site, answer, synopsis.error(), true) for site, answer, true in rows)
+    ranked = synopsis.sites(SITES)
+    truth = dict(zip(SITES, exact(people, REGION, list(SITES.values())).tolist(), strict=True))
+    return tuple(Visit(site.name, site.mean_distance, site.error, truth[site.name]) for site in ranked)
 
 
 def _forecast(planned: Plan) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("mechanism")
-    for name in ("promised error", "updates at most", "the paper's own"):
+    for name in ("error of one answer", "of all at once", "the paper's own"):
         table.add_column(name, justify="right")
     for prediction in planned.predictions:
-        updates, paper = prediction.details.get("updates", ""), prediction.details.get("paper's alpha")
+        paper = prediction.details.get("paper's alpha")
         bound = f"± {paper:.3g} km" if isinstance(paper, float) else ""
-        table.add_row(prediction.mechanism, f"± {prediction.error:.3g} km", str(updates), bound)
+        table.add_row(prediction.mechanism, f"± {prediction.error:.3g} km", f"± {prediction.uniform:.3g} km", bound)
     return table
 
 
 def _table(visits: tuple[Visit, ...]) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("site", no_wrap=True)
-    table.add_column("walk in km, private", justify="right", no_wrap=True)
-    for name in ("exact", "difference", "within the promise"):
+    table.add_column("mean distance in km, private", justify="right", no_wrap=True)
+    for name in ("exact", "difference", "within the error"):
         table.add_column(name, justify="right")
     for visit in visits:
         table.add_row(
@@ -175,17 +202,7 @@ def _table(visits: tuple[Visit, ...]) -> Table:
 
 
 def _verdict(visits: tuple[Visit, ...]) -> str:
-    best, second = sorted(visits, key=lambda visit: visit.private)[:2]
+    best, second = visits[:2]
     if second.private - best.private > best.error + second.error:
-        return f"{best.site} has the shortest walk: it leads by more than both errors together."
+        return f"{best.site} is the nearest: it leads by more than both errors together."
     return f"{best.site} and {second.site} are too close to call at this error; {best.site} looks a little better."
-
-
-def _stroll(session: Session, people: FloatArray) -> int:
-    """Ask along a walk through the city; how many answers were within the promise."""
-    turn = np.linspace(0, 12 * np.pi, QUERIES)
-    radius = np.linspace(0.2, 4.8, QUERIES)
-    points = 5 + radius[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
-    answers = np.array([session.ask(point).value for point in points])
-    truth = curve(people[:, 0], points[:, 0]) + curve(people[:, 1], points[:, 1])
-    return int(np.sum(np.abs(answers - truth) <= session.error))
