@@ -422,6 +422,15 @@ def test_weights_are_seen_and_strips_are_stretched() -> None:
     assert strip.plot().axes[0].get_aspect() == "auto"
 
 
+def test_a_column_without_weight_or_width_is_no_obstacle() -> None:
+    weightless = release(mp.L1([(0, 10), (0, 10)], weights=[1, 0]))
+    assert weightless.plot().axes[0].get_aspect() == "auto"
+    narrow = release(mp.L1({"east": (0, 10), "north": (5, 5)}))
+    assert set(bars(narrow.plot())) == {"east", "north"}
+    with pytest.raises(mp.MilepostError, match="two points along each"):
+        narrow.contours()
+
+
 def test_one_column_is_a_curve_with_its_uniform_band(ages: mp.Synopsis) -> None:
     figure = ages.plot([30, 60])
     (axes,) = figure.axes
@@ -526,6 +535,10 @@ def test_a_notebook_shows_names_as_text() -> None:
     html = release(mp.L1({"<script>alert(1)</script>": (0, 1)}))._repr_html_()
     assert "&lt;script&gt;" in html
     assert "<script>" not in html
+
+
+def test_a_synopsis_says_its_unit(town: mp.Synopsis) -> None:
+    assert repr(town).endswith(" km)")
 
 
 # the command line

@@ -2,11 +2,13 @@
 
 from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
+from milepost.field import Contours, Grid
 from milepost.metrics import Metric, edit_distance, precomputed
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
+from milepost.sites import Site, Sites
 from milepost.spaces import L1, L2, AnyMetric, Gower, Hamming, Lp
 from milepost.spaces.columns import category, flag, number
 from milepost.synopsis import Synopsis, load
@@ -16,7 +18,9 @@ __all__ = [
     "L2",
     "Answer",
     "AnyMetric",
+    "Contours",
     "Gower",
+    "Grid",
     "Guarantee",
     "Hamming",
     "Lp",
@@ -26,6 +30,8 @@ __all__ = [
     "PromiseWarning",
     "Report",
     "Session",
+    "Site",
+    "Sites",
     "Synopsis",
     "audit",
     "category",
