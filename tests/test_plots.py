@@ -20,7 +20,7 @@ from matplotlib.text import Annotation, Text
 
 import milepost as mp
 from milepost import cli, geojson
-from milepost.field import level_values
+from milepost.field import border_of, level_values
 
 SITES = {"Town Hall": (4.4, 5.0), "Harbour": (7.6, 2.4), "Hill": (2.0, 9.4)}
 Break = Callable[[str], None]
@@ -125,6 +125,15 @@ def test_on_a_map_x_is_the_longitude(chart: mp.Synopsis) -> None:
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (172, 188, -20, -10)
     assert grid.values[3, 5] == pytest.approx(chart.mean_distance([-17, 177]))
     np.testing.assert_allclose(grid.values.ravel(), chart.mean_distance(grid.points))
+
+
+def test_the_border_of_a_ball_is_a_circle_and_of_a_box_its_sides(disc: mp.Synopsis, town: mp.Synopsis) -> None:
+    border = border_of(disc.space, disc.grid())
+    np.testing.assert_allclose(np.linalg.norm(border - [1, 2], axis=1), 5, atol=1e-4)
+    around = np.linalg.norm(np.diff(border, axis=0, append=border[:1]), axis=1)
+    assert around.max() < 0.5
+    assert around.sum() == pytest.approx(10 * math.pi, rel=1e-3)
+    assert border_of(town.space, town.grid()).tolist() == [[0, 0], [10, 0], [10, 8], [0, 8]]
 
 
 def test_one_column_has_a_grid_without_y(ages: mp.Synopsis) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from milepost import marks
 from milepost.arrays import FloatArray
 from milepost.card import labelled, promise
 from milepost.errors import MilepostError
-from milepost.field import Grid, level_values, make_grid
+from milepost.field import Grid, border_of, level_values, make_grid
 from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
 from milepost.sites import Site, Sites, rank_sites
 from milepost.synopsis import Synopsis
@@ -63,7 +62,7 @@ def _field(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
     levels = level_values(grid.values)
     step = levels[1] - levels[0] if len(levels) > 1 else max(abs(levels[0]), 1e-9)
     bands = [levels[0] - step, *levels, levels[-1] + step]
-    values, border = _filled(synopsis, grid), _border(synopsis, grid)
+    values, border = _filled(synopsis, grid), border_of(synopsis.space, grid)
     filled = axes.contourf(grid.x, grid.y, values, levels=bands, cmap=COLORS)
     lines = axes.contour(grid.x, grid.y, values, levels=levels, colors="white", linewidths=0.8)
     (edge,) = axes.fill(border[:, 0], border[:, 1], fc="none", ec="#999999", lw=0.8, zorder=3)
@@ -228,15 +227,3 @@ def _filled(synopsis: Synopsis, grid: Grid) -> FloatArray:
     if len(outside):
         result[outside] = synopsis.mean_distance(synopsis.space.inside(grid.points[outside]))
     return result.reshape(grid.values.shape)
-
-
-def _border(synopsis: Synopsis, grid: Grid) -> FloatArray:
-    """The border of the space: float64[k, 2], from the sides of the picture moved into the space."""
-    (low, high), steps = np.array([(side[0], side[-1]) for side in (grid.x, grid.y) if side is not None]).T, 200
-    turns = np.linspace(0, 1, steps, endpoint=False)[:, None]
-    corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])
-    sides = np.vstack([start + turns * (stop - start) for start, stop in pairwise(corners)])
-    if not grid.geographic:
-        return np.asarray(synopsis.space.inside(sides))
-    latitudes, longitudes = synopsis.space.inside(sides[:, ::-1]).T
-    return np.column_stack([longitudes + 360 * np.rint((sides[:, 0] - longitudes) / 360), latitudes])
