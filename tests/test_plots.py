@@ -20,7 +20,7 @@ from matplotlib.text import Annotation, Text
 
 import milepost as mp
 from milepost import cli, geojson
-from milepost.field import level_values
+from milepost.field import border_of, level_values
 
 SITES = {"Town Hall": (4.4, 5.0), "Harbour": (7.6, 2.4), "Hill": (2.0, 9.4)}
 Break = Callable[[str], None]
@@ -125,6 +125,15 @@ def test_on_a_map_x_is_the_longitude(chart: mp.Synopsis) -> None:
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (172, 188, -20, -10)
     assert grid.values[3, 5] == pytest.approx(chart.mean_distance([-17, 177]))
     np.testing.assert_allclose(grid.values.ravel(), chart.mean_distance(grid.points))
+
+
+def test_the_border_of_a_ball_is_a_circle_and_of_a_box_its_sides(disc: mp.Synopsis, town: mp.Synopsis) -> None:
+    border = border_of(disc.space, disc.grid())
+    np.testing.assert_allclose(np.linalg.norm(border - [1, 2], axis=1), 5, atol=1e-4)
+    around = np.linalg.norm(np.diff(border, axis=0, append=border[:1]), axis=1)
+    assert around.max() < 0.5
+    assert around.sum() == pytest.approx(10 * math.pi, rel=1e-3)
+    assert border_of(town.space, town.grid()).tolist() == [[0, 0], [10, 0], [10, 8], [0, 8]]
 
 
 def test_one_column_has_a_grid_without_y(ages: mp.Synopsis) -> None:
@@ -422,6 +431,15 @@ def test_weights_are_seen_and_strips_are_stretched() -> None:
     assert strip.plot().axes[0].get_aspect() == "auto"
 
 
+def test_a_column_without_weight_or_width_is_no_obstacle() -> None:
+    weightless = release(mp.L1([(0, 10), (0, 10)], weights=[1, 0]))
+    assert weightless.plot().axes[0].get_aspect() == "auto"
+    narrow = release(mp.L1({"east": (0, 10), "north": (5, 5)}))
+    assert set(bars(narrow.plot())) == {"east", "north"}
+    with pytest.raises(mp.MilepostError, match="two points along each"):
+        narrow.contours()
+
+
 def test_one_column_is_a_curve_with_its_uniform_band(ages: mp.Synopsis) -> None:
     figure = ages.plot([30, 60])
     (axes,) = figure.axes
@@ -526,6 +544,10 @@ def test_a_notebook_shows_names_as_text() -> None:
     html = release(mp.L1({"<script>alert(1)</script>": (0, 1)}))._repr_html_()
     assert "&lt;script&gt;" in html
     assert "<script>" not in html
+
+
+def test_a_synopsis_says_its_unit(town: mp.Synopsis) -> None:
+    assert repr(town).endswith(" km)")
 
 
 # the command line

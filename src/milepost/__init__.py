@@ -2,11 +2,13 @@
 
 from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
+from milepost.field import Contours, Grid
 from milepost.metrics import Metric, edit_distance, precomputed
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
+from milepost.sites import Site, Sites
 from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
 from milepost.spaces.columns import category, flag, number
 from milepost.synopsis import Synopsis, load
@@ -17,8 +19,10 @@ __all__ = [
     "Angular",
     "Answer",
     "AnyMetric",
+    "Contours",
     "Gower",
     "GreatCircle",
+    "Grid",
     "Guarantee",
     "Hamming",
     "Lp",
@@ -28,6 +32,8 @@ __all__ = [
     "PromiseWarning",
     "Report",
     "Session",
+    "Site",
+    "Sites",
     "Synopsis",
     "audit",
     "category",

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from milepost import geojson
 from milepost.arrays import FloatArray
+from milepost.card import labelled
 from milepost.data import batches
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
@@ -57,7 +58,7 @@ def known_points(synopsis: Synopsis) -> list[Any] | None:
 def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> Table:
     """Points, answers and the error of one answer, the first thousand of them."""
     table = Table(box=SIMPLE)
-    for name in [*synopsis.space.names, "mean distance", "± error"]:
+    for name in [*synopsis.space.names, labelled("mean distance", synopsis.space.unit), "± error"]:
         table.add_column(escape(name), justify="right")
     error = synopsis.error(synopsis.confidence)
     places = min(max(0, 2 - math.floor(math.log10(error))), 15)

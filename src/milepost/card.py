@@ -34,6 +34,11 @@ def promise(synopsis: Synopsis) -> str:
     return f"± {error:.3g}{_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence"
 
 
+def labelled(words: str, unit: str) -> str:
+    """Words for a number, with its unit where that is known."""
+    return f"{words} ({unit})" if unit else words
+
+
 def html(synopsis: Synopsis) -> str:
     """The facts as a table and, where matplotlib is there and something can be drawn, the picture."""
     rows = "".join(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from milepost import geojson
-from milepost.arrays import FloatArray
+from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.synopsis import Synopsis
@@ -74,7 +74,7 @@ def make_grid(synopsis: Synopsis, step: float | Sequence[float] | None = None) -
     columns = _columns(space, _extent(synopsis), step)
     x, y = (columns[0], None) if len(columns) == 1 else columns[::-1] if space.geographic else columns
     points = _points(x, y, space.geographic)
-    inside = np.flatnonzero((space.inside(points) == points).all(axis=1))
+    inside = np.flatnonzero(_is_inside(space, points))
     values = np.full(len(points), np.nan)
     for start in range(0, len(inside), BLOCK):
         some = inside[start : start + BLOCK]
@@ -113,6 +113,33 @@ def level_values(values: FloatArray, levels: Any = None) -> list[float]:
     if not result or not all(math.isfinite(level) for level in result):
         raise MilepostError(f"levels must be finite distances, at least one, got {levels!r}")
     return result
+
+
+def border_of(space: Space, grid: Grid) -> FloatArray:
+    """The border of a space of two columns as a polygon of x and y, float64[k, 2]; along every x it is an interval."""
+    if grid.y is None:
+        raise MilepostError("a border needs a grid of two columns")
+    (left, right), (low, high) = (grid.x[0], grid.x[-1]), (grid.y[0], grid.y[-1])
+    if not np.isnan(grid.values).any():
+        return np.array([(left, low), (right, low), (right, high), (left, high)])
+    x = (left + right) / 2 - (right - left) / 2 * np.cos(np.linspace(0, np.pi, 2 * SIDE))  # dense where it is steep
+    y = np.linspace(low, high, SIDE + 1)
+    inside = _is_inside(space, _points(x, y, grid.geographic)).reshape(len(y), len(x))
+    x, inside = x[inside.any(axis=0)], inside[:, inside.any(axis=0)]
+    sides = []
+    for found, outward in ((inside.argmax(axis=0), -1), (SIDE - inside[::-1].argmax(axis=0), 1)):
+        near, far = y[found], y[np.clip(found + outward, 0, SIDE)]
+        for _ in range(20):
+            middle = (near + far) / 2
+            pair = (middle, x) if grid.geographic else (x, middle)
+            within = _is_inside(space, np.column_stack(pair))
+            near, far = np.where(within, middle, near), np.where(within, far, middle)
+        sides.append(np.column_stack([x, near]))
+    return np.vstack([sides[0], sides[1][::-1]])
+
+
+def _is_inside(space: Space, points: FloatArray) -> AnyArray:
+    return np.asarray((space.inside(points) == points).all(axis=1))
 
 
 def _round_levels(low: float, high: float, count: int) -> list[float]:

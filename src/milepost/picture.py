@@ -2,16 +2,15 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from milepost import marks
 from milepost.arrays import FloatArray
-from milepost.card import promise
+from milepost.card import labelled, promise
 from milepost.errors import MilepostError
-from milepost.field import Grid, level_values, make_grid
+from milepost.field import Grid, border_of, level_values, make_grid
 from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
 from milepost.sites import Site, Sites, rank_sites
 from milepost.synopsis import Synopsis
@@ -63,14 +62,14 @@ def _field(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
     levels = level_values(grid.values)
     step = levels[1] - levels[0] if len(levels) > 1 else max(abs(levels[0]), 1e-9)
     bands = [levels[0] - step, *levels, levels[-1] + step]
-    values, border = _filled(synopsis, grid), _border(synopsis, grid)
+    values, border = _filled(synopsis, grid), border_of(synopsis.space, grid)
     filled = axes.contourf(grid.x, grid.y, values, levels=bands, cmap=COLORS)
     lines = axes.contour(grid.x, grid.y, values, levels=levels, colors="white", linewidths=0.8)
     (edge,) = axes.fill(border[:, 0], border[:, 1], fc="none", ec="#999999", lw=0.8, zorder=3)
     for part in (filled, lines):
         part.set_clip_path(edge)
     bar = axes.figure.colorbar(filled, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
-    bar.set_label(_with_unit("mean distance", grid.unit), color=INK)
+    bar.set_label(labelled("mean distance", grid.unit), color=INK)
     bar.ax.tick_params(colors=INK, labelsize=9)
     bar.outline.set_visible(False)
     axes.grid(visible=False)
@@ -101,7 +100,7 @@ def _curve(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
     marks.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
     axes.set_xlim(grid.x[0], grid.x[-1])
     axes.set_xlabel(_axis(grid.names[0], False), color=INK)
-    axes.set_ylabel(_with_unit("mean distance", unit), color=INK)
+    axes.set_ylabel(labelled("mean distance", unit), color=INK)
     marks.legend(axes, sites)
     places = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
     marks.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
@@ -121,7 +120,7 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
         [site.mean_distance + site.error for site in shown],
     )
     axes.errorbar(heights, range(len(shown)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
-    axes.set_xlabel(_with_unit("mean distance", sites.space.unit), color=INK)
+    axes.set_xlabel(labelled("mean distance", sites.space.unit), color=INK)
     notes = [f"the {MOST_BARS} nearest of {len(sites):,}"] if len(sites) > MOST_BARS else []
     notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in shown) else []
     if notes:
@@ -141,7 +140,7 @@ def _column_bars(axes: "Axes", synopsis: Synopsis) -> None:
         [f"{height:.3g}" for height in heights],
         heights,
     )
-    axes.set_xlabel(_with_unit("part of the centre's mean distance", synopsis.space.unit), color=INK)
+    axes.set_xlabel(labelled("part of the centre's mean distance", synopsis.space.unit), color=INK)
     axes.set_ylabel(_listed(len(parts), synopsis.space.width), color=INK)
 
 
@@ -160,7 +159,7 @@ def _end_bars(axes: "Axes", synopsis: Synopsis, extent: tuple[tuple[float, float
     axes.set_yticks(range(len(order)), names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(_with_unit("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
+    axes.set_xlabel(labelled("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
     axes.set_ylabel(_listed(len(order), len(extent)), color=INK)
     marks.legend(axes, None)
 
@@ -189,10 +188,6 @@ def _title(synopsis: Synopsis) -> str:
     return f"{first}\n{synopsis.mechanism}, {promise(synopsis)}"
 
 
-def _with_unit(words: str, unit: str) -> str:
-    return f"{words} ({unit})" if unit else words
-
-
 def _axis(name: str, geographic: bool) -> str:
     if geographic:
         return {"lat": "latitude (°)", "lon": "longitude (°)"}.get(name, f"{name} (°)")
@@ -210,6 +205,8 @@ def _aspect(synopsis: Synopsis, grid: Grid) -> float | Literal["auto"]:
     if grid.geographic:
         return 1 / max(math.cos(math.radians(float(grid.y[0] + grid.y[-1]) / 2)), 0.1)
     weights = synopsis.space.hosts.weight if synopsis.space.host_columns is not None else np.ones(2)
+    if len(weights) < 2:  # a column without weight
+        return "auto"
     aspect = float(weights[1] / weights[0])
     sides = aspect * float((grid.y[-1] - grid.y[0]) / (grid.x[-1] - grid.x[0]))
     return aspect if 1 / LONGEST <= sides <= LONGEST else "auto"
@@ -230,15 +227,3 @@ def _filled(synopsis: Synopsis, grid: Grid) -> FloatArray:
     if len(outside):
         result[outside] = synopsis.mean_distance(synopsis.space.inside(grid.points[outside]))
     return result.reshape(grid.values.shape)
-
-
-def _border(synopsis: Synopsis, grid: Grid) -> FloatArray:
-    """The border of the space: float64[k, 2], from the sides of the picture moved into the space."""
-    (low, high), steps = np.array([(side[0], side[-1]) for side in (grid.x, grid.y) if side is not None]).T, 200
-    turns = np.linspace(0, 1, steps, endpoint=False)[:, None]
-    corners = np.array([low, (high[0], low[1]), high, (low[0], high[1]), low])
-    sides = np.vstack([start + turns * (stop - start) for start, stop in pairwise(corners)])
-    if not grid.geographic:
-        return np.asarray(synopsis.space.inside(sides))
-    latitudes, longitudes = synopsis.space.inside(sides[:, ::-1]).T
-    return np.column_stack([longitudes + 360 * np.rint((sides[:, 0] - longitudes) / 360), latitudes])

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost import geojson
+from milepost.card import labelled
 from milepost.data import points as batch_of
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
@@ -67,8 +68,7 @@ class Sites:
     def table(self) -> Table:
         """The sites as a rich table."""
         table = Table(box=SIMPLE)
-        unit = f" ({self.space.unit})" if self.space.unit else ""
-        for name in ("rank", "site", f"mean distance{unit}", "± error", "farther than the first"):
+        for name in ("rank", "site", labelled("mean distance", self.space.unit), "± error", "farther than the first"):
             table.add_column(name, justify="left" if name == "site" else "right")
         for site in self:
             verdict = "" if site.rank == 1 else "yes" if site.beyond_noise else "too close to call"

@@ -301,7 +301,8 @@ class Synopsis:
 
     def __repr__(self) -> str:
         error = self.error(self.confidence)
-        return f"Synopsis({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{error:.4g})"
+        unit = f" {self.space.unit}" if self.space.unit else ""
+        return f"Synopsis({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{error:.4g}{unit})"
 
 
 def load(path: str | Path) -> Synopsis:
