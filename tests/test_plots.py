@@ -30,11 +30,6 @@ class Degrees(mp.L2):
     """Columns lat and lon, as a map has them; distances are called km, whatever they are."""
 
     geographic: ClassVar[bool] = True
-    unit: ClassVar[str] = "km"
-
-
-class Kilometres(mp.L1):
-    unit: ClassVar[str] = "km"
 
 
 def release(space: Any, n: int = 4000, **options: Any) -> mp.Synopsis:
@@ -48,7 +43,7 @@ def release(space: Any, n: int = 4000, **options: Any) -> mp.Synopsis:
 
 @pytest.fixture(scope="module")
 def town() -> mp.Synopsis:
-    return release(Kilometres({"east": (0, 10), "north": (0, 8)}))
+    return release(mp.L1({"east": (0, 10), "north": (0, 8)}, unit="km"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +54,7 @@ def disc() -> mp.Synopsis:
 @pytest.fixture(scope="module")
 def chart() -> mp.Synopsis:
     """A map across the antimeridian."""
-    return release(Degrees({"lat": (-20, -10), "lon": (172, 188)}, directions=16))
+    return release(Degrees({"lat": (-20, -10), "lon": (172, 188)}, directions=16, unit="km"))
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,7 @@ RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball 
 RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="Of a great-circle cap.")]
 DimOption = Annotated[int | None, typer.Option("--dim", help="How many numbers a vector has (angular).")]
 PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
+UnitOption = Annotated[str | None, typer.Option("--unit", help="Of distances of l1, l2 or lp, for labels, such as km.")]
 DirectionsOption = Annotated[
     int | None,
     typer.Option(
@@ -126,6 +127,7 @@ def plan(
     p: PowerOption = None,
     dim: DimOption = None,
     directions: DirectionsOption = None,
+    unit: UnitOption = None,
     diameter: DiameterOption = None,
     queries: QueriesOption = None,
     max_queries: Annotated[
@@ -137,7 +139,7 @@ def plan(
     """Print the error to expect, before any data is touched."""
     words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "diameter": diameter}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
@@ -174,6 +176,7 @@ def release(
     p: PowerOption = None,
     dim: DimOption = None,
     directions: DirectionsOption = None,
+    unit: UnitOption = None,
     diameter: DiameterOption = None,
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
@@ -186,7 +189,7 @@ def release(
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
     words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "diameter": diameter}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     check_output(output, force)

@@ -21,7 +21,7 @@ class Rows(ABC):
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
     geographic: ClassVar[bool] = False
-    unit: ClassVar[str] = ""
+    unit: str = ""  # of distances, as labels show it
 
     @property
     @abstractmethod
@@ -48,6 +48,7 @@ class Box(Rows):
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
+    unit: str
 
     @property
     def width(self) -> int:

@@ -11,7 +11,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
 from milepost.spaces.box import Box
 from milepost.spaces.directions import length_factor, sphere, stable
-from milepost.spaces.numeric import named_numbers, named_pairs
+from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
@@ -26,6 +26,7 @@ class L1(Box):
     step: for columns of whole steps (ages in years: 1), by name or position; answers then have no interpolation error.
     A record off the steps is moved to the nearest, low + k·step, which is no part of the error that is reported.
     None or 0: records can be anywhere.
+    unit: of distances, for labels: "km".
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -35,13 +36,14 @@ class L1(Box):
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
-    def __init__(self, bounds: Any, weights: Any = None, step: Any = None) -> None:
+    def __init__(self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "") -> None:
         columns, pairs = named_pairs(bounds)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "low", tuple(low for low, _ in pairs))
         object.__setattr__(self, "high", tuple(high for _, high in pairs))
         object.__setattr__(self, "weights", named_numbers("weights", weights, columns, len(pairs), 1.0))
         object.__setattr__(self, "step", named_numbers("step", step, columns, len(pairs), 0.0))
+        object.__setattr__(self, "unit", unit_of(unit))
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
@@ -124,12 +126,13 @@ class L1(Box):
             "bounds": dict(zip(self.columns, bounds, strict=True)) if self.columns else bounds,
             "weights": list(self.weights),
             "step": list(self.step),
+            "unit": self.unit,
         }
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """The inverse of `to_json`."""
-        return cls(card["bounds"], card["weights"], card["step"])
+        return cls(card["bounds"], card["weights"], card["step"], unit=card["unit"])
 
 
 @dataclass(frozen=True, init=False)
@@ -139,6 +142,7 @@ class L2(Projected):
     directions: how many projections stand for it; more are closer to the metric, and cost time and, but for slopes,
     noise. By default as many as give the smallest error (Remark 7.1); in the plane the largest deviation is (π/2D)²/3.
     distortion: or as many as bring distances within this share of the metric's.
+    unit: of distances, for labels: "km".
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
 
     >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
@@ -158,8 +162,9 @@ class L2(Projected):
         distortion: Any = None,
         clip: Any = 1.0,
         random_state: Any = 0,
+        unit: Any = "",
     ) -> None:
-        self._settle(bounds, center, radius, directions, distortion, clip, random_state)
+        self._settle(bounds, center, radius, directions, distortion, clip, random_state, unit)
 
     @staticmethod
     def default_directions(width: int) -> int:
@@ -202,11 +207,12 @@ class Lp(Projected):
         distortion: Any = None,
         clip: Any = 1.0,
         random_state: Any = 0,
+        unit: Any = "",
     ) -> None:
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, distortion, clip, random_state)
+        self._settle(bounds, None, None, directions, distortion, clip, random_state, unit)
 
     @staticmethod
     def default_directions(width: int) -> int:

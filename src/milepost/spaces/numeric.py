@@ -104,6 +104,13 @@ def from_column(column: Any, name: str) -> FloatArray:
     return result
 
 
+def unit_of(unit: Any) -> str:
+    """A short word for labels."""
+    if not isinstance(unit, str) or len(unit) > 20:
+        raise MilepostError(f"unit must be a short word such as km, got {unit!r}")
+    return unit
+
+
 def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, float]]]:
     """Bounds as names (None for positions) and (low, high) pairs, each checked."""
     named = isinstance(bounds, Mapping)

@@ -19,7 +19,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
 from milepost.spaces.box import Box
 from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum
-from milepost.spaces.numeric import named_pairs
+from milepost.spaces.numeric import named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
@@ -48,6 +48,7 @@ class Projected(Box, ABC):
         distortion: Any,
         clip: Any,
         random_state: Any,
+        unit: Any,
     ) -> None:
         """Check the arguments and set the fields."""
         if (bounds is None) == (center is None and radius is None):
@@ -83,6 +84,7 @@ class Projected(Box, ABC):
             "directions": 1 if width == 1 else directions,
             "clip": float(clip),
             "random_state": random_state,
+            "unit": unit_of(unit),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -308,6 +310,7 @@ class Projected(Box, ABC):
             "directions": self.count,
             "clip": self.clip,
             "random_state": self.random_state,
+            "unit": self.unit,
         }
         pairs = [list(pair) for pair in zip(self.low, self.high, strict=True)]
         if self.radius is None:

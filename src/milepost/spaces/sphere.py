@@ -52,7 +52,7 @@ class GreatCircle(Rows):
     aliases: ClassVar[Aliases] = ALIASES
     host_columns: ClassVar[None] = None
     geographic: ClassVar[bool] = True
-    unit: ClassVar[str] = "km"
+    unit = "km"
 
     latitude: float
     longitude: float

@@ -30,9 +30,11 @@ class Vocabulary:
 
 
 SPACES = {
-    "l1": Vocabulary(L1, ("bounds", "weights", "step"), (("bounds",),)),
-    "l2": Vocabulary(L2, ("bounds", "center", "radius", "directions", "distortion", "clip"), (("bounds", "center"),)),
-    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip"), (("bounds",), ("p",))),
+    "l1": Vocabulary(L1, ("bounds", "weights", "step", "unit"), (("bounds",),)),
+    "l2": Vocabulary(
+        L2, ("bounds", "center", "radius", "directions", "distortion", "clip", "unit"), (("bounds", "center"),)
+    ),
+    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit"), (("bounds",), ("p",))),
     "great-circle": Vocabulary(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
     "angular": Vocabulary(Angular, ("dim", "directions", "columns"), (("dim",),)),
     "edit": Vocabulary(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
