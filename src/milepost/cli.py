@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 
 SpaceOption = Annotated[
-    str, typer.Option("--space", help="The distance: l1, l2, lp, edit, or a file.toml with the same words.")
+    str, typer.Option("--space", help="The distance: l1, l2, lp, gower, hamming, edit, or a file.toml.")
 ]
 BoundsOption = Annotated[
     list[str] | None,
@@ -52,6 +52,17 @@ DirectionsOption = Annotated[
 DiameterOption = Annotated[
     float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
 ]
+NumberOption = Annotated[
+    list[str] | None, typer.Option("--number", metavar="NAME=LOW:HIGH", help="Of gower: a column of numbers.")
+]
+CategoryOption = Annotated[
+    list[str] | None, typer.Option("--category", metavar="NAME=A,B", help="Of gower: a column of labels.")
+]
+FlagOption = Annotated[
+    list[str] | None, typer.Option("--flag", metavar="NAME", help="Of gower: a true or false column.")
+]
+AlphabetOption = Annotated[str | None, typer.Option("--alphabet", help="Of hamming: the letters of every place.")]
+PlacesOption = Annotated[int | None, typer.Option("--places", help="Of hamming: how many places a sequence has.")]
 QueriesOption = Annotated[
     Path | None,
     typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
@@ -105,6 +116,11 @@ def plan(
     p: PowerOption = None,
     directions: DirectionsOption = None,
     diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
     queries: QueriesOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
@@ -114,7 +130,8 @@ def plan(
 ) -> None:
     """Print the error to expect, before any data is touched."""
     words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
-    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    rows = {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    chosen = space_from_options(space, {**words, **rows, "directions": directions, "diameter": diameter}, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
         plots.check_picture(plot)
@@ -149,6 +166,11 @@ def release(
     p: PowerOption = None,
     directions: DirectionsOption = None,
     diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
     mechanism: Annotated[
@@ -159,7 +181,8 @@ def release(
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
     words = {"bounds": bounds, "weights": weights, "step": step, "center": center, "radius": radius, "p": p}
-    chosen = space_from_options(space, words | {"directions": directions, "diameter": diameter}, queries)
+    rows = {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    chosen = space_from_options(space, {**words, **rows, "directions": directions, "diameter": diameter}, queries)
     given = None if queries is None else read_points(queries, chosen)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
