@@ -498,9 +498,8 @@ def test_mixed_tables_with_given_queries(run: Run, guests: Path) -> None:
 )
 def test_a_toml_file_of_a_table_says_the_same_as_options(content: str, options: str, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(content)
-    words = (
-        typer.main.get_command(cli.app).commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
-    )  # type: ignore[attr-defined]
+    group: Any = typer.main.get_command(cli.app)
+    words = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
     given = {name: words[name] for name in ("number", "category", "flag", "weights", "step", "alphabet", "places")}
     assert read_space(tmp_path / "space.toml") == space_from_options(words["space"], given)
 
