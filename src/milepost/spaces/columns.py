@@ -251,6 +251,8 @@ def _missing(cell: Any) -> bool:
 
 def _label(cell: Any) -> str:
     """A cell as a label: whole numbers are the same whether they came as 1 or 1.0; a missing cell has none."""
+    if isinstance(cell, str):
+        return cell
     if _missing(cell):
         return ""
     if isinstance(cell, np.generic):
