@@ -18,6 +18,7 @@ from rich.console import Console
 import milepost as mp
 from milepost import cli
 from milepost.audit import report
+from milepost.spaces.words import read_space, space_from_options
 from tests.audit.known_bad import sparse_vectors
 
 SPACE = "--space l1 --bounds age=18:90 --bounds visits=0:40"
@@ -425,3 +426,154 @@ def test_given_sites_of_a_map(run: Run, released: mp.Synopsis, tmp_path: Path) -
     refused = run("query sites.milepost --at 31,5")
     assert refused.code == 2
     assert "[31.0, 5.0] is not among them" in refused.err
+
+
+GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --weights age=2 --step age=1"
+
+
+@pytest.fixture
+def guests(run: Run, tmp_path: Path) -> Path:  # noqa: ARG001
+    """guests.csv, a private table of mixed columns in another order, with labels that nobody named."""
+    rows = [f"{k},{plan},{18 + k % 70},{'yes' if k % 3 else 'no'}" for k, plan in enumerate(["a", "b", "", "zz"] * 500)]
+    (tmp_path / "guests.csv").write_text("id,plan,age,member\n" + "\n".join(rows) + "\n")
+    (tmp_path / "points.csv").write_text("member,age,plan\ntrue,40,a\nno,50,other\n")
+    (tmp_path / "genes.csv").write_text("id,gene\n" + "\n".join(f"{k},{'ACGN'[k % 4]}CGT" for k in range(2000)) + "\n")
+    return tmp_path
+
+
+def test_mixed_tables(run: Run, guests: Path) -> None:
+    """Numbers, categories and flags, from options to answers with one column each."""
+    planned = run(f"plan {GOWER} --n 2000 --epsilon 1")
+    assert planned.code == 0
+    assert "hats" in planned.out
+    assert run(f"release guests.csv {GOWER} --epsilon 20 -o guests.milepost").code == 0
+    space = mp.Gower(
+        {"age": mp.number(18, 90, step=1), "plan": mp.category(["a", "b"]), "member": mp.flag()}, weights={"age": 2}
+    )
+    assert mp.load("guests.milepost").space == space
+    truth = mp.exact("guests.csv", space, [(40, "a", True), (50, "other", False)])
+    for line in ("--at 40,a,true --at 50,other,no", "--points points.csv"):
+        found = re.findall(
+            r"^ +(40 +a +true|50 +other +false) +([\d.]+) ", run(f"query guests.milepost {line}").out, re.M
+        )
+        assert [re.sub(" +", ",", words) for words, _ in found] == ["40,a,true", "50,other,false"]
+        assert [float(value) for _, value in found] == pytest.approx(list(truth), abs=0.01)
+    assert run("query guests.milepost --points points.csv --csv answers.csv").code == 0
+    written = (guests / "answers.csv").read_text().splitlines()
+    assert written[0] == '"age","plan","member","mean_distance","error"'
+    assert written[2].startswith('50,"other",false,')
+    assert run("query guests.milepost --at 40,a,true").out.count("true") == 1
+    assert "age number:18:90:1, plan category:a, b, member flag" in run("show guests.milepost").out
+
+
+def test_mixed_tables_with_given_queries(run: Run, guests: Path) -> None:
+    """The only rows to ask about come from a file, and are all answered when none is named."""
+    line = (
+        f"release guests.csv {GOWER} --queries points.csv --mechanism laplace --epsilon 20 -o {guests}/guests.milepost"
+    )
+    assert run(line).code == 0
+    assert re.findall(r"40 +a +true|50 +other +false", run("query guests.milepost").out)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (
+            """
+            space = "gower"
+            weights = {age = 2}
+            [columns]
+            age = {number = [18, 90], step = 1}
+            plan = {category = ["a", "b"]}
+            member = "flag"
+            """,
+            GOWER,
+        ),
+        (
+            'space = "hamming"\nalphabets = ["ACGT", "ACGT", "ACGT", "ACGT"]\n',
+            "--space hamming --alphabet ACGT --places 4",
+        ),
+        ('space = "hamming"\nalphabets = [["yes", "no"]]\n', "--space hamming --alphabet yes,no --places 1"),
+    ],
+)
+def test_a_toml_file_of_a_table_says_the_same_as_options(content: str, options: str, tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(content)
+    group: Any = typer.main.get_command(cli.app)
+    words = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
+    given = {name: words[name] for name in ("number", "category", "flag", "weights", "step", "alphabet", "places")}
+    assert read_space(tmp_path / "space.toml") == space_from_options(words["space"], given)
+
+
+def test_columns_of_a_file_may_go_by_position(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('space = "gower"\ncolumns = [{number = [0, 1]}, "flag"]\nweights = [1, 2]\n')
+    assert read_space(tmp_path / "a.toml") == mp.Gower([mp.number(0, 1), mp.flag()], weights=[1, 2])
+    (tmp_path / "b.toml").write_text('space = "hamming"\n[alphabets]\nz = "AB"\na = ["one", "two"]\n')
+    assert read_space(tmp_path / "b.toml") == mp.Hamming({"z": "AB", "a": ["one", "two"]})
+
+
+@pytest.mark.usefixtures("guests")
+def test_sequences(run: Run) -> None:
+    """A column of text with one letter a place, asked about by text or by letters."""
+    made = run("release genes.csv --space hamming --alphabet ACGT --places 4 --columns gene --epsilon 20 -o g.milepost")
+    assert made.code == 0
+    for at, shown in (("ACGT", "ACGT"), ("A,C,G,T", "A +C +G +T")):
+        found = re.search(rf"{shown} +([\d.]+) ", run(f"query g.milepost --at {at}").out)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(0.75, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--space gower", "space gower needs --number, such as --number age=18:90, or --category plan=a,b or --flag"),
+        ("--space gower --bounds 0:1", "space gower has no --bounds; it may have --number, --category, --flag"),
+        ("--space gower --number 18:90", "--number must name its column, such as --number age=18:90"),
+        ("--space gower --number age=90:18", "reversed"),
+        ("--space gower --number age=18", "name=low:high"),
+        ("--space gower --category a,b", "--category must name its column"),
+        ("--space gower --category plan=a,,b", "--category must give labels with commas between"),
+        ("--space gower --category plan=a,a", "each label once"),
+        ("--space gower --flag a --flag a", "'a' is named twice"),
+        ("--space gower --flag a --number a=0:1", "'a' is named twice"),
+        ("--space gower --flag a --step a=1", "--step names 'a', which is no --number"),
+        ("--space gower --flag a --weights b=1", "unknown column 'b'"),
+        ("--space gower --flag a --weights a=0", "weights must be positive"),
+        ("--space hamming --places 3", "space hamming needs --alphabet, such as --alphabet ACGT"),
+        ("--space hamming --alphabet ACGT", "space hamming needs --places, such as --places 8"),
+        ("--space hamming --alphabet ACGT --places -1", "--places must be"),
+        ("--space hamming --alphabet AA --places 2", "each label once"),
+        ("--space l1 --bounds 0:1 --flag a", "space l1 has no --flag"),
+        ("--space kinds.toml", "column 'age' must be {number = [low, high]}"),
+        ("--space pair.toml", "column 'age' must be {number = [low, high]}"),
+        ("--space bare.toml", "space gower needs columns, such as age = {number = [18, 90]} under [columns]"),
+        ("--space text.toml", "columns must be a table or a list"),
+    ],
+)
+def test_bad_words_about_tables(run: Run, guests: Path, line: str, message: str) -> None:
+    """One line that says what is missing; nothing is written."""
+    (guests / "kinds.toml").write_text('space = "gower"\n[columns]\nage = "number"\n')
+    (guests / "pair.toml").write_text('space = "gower"\n[columns]\nage = {number = 5}\n')
+    (guests / "bare.toml").write_text('space = "gower"\n')
+    (guests / "text.toml").write_text('space = "gower"\ncolumns = "age"\n')
+    result = run(f"release guests.csv {line} --epsilon 1 -o x.milepost")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert message in result.err
+    assert not (guests / "x.milepost").exists()
+
+
+@pytest.mark.usefixtures("guests")
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("40,a", "--at must give 3 values (age, plan, member), got '40,a'"),
+        ("40", "--at must give 3 values"),
+        ("40,x,true", "column 'plan' has no label 'x'; it has a, b, other"),
+        ("old,a,true", "column 'age' must hold numbers"),
+        ("40,a,perhaps", "column 'member' must be true or false"),
+    ],
+)
+def test_bad_rows_to_ask_about(run: Run, at: str, message: str) -> None:
+    assert run(f"release guests.csv {GOWER} --epsilon 20 -o guests.milepost").code == 0
+    result = run(f"query guests.milepost --at {at}")
+    assert result.code == 2
+    assert message in result.err

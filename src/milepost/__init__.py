@@ -3,7 +3,7 @@
 from milepost.audit import Report, audit
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.field import Contours, Grid
-from milepost.metrics import Metric, edit_distance, precomputed
+from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import exact, interactive, release
@@ -41,9 +41,11 @@ __all__ = [
     "exact",
     "flag",
     "interactive",
+    "jaccard",
     "load",
     "number",
     "plan",
     "precomputed",
     "release",
+    "shortest_path",
 ]

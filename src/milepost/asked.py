@@ -1,5 +1,6 @@
 """Asked: points to ask about from the command line, and their answers as a table, a CSV or a GeoJSON file."""
 
+import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +18,17 @@ from milepost.card import labelled
 from milepost.data import batches
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.spaces.objects import objects_of
+from milepost.spaces.objects import listed, object_array, objects_of
+from milepost.spaces.table import MixedTable
 from milepost.synopsis import Synopsis
 
 MOST_ROWS = 1000  # of a printed table; --csv writes any number
 
 
 def parse_points(texts: Sequence[str], space: Space) -> list[Any]:
-    """The points of `--at 35,4` or, where points are objects, of `--at colour`."""
+    """The points of `--at 35,4`, of `--at 40,a,true` or, where points are objects, of `--at colour`."""
+    if isinstance(space, MixedTable):
+        return [_cells(text, space) for text in texts]
     if space.objects:
         return list(texts)
     rows = []
@@ -39,11 +43,23 @@ def parse_points(texts: Sequence[str], space: Space) -> list[Any]:
     return rows
 
 
+def _cells(text: str, space: MixedTable) -> Any:
+    """One value a column; a sequence of letters stays as it is."""
+    cells = [cell.strip() for cell in next(csv.reader([text]), [])]
+    if len(cells) == space.width:
+        return tuple(cells)
+    if not (len(cells) == 1 and space.knows(text)):
+        raise MilepostError(f"--at must give {space.width} values ({listed(space.names)}), got {text!r}")
+    return text
+
+
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
     """The points of a CSV or Parquet file."""
     rows: list[Any] = []
     for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects):
         rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
+    if isinstance(space, MixedTable) and space.width == 1:
+        rows = [(cell,) for cell in rows]
     if not rows:
         raise MilepostError(f"{path} has no points")
     return rows
@@ -58,24 +74,22 @@ def known_points(synopsis: Synopsis) -> list[Any] | None:
 def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> Table:
     """Points, answers and the error of one answer, the first thousand of them."""
     table = Table(box=SIMPLE)
-    for name in [*synopsis.space.names, labelled("mean distance", synopsis.space.unit), "± error"]:
+    names, rows = _rows(asked[:MOST_ROWS], synopsis.space)
+    for name in [*names, labelled("mean distance", synopsis.space.unit), "± error"]:
         table.add_column(escape(name), justify="right")
     error = synopsis.error(synopsis.confidence)
     places = min(max(0, 2 - math.floor(math.log10(error))), 15)
-    for point, value in zip(asked[:MOST_ROWS], values[:MOST_ROWS], strict=True):
-        cells = [escape(str(point))] if synopsis.space.objects else [f"{number:.10g}" for number in point]
-        table.add_row(*cells, f"{value:.{places}f}", f"{error:.{places}f}")
+    for row, value in zip(rows, values[:MOST_ROWS], strict=True):
+        table.add_row(*(escape(_spelt(cell)) for cell in row), f"{value:.{places}f}", f"{error:.{places}f}")
     return table
 
 
 def write_answers(path: Path, asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> None:
     """Points, answers and errors as a CSV file."""
-    columns: list[Any] = [[str(point) for point in asked]]
-    if not synopsis.space.objects:
-        columns = [list(column) for column in zip(*asked, strict=True)]
+    names, rows = _rows(asked, synopsis.space)
+    columns = [list(column) for column in zip(*rows, strict=True)]
     errors = [synopsis.error(synopsis.confidence)] * len(values)
-    table = pa.table([*columns, values, errors], names=[*synopsis.space.names, "mean_distance", "error"])
-    pa.csv.write_csv(table, path)
+    pa.csv.write_csv(pa.table([*columns, values, errors], names=[*names, "mean_distance", "error"]), path)
 
 
 def answer_features(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> dict[str, Any]:
@@ -86,3 +100,19 @@ def answer_features(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis
     return geojson.collection(
         geojson.point(point, space.geographic, {"mean_distance": value} | common) for point, value in rows
     )
+
+
+def _rows(asked: Sequence[Any], space: Space) -> tuple[Sequence[str], list[Any]]:
+    """Points as rows of a table, and the names of its columns."""
+    if not space.objects:
+        return space.names, list(asked)
+    if not isinstance(space, MixedTable) or all(isinstance(point, str) for point in asked):
+        return ("query",), [(str(point),) for point in asked]
+    points = [space.written(point) for point in space.read_queries(object_array(list(asked)))]
+    return space.names, [tuple(point.values() if isinstance(point, dict) else point) for point in points]
+
+
+def _spelt(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return cell if isinstance(cell, str) else f"{cell:.10g}"

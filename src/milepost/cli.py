@@ -38,7 +38,8 @@ app = typer.Typer(
 SpaceOption = Annotated[
     str,
     typer.Option(
-        "--space", help="The distance: l1, l2, lp, great-circle, angular, edit, or a file.toml with the same words."
+        "--space",
+        help="The distance: l1, l2, lp, great-circle, angular, gower, hamming, edit, or a file.toml.",
     ),
 ]
 BoundsOption = Annotated[
@@ -73,6 +74,17 @@ DirectionsOption = Annotated[
 DiameterOption = Annotated[
     float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
 ]
+NumberOption = Annotated[
+    list[str] | None, typer.Option("--number", metavar="NAME=LOW:HIGH", help="Of gower: a column of numbers.")
+]
+CategoryOption = Annotated[
+    list[str] | None, typer.Option("--category", metavar="NAME=A,B", help="Of gower: a column of labels.")
+]
+FlagOption = Annotated[
+    list[str] | None, typer.Option("--flag", metavar="NAME", help="Of gower: a true or false column.")
+]
+AlphabetOption = Annotated[str | None, typer.Option("--alphabet", help="Of hamming: the letters of every place.")]
+PlacesOption = Annotated[int | None, typer.Option("--places", help="Of hamming: how many places a sequence has.")]
 QueriesOption = Annotated[
     Path | None,
     typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
@@ -129,6 +141,11 @@ def plan(
     directions: DirectionsOption = None,
     unit: UnitOption = None,
     diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
     queries: QueriesOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
@@ -140,6 +157,7 @@ def plan(
     words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
     words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
+    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
@@ -178,6 +196,11 @@ def release(
     directions: DirectionsOption = None,
     unit: UnitOption = None,
     diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
     mechanism: Annotated[
@@ -190,6 +213,7 @@ def release(
     words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
     words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
+    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     check_output(output, force)

@@ -30,7 +30,7 @@ class AnyMetric:
 
     distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
     `batches` is true; private objects come one at a time, unless a `milepost.Metric` promises more.
-    `milepost.edit_distance` and `milepost.precomputed(matrix)` are ready ones.
+    `milepost.edit_distance`, `jaccard`, `precomputed(matrix)` and `shortest_path(graph)` are ready ones.
     diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
     fails is this far from all queries; among the queries, of which up to 128 are tried, both are errors.
     queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.base import QUANTA
+from milepost.spaces.objects import listed
 
 OTHER = "other"
 MOST_LABELS = 1 << 12
@@ -82,8 +82,9 @@ class Number:
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
         """Numbers, or text that spells one; missing ones are refused."""
-        values = _numbers(cells, name)
-        numeric.refuse_missing(values[:, None], [name], "query points" if query else "private rows", first_row)
+        what = "query points" if query else "private rows"
+        values = _numbers(cells, name, what, first_row)
+        numeric.refuse_missing(values[:, None], [name], what, first_row)
         if query and not np.isfinite(values).all():
             raise MilepostError(f"query points must be finite, got an infinite {name!r}")
         return values if query else np.clip(values, self.low, self.high)
@@ -130,7 +131,7 @@ class Category:
         labels = [_label(cell) for cell in _list(cells)]
         if query and not positions.keys() >= set(labels):
             stranger = next(label for label in labels if label not in positions)
-            raise MilepostError(f"column {name!r} has no label {stranger!r}; it has {', '.join(positions)}")
+            raise MilepostError(f"column {name!r} has no label {stranger!r}; it has {listed(list(positions))}")
         other = float(len(self.labels))
         return np.array([positions.get(label, other) for label in labels], dtype=np.float64)
 
@@ -200,8 +201,10 @@ class Flag:
 def number(low: float, high: float, *, step: float | None = None) -> Number:
     """A column of numbers with public bounds; step: of whole steps, whose answers have no interpolation error."""
     _, [(least, most)] = numeric.named_pairs([(low, high)])
-    if not least < most:
-        raise MilepostError(f"a number needs low below high, got ({least:g}, {most:g})")
+    if not (least < most and 1e-100 < most - least < 1e100):
+        raise MilepostError(
+            f"a number needs low below high, and a distance between them of 1e-100 to 1e100, got ({least:g}, {most:g})"
+        )
     if step is None:
         return Number(least, most)
     if isinstance(step, bool) or not isinstance(step, int | float) or not step > 0:
@@ -218,10 +221,12 @@ def category(labels: Sequence[Any]) -> Category:
     """A column of labels, which are public; any other value counts as `other`."""
     if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MOST_LABELS:
         raise MilepostError(f"a category needs a list of 1 to {MOST_LABELS:,} labels, got {labels!r}")
-    names = tuple(_label(label) for label in labels if _label(label) != OTHER)
+    names = [_label(label) for label in labels]
     if len(set(names)) < len(names):
         raise MilepostError(f"a category needs each label once, got {list(labels)}")
-    return Category(names)
+    if names == [OTHER]:
+        raise MilepostError(f"a category needs a label besides {OTHER!r}, which every category has")
+    return Category(tuple(name for name in names if name != OTHER))
 
 
 def flag() -> Flag:
@@ -237,12 +242,21 @@ def column_from_json(card: Sequence[Any]) -> Column:
     return Number(*words) if kind == Number.kind else Flag()
 
 
+def _missing(cell: Any) -> bool:
+    """None, NaN, or what pandas has for them."""
+    if isinstance(cell, float | np.floating):
+        return math.isnan(cell)
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
 def _label(cell: Any) -> str:
     """A cell as a label: whole numbers are the same whether they came as 1 or 1.0; a missing cell has none."""
+    if isinstance(cell, str):
+        return cell
+    if _missing(cell):
+        return ""
     if isinstance(cell, np.generic):
         cell = cell.item()
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return ""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     return str(cell)
@@ -253,16 +267,29 @@ def _list(cells: Any) -> list[Any]:
     return result
 
 
-def _numbers(cells: Any, name: str) -> FloatArray:
-    """Cells as float64, one by one where they are objects, so that no row depends on another's type."""
+def _numbers(cells: Any, name: str, what: str, first_row: int) -> FloatArray:
+    """Cells as float64, one by one where they are text or objects, so that no row depends on another's type."""
     if isinstance(cells, pa.Array):
-        if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+        kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             return numeric.from_column(cells, name)
+    found = _list(cells)
+    result = np.empty(len(found))
+    for row, cell in enumerate(found):
         try:
-            return np.asarray(pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False))
-        except pa.ArrowInvalid:  # its reason would quote a private value
-            raise MilepostError(f"column {name!r} must hold numbers, got text") from None
+            result[row] = _number(cell)
+        except (MilepostError, ValueError):  # its reason would quote a private value
+            raise MilepostError(
+                f"{what}: column {name!r} must hold numbers, which row {first_row + row + 1} does not"
+            ) from None
+    return result
+
+
+def _number(cell: Any) -> float:
+    """One cell as a float: text that spells one, too; empty text is a missing value."""
+    if isinstance(cell, str):
+        return float(cell) if cell.strip() else math.nan
     try:
-        return np.array([numeric.number(cell) for cell in cells], dtype=np.float64)
-    except MilepostError:
-        raise MilepostError(f"column {name!r} must hold numbers, got text or another object") from None
+        return math.nan if _missing(cell) else numeric.number(cell)
+    except OverflowError:  # of a whole number beyond all floats
+        return math.inf if cell > 0 else -math.inf

@@ -10,6 +10,8 @@ import pyarrow as pa
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 
+MOST_LISTED = 20  # names in an error text
+
 
 def object_list(data: Any) -> list[Any]:
     """The objects of a list, an array (its entries, or its rows), a Series, an Arrow column or anything iterable."""
@@ -37,7 +39,12 @@ def entries(array: AnyArray) -> list[Any]:
     return array.tolist() if array.ndim == 1 else list(array)
 
 
-def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bool) -> list[Any]:
+def listed(names: Sequence[str]) -> str:
+    """Some names for an error text."""
+    return ", ".join(names[:MOST_LISTED]) + (f", … ({len(names):,} in all)" if len(names) > MOST_LISTED else "")
+
+
+def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bool, first_row: int = 0) -> list[Any]:
     """The cells of each column: of a table by name or position, of rows that are sequences, dicts or text."""
     width = len(names)
     if isinstance(batch, pa.RecordBatch):
@@ -45,34 +52,41 @@ def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bo
         if not by_name and len(present) == width:
             return list(batch.columns)
         if len(present) == 1 and width > 1:
-            return _columns(batch.column(0).to_pylist(), names)
+            return _columns(batch.column(0).to_pylist(), names, first_row)
         missing = [name for name in names if name not in present]
         if missing:
-            raise MilepostError(f"the table has no column {missing[0]!r}; it has {', '.join(present) or 'no columns'}")
+            raise MilepostError(f"the table has no column {missing[0]!r}; it has {listed(present) or 'no columns'}")
         return [batch.column(present.index(name)) for name in names]
     if batch.ndim == 2 and batch.shape[1] == width:
         return [batch[:, i].tolist() for i in range(width)]
-    return _columns(entries(batch), names)
+    return _columns(entries(batch), names, first_row)
 
 
-def _columns(rows: list[Any], names: Sequence[str]) -> list[Any]:
+def _columns(rows: list[Any], names: Sequence[str], first_row: int) -> list[Any]:
     """Columns of rows that are dicts, sequences or text."""
-    parsed = [_row(row, names) for row in rows]
+    parsed = [_row(row, names, first_row + place + 1) for place, row in enumerate(rows)]
     return [list(column) for column in zip(*parsed, strict=True)] if parsed else [[] for _ in names]
 
 
-def _row(row: Any, names: Sequence[str]) -> list[Any]:
+def _row(row: Any, names: Sequence[str], place: int) -> list[Any]:
     """One value a column, with a clear word where they do not fit."""
+    if is_series(row):
+        row = {str(name): value for name, value in row.items()}
     if isinstance(row, Mapping):
         absent = [name for name in names if name not in row]
         if absent:
-            raise MilepostError(f"a point needs a value for {absent[0]!r}; the columns are {', '.join(names)}")
+            raise MilepostError(f"row {place} has no value for {absent[0]!r}; the columns are {listed(names)}")
         return [row[name] for name in names]
     if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
         return [row]
     if not isinstance(row, Sequence | np.ndarray) or len(row) != len(names):
-        raise MilepostError(f"expected rows of {len(names)} values ({', '.join(names)}), got one of another length")
+        raise MilepostError(f"expected rows of {len(names)} values ({listed(names)}), which row {place} is not")
     return list(row)
+
+
+def is_series(point: Any) -> bool:
+    """Whether it is a row of a pandas frame."""
+    return type(point).__module__.split(".")[0] == "pandas" and getattr(point, "ndim", 0) == 1
 
 
 def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:

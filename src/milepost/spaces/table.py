@@ -14,9 +14,10 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
 from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
-from milepost.spaces.objects import cells_of
+from milepost.spaces.objects import cells_of, is_series
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
+LEAST_SHARE = 1e-9  # of all weights: one column's
 
 
 @dataclass(frozen=True, init=False)
@@ -37,11 +38,15 @@ class MixedTable(ABC):
     weights: tuple[float, ...]
 
     def _settle(self, columns: Any, weights: Any) -> None:
+        if isinstance(columns, str) or not isinstance(columns, Mapping | Sequence):
+            raise MilepostError(f"columns must be a dict by name or a list, got {columns!r}")
         named = isinstance(columns, Mapping)
-        parts = tuple(columns.values() if named else columns)
+        parts: tuple[Any, ...] = tuple(columns.values() if isinstance(columns, Mapping) else columns)
         names = tuple(str(name) for name in columns) if named else None
         if not parts:
             raise MilepostError("a table needs at least one column")
+        if names and len(set(names)) < len(names):
+            raise MilepostError(f"a table needs each column once, got {', '.join(names)}")
         for name, part in zip(names or range(len(parts)), parts, strict=True):
             if not isinstance(part, Number | Category | Flag):
                 raise MilepostError(
@@ -50,6 +55,8 @@ class MixedTable(ABC):
         given = named_numbers("weights", weights, names, len(parts), 1.0)
         if not all(weight > 0 for weight in given):
             raise MilepostError(f"weights must be positive, got {given}; leave a column out instead")
+        if not min(given) > LEAST_SHARE * sum(given) > 0:
+            raise MilepostError(f"every weight must be at least {LEAST_SHARE:g} of their sum, got {given}")
         fields = {"columns": names, "parts": parts, "weights": self._scaled(given)}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -121,8 +128,8 @@ class MixedTable(ABC):
         return Distortion(1.0, 1.0, 0.0)
 
     def knows(self, point: Any) -> bool:
-        """One point is a dict of all columns, or a list with one plain value a column."""
-        if isinstance(point, Mapping):
+        """One point is a dict or a row of a frame with all columns, or a list with one plain value a column."""
+        if isinstance(point, Mapping) or (is_series(point) and {*self.names} <= {*map(str, point.index)}):
             return True
         plain = isinstance(point, list | tuple | np.ndarray) and len(point) == self.width
         return plain and not any(isinstance(cell, list | tuple | Mapping | np.ndarray) for cell in point)
@@ -136,7 +143,7 @@ class MixedTable(ABC):
         return self._read(batch, True, 0)
 
     def _read(self, batch: pa.RecordBatch | AnyArray, query: bool, first_row: int) -> FloatArray:
-        columns = cells_of(batch, self.names, self.columns is not None)
+        columns = cells_of(batch, self.names, self.columns is not None, first_row)
         pairs = zip(self.parts, self.names, columns, strict=True)
         return np.column_stack([part.read(cells, name, query, first_row) for part, name, cells in pairs])
 
@@ -246,14 +253,26 @@ class Hamming(MixedTable):
         if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
             raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")
         if isinstance(alphabets, Mapping):
-            self._settle({name: category(list(labels)) for name, labels in alphabets.items()}, None)
+            self._settle({name: _alphabet(labels) for name, labels in alphabets.items()}, None)
         else:
-            self._settle([category(list(labels)) for labels in alphabets], None)
+            self._settle([_alphabet(labels) for labels in alphabets], None)
 
     @staticmethod
     def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
         return weights
 
     def knows(self, point: Any) -> bool:
-        """One sequence may be text."""
-        return isinstance(point, str) or super().knows(point)
+        """One sequence may be text; as many texts as there are places may be sequences, unless they are labels."""
+        if isinstance(point, str):
+            return True
+        if not super().knows(point) or isinstance(point, Mapping) or self.width == 1:
+            return super().knows(point)
+        texts = all(isinstance(cell, str) and len(cell) == self.width for cell in point)
+        return not texts or all(
+            label in part.labels for label, part in zip(point, self.parts, strict=True) if isinstance(part, Category)
+        )
+
+
+def _alphabet(labels: Any) -> Category:
+    """The labels of a place: letters of a text, or a list."""
+    return category(list(labels) if isinstance(labels, str) else labels)

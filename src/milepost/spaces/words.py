@@ -9,7 +9,8 @@ from typing import Any
 from milepost.data import batches
 from milepost.errors import MilepostError
 from milepost.metrics import edit_distance
-from milepost.spaces import L1, L2, Angular, AnyMetric, GreatCircle, Lp, Space
+from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp, Space
+from milepost.spaces.columns import Column, category, flag, number
 from milepost.spaces.objects import objects_of
 
 
@@ -18,6 +19,56 @@ def edit(queries: Any, **words: Any) -> AnyMetric:
     if isinstance(queries, str | Path):
         queries = [word for batch in batches(queries, objects=True) for word in objects_of(batch)]
     return AnyMetric(edit_distance, queries=queries, **words)
+
+
+def gower(columns: Any, weights: Any = None) -> Gower:
+    """A mixed table as a file spells it: `age = {number = [18, 90]}`, `plan = {category = ["a"]}`, `pays = "flag"`."""
+    if isinstance(columns, Mapping):
+        return Gower({name: _column(name, words) for name, words in columns.items()}, weights)
+    if not isinstance(columns, list):
+        raise MilepostError(f"columns must be a table or a list, got {columns!r}")
+    return Gower([_column(str(place), words) for place, words in enumerate(columns)], weights)
+
+
+def gower_of_options(
+    number: Any = (), category: Any = (), flag: Sequence[str] = (), step: Any = (), weights: Any = None
+) -> Gower:
+    """The same from the command line, where columns come by kind: numbers, then categories, then flags."""
+    for option, given in (("number", number), ("category", category), ("step", step)):
+        if given and not isinstance(given, Mapping):
+            raise MilepostError(f"--{option} must name its column, such as {EXAMPLES[option][0]}")
+    names = [*number, *category, *flag]
+    for name in (*names, *step):
+        if names.count(name) > 1:
+            raise MilepostError(f"the column {name!r} is named twice")
+        if name in step and name not in number:
+            raise MilepostError(f"--step names {name!r}, which is no --number")
+    steps = {name: {"step": step[name]} for name in step}
+    columns: dict[str, Any] = {name: {"number": pair} | steps.get(name, {}) for name, pair in dict(number).items()}
+    columns |= {name: {"category": labels} for name, labels in dict(category).items()}
+    return gower(columns | dict.fromkeys(flag, "flag"), weights)
+
+
+def hamming_of_options(alphabet: str, places: int) -> Hamming:
+    """Sequences over one alphabet, letters or labels with commas between, which is the same at every place."""
+    if not places > 0:
+        raise MilepostError(f"--places must be a whole number of at least 1, got {places}")
+    return Hamming([_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
+
+
+def _column(name: str, words: Any) -> Column:
+    """One column of a mixed table."""
+    if words == "flag":
+        return flag()
+    given = dict(words) if isinstance(words, Mapping) else {}
+    if given.keys() == {"category"}:
+        return category(given["category"])
+    pair = given.get("number")
+    if isinstance(pair, list | tuple) and len(pair) == 2 and given.keys() <= {"number", "step"}:
+        return number(*pair, step=given.get("step"))
+    raise MilepostError(
+        f'column {name!r} must be {{number = [low, high]}}, {{category = ["a", "b"]}} or "flag", got {words!r}'
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +88,15 @@ SPACES = {
     "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit"), (("bounds",), ("p",))),
     "great-circle": Vocabulary(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
     "angular": Vocabulary(Angular, ("dim", "directions", "columns"), (("dim",),)),
+    "gower": Vocabulary(gower, ("columns", "weights"), (("columns",),)),
+    "hamming": Vocabulary(Hamming, ("alphabets",), (("alphabets",),)),
     "edit": Vocabulary(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
+}
+OPTIONS = SPACES | {  # where the command line has other words than a file
+    "gower": Vocabulary(
+        gower_of_options, ("number", "category", "flag", "step", "weights"), (("number", "category", "flag"),)
+    ),
+    "hamming": Vocabulary(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
 }
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
@@ -47,6 +106,13 @@ EXAMPLES = {
     "p": ("--p 1.5", "p = 1.5"),
     "queries": ("--queries words.csv", 'queries = ["colour", "centre"]'),
     "diameter": ("--diameter 12", "diameter = 12"),
+    "columns": ("", "age = {number = [18, 90]} under [columns]"),
+    "number": ("--number age=18:90, or --category plan=a,b or --flag member, once a column", ""),
+    "category": ("--category plan=a,b", ""),
+    "step": ("--step age=1", ""),
+    "alphabets": ("", 'alphabets = ["ACGT", "ACGT"]'),
+    "alphabet": ("--alphabet ACGT", ""),
+    "places": ("--places 8", ""),
 }
 
 
@@ -68,7 +134,14 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
         return read_space(Path(kind))
     if "center" in given:  # 52.5,13.4 as well as 52.5 and 13.4
         given["center"] = [part for text in given["center"] for part in ([text] if "=" in text else text.split(","))]
-    readers = {"bounds": _pair, "weights": _number, "step": _number, "center": _number}
+    readers: dict[str, Callable[[str, str], Any]] = {
+        "bounds": _pair,
+        "number": _pair,
+        "category": _labels,
+        "weights": _number,
+        "step": _number,
+        "center": _number,
+    }
     read = {
         word: _by_name(f"--{word}", value, readers[word]) if word in readers else value for word, value in given.items()
     }
@@ -97,7 +170,7 @@ def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     """The space, once its words are known to fit; dashes: how the user wrote them."""
     if kind not in SPACES:
         raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(SPACES)}, or give a file.toml")
-    vocabulary = SPACES[kind]
+    vocabulary = OPTIONS[kind] if dashes else SPACES[kind]
     unknown = [word for word in words if word not in vocabulary.words]
     if unknown:
         known = ", ".join(_spelled(word, dashes) for word in vocabulary.words)
@@ -140,3 +213,10 @@ def _pair(option: str, text: str) -> tuple[float, float]:
     if not colon:
         raise MilepostError(f"{option} must be name=low:high or low:high, got {text!r}")
     return _number(option, low), _number(option, high)
+
+
+def _labels(option: str, text: str) -> list[str]:
+    labels = [label.strip() for label in text.split(",")]
+    if not all(labels):
+        raise MilepostError(f"{option} must give labels with commas between, such as a,b, got {text!r}")
+    return labels
