@@ -56,7 +56,7 @@ def _cells(text: str, space: MixedTable) -> Any:
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
     """The points of a CSV or Parquet file."""
     rows: list[Any] = []
-    for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects):
+    for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width):
         rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
     if isinstance(space, MixedTable) and space.width == 1:
         rows = [(cell,) for cell in rows]

@@ -37,18 +37,19 @@ def batches(
     *,
     aliases: Aliases = NO_ALIASES,
     objects: bool = False,
+    width: int = 1,
 ) -> Iterator[Batch]:
     """The rows of a table in batches: RecordBatches where columns have names, else arrays.
 
     columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
     names, aliases: the space's own names and others for them, looked for when `columns` is not given.
-    objects: rows are objects, as they are, rather than numbers; a file's are text.
+    objects: rows are objects, as they are, rather than numbers; a file's are text. width: of how many columns.
     """
     if isinstance(columns, str | int):
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    pick = partial(_pick, columns=columns, names=names, aliases=aliases, objects=objects)
+    pick = partial(_pick, columns=columns, names=names, aliases=aliases, width=width if objects else 0)
     for batch in (_object_batches if objects else _named_batches)(data, pick, columns is not None):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch
@@ -82,6 +83,10 @@ def _object_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
         for start in range(0, len(data), BATCH_ROWS):
             yield _object_rows(data[start : start + BATCH_ROWS], pick)
     else:
+        if some and isinstance(data, np.ndarray) and data.ndim == 2:
+            data = data[:, pick([str(k) for k in range(data.shape[1])])]
+        elif some:
+            raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
             yield object_array(rows[start : start + BATCH_ROWS])
@@ -129,9 +134,10 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
 
 
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
-    if isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data):
+    table = isinstance(data, pa.Table | pa.RecordBatch)
+    if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
-    pick = partial(_pick, columns=None, names=space.columns, aliases=space.aliases, objects=True)
+    pick = partial(_pick, columns=None, names=space.columns, aliases=space.aliases, width=space.width)
     parts = [object_array(objects_of(batch)) for batch in _object_batches(data, pick, False)]
     index = data.index if _is_pandas(data) else None
     return np.concatenate(parts) if parts else object_array([]), False, index
@@ -228,18 +234,21 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
 
 
 def _pick(
-    present: Sequence[str], columns: Columns, names: Sequence[str] | None, aliases: Aliases, objects: bool
+    present: Sequence[str], columns: Columns, names: Sequence[str] | None, aliases: Aliases, width: int
 ) -> list[int]:
     """Positions of the wanted columns, by name or by position; the space's own where it has names, else all.
 
-    Which of several columns holds objects is not guessed.
+    width: of objects, 0 for numbers; which columns hold objects is not guessed.
     """
-    if objects and columns is None and names is None and len(present) != 1:
+    if width and columns is None and names is None and len(present) != width:
         raise MilepostError(
             f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
             "which ones, for tuples of them"
         )
     if columns is None:
+        absent = [name for name in names or () if find(present, name, aliases) is None]
+        if width and absent:
+            raise MilepostError(f"the table has no column {absent[0]!r}; it has {', '.join(present) or 'no columns'}")
         found = [position for name in names or () if (position := find(present, name, aliases)) is not None]
         return found if names is not None and len(found) == len(names) else list(range(len(present)))
     picked = []

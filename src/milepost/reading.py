@@ -25,7 +25,9 @@ def count(data: Any) -> int:
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
     """The records of a table in blocks, for work that takes so many numbers a record."""
     size, n, data = max(1, BLOCK // numbers), 0, located(data, space)
-    for rows in tables.batches(data, columns, space.columns, aliases=space.aliases, objects=space.objects):
+    for rows in tables.batches(
+        data, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width
+    ):
         for start in range(0, len(rows), size):
             yield space.read(rows[start : start + size], n + start)
         n += len(rows)

@@ -60,6 +60,8 @@ class Synopsis:
         raw: the estimate without post-processing.
         """
         if columns is not None:
+            if self.space.objects:
+                raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
             coordinates = self._coordinates(columns)
             places, single, index = self._read(points, columns)
             return _shaped(self.hosted.parts(places, coordinates, raw), single, index, "mean_distance")

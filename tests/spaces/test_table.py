@@ -603,3 +603,27 @@ def test_a_large_table_of_labels_is_read() -> None:
     space = mp.Hamming([list(range(MOST_LABELS))] * 2)
     assert space.hosts.dimension == 2 * (MOST_LABELS + 1)
     assert mp.exact([(5, 7), (5, 8)], space, (5, 7)) == 0.5
+
+
+def test_columns_are_found_or_missed_by_name() -> None:
+    """A frame that lacks a column is refused, not read by position; lists have no columns to pick."""
+    space = mp.Gower({"age": mp.number(0, 100), "plan": mp.category(["a", "b"])})
+    frame = pd.DataFrame({"plan": ["a", "b"], "years": [3, 4]})
+    with pytest.raises(mp.MilepostError, match="no column 'age'; it has plan, years"):
+        mp.exact(frame, space, [(3, "a")])
+    assert mp.exact(frame, space, [(3, "a")], columns=["years", "plan"]) == pytest.approx([0.2525])
+    array = np.array([["x", 3, "a"], ["y", 4, "b"]], dtype=object)
+    assert mp.exact(array, space, [(3, "a")], columns=[1, 2]) == pytest.approx([0.2525])
+    with pytest.raises(mp.MilepostError, match="picks columns of a table"):
+        mp.exact([(3, "a")], space, [(3, "a")], columns=["age", "plan"])
+
+
+def test_tables_by_position_and_arrow_queries() -> None:
+    """As many columns as the space has are its columns; Arrow tables may ask, too."""
+    space = mp.Gower([mp.number(0, 100), mp.category(["a", "b"])])
+    frame = pd.DataFrame({"years": [3, 4], "plan": ["a", "b"]})
+    assert mp.exact(frame, space, frame.head(1)) == pytest.approx([0.2525])
+    assert mp.exact(pa.Table.from_pandas(frame), space, pa.table({"y": [3], "p": ["a"]})) == pytest.approx([0.2525])
+    synopsis = mp.release(pd.concat([frame] * 500), space, epsilon=100)
+    with pytest.raises(mp.MilepostError, match="explain"):
+        synopsis.mean_distance([[3]], columns=["0"])

@@ -84,7 +84,10 @@ def number(value: Any) -> float:
     if value is None:
         return math.nan
     if isinstance(value, numbers.Real | Decimal | np.bool_):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number beyond all floats
+            return -math.inf if str(value).startswith("-") else math.inf
     raise MilepostError("points must be numbers, got text or another object among them")
 
 
