@@ -6,6 +6,7 @@ also compared with an oracle, the mean host distance of the table, straight from
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from milepost.mechanisms.base import Answerer
 from milepost.privacy import noise
 from milepost.privacy.change import Change
 from milepost.spaces.base import Space
+from milepost.spaces.objects import object_array
 from milepost.spaces.projected import Projected
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
@@ -86,11 +88,14 @@ class Case:
 
     @property
     def queries(self) -> AnyArray:
-        return self.space.known if self.space.known is not None else np.asarray(self.asked)
+        if self.space.known is not None:
+            return self.space.known
+        asked = object_array(list(self.asked)) if self.space.objects else np.asarray(self.asked)
+        return self.space.read_queries(asked)
 
     @property
     def records(self) -> FloatArray:
-        batch = np.array(self.people, dtype=object if self.space.objects else np.float64)
+        batch = object_array(list(self.people)) if self.space.objects else np.array(self.people, dtype=np.float64)
         return self.space.read(batch)
 
     def distances(self) -> FloatArray:
@@ -115,7 +120,8 @@ class Case:
         rounding = float(np.sum(self.space.hosts.quantum))  # half a quantum on either side
         assert (hosts[~apart] <= rounding).all()
         assert self.expands or (hosts <= exact + rounding).all()
-        return float(ratios.max()), float(1 / ratios.min())
+        # two vectors on the same side of every hyperplane have the same image, however small the angle
+        return float(ratios.max()), float(1 / ratios.min()) if ratios.min() > 0 else math.inf
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Case]]]:
@@ -126,6 +132,16 @@ def cases() -> Iterator[tuple[str, Callable[[], Case]]]:
     yield "disc", lambda: Case(disc, people - [0.5, 1], disc.inside(asked - [0.5, 1]))
     yield "box", lambda: Case(mp.L2(BOUNDS, directions=8), people, asked)
     yield "lp", lambda: Case(mp.Lp(1.5, BOUNDS, directions=16), people, asked)
+    cap = mp.GreatCircle((60, 179), 2000, directions=16)
+    around = cap.center + (people - [0.5, 1]) * [20, 20]
+    yield "cap", lambda: Case(cap, around, cap.inside(cap.read_queries(cap.center + (asked - [0.5, 1]) * [15, 15])))
+    turned = generator.standard_normal((64, 3)), generator.standard_normal((20, 3))
+    yield "angles", lambda: Case(mp.Angular(3, directions=24), *turned)
+    table = mp.Gower([mp.number(0, 1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 1])
+    mixed = [(float(x), "abcz"[int(4 * x)], bool(x < y)) for x, y in people]
+    yield "table", lambda: Case(table, mixed, [(0.1, "a", True), (0.7, "c", False), (0.5, "other", True)])
+    letters = ["".join(generator.choice(list("ACGT"), 4)) for _ in range(64)]
+    yield "letters", lambda: Case(mp.Hamming(["ACGT"] * 4), letters, ["ACGT", "AAAA", "TTCG"])
     spelt = words(generator)
     yield "edit", lambda: Case(edit(False), spelt, WORDS, expands=False)
     yield "edit, calibrated", lambda: Case(edit(True), spelt, WORDS)
