@@ -234,6 +234,9 @@ class Stored:
 
 
 BOX = {"x": (0, 1), "y": (0, 1)}
+PLACES = np.random.default_rng(2).normal([60, 179], 5, (200, 2))
+TABLE = mp.Gower({"plan": mp.category(["b", "a"]), "age": mp.number(0, 9), "member": mp.flag()})
+ROWS_OF_TABLE = [["a", 3.5, True], ["b", 0.0, False], ["z", 9.0, True]] * 50
 STORED = {
     "l1, gaussian": Stored(mp.L1(BOX), PLANE, "gaussian", ASKED, ASKED),
     "l1, laplace": Stored(mp.L1([(0, 1)] * 2), PLANE, "laplace", ASKED, ASKED),
@@ -243,6 +246,15 @@ STORED = {
     "box, hats": Stored(mp.L2(BOX), PLANE, "hats", ASKED),
     "lp, laplace": Stored(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "laplace", ASKED, ASKED),
     "lp, slopes": Stored(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "slopes", ASKED),
+    "cap, slopes": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "slopes", [[60.0, 179.0], [55.0, -178.0]]),
+    "cap, laplace": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "laplace", [[60.0, 179.0]], [[60.0, 179.0]]),
+    "angles, hats": Stored(mp.Angular(2, directions=16), PLANE, "hats", ASKED),
+    "angles, gaussian": Stored(mp.Angular(2), PLANE, "gaussian", ASKED, ASKED),
+    "table, slopes": Stored(TABLE, ROWS_OF_TABLE, "slopes", [["a", 3.5, True], ["b", 0.0, False]]),
+    "table, laplace": Stored(
+        TABLE, ROWS_OF_TABLE, "laplace", [["a", 3.5, True], ["b", 0.0, False]], [["a", 3.5, True], ["b", 0.0, False]]
+    ),
+    "letters, hats": Stored(mp.Hamming(["AB"] * 3), ["ABA", "BBB"] * 50, "hats", ["AAA", "ABB"]),
     "edit, gaussian": Stored(
         mp.AnyMetric(mp.edit_distance, 9, ["mile", "post", "é"]), ["miles", "past"] * 50, "gaussian", ["é", "mile"]
     ),

@@ -624,3 +624,40 @@ def test_the_command_line_knows_both(
     ):
         assert run(f"plan {line} --n 100 --epsilon 1") == 2
         assert word in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("latitude", "radius"), [(0, 1), (52, 40), (89, 2000), (-45, 6000), (90, 10_000), (10, 10_007)]
+)
+@pytest.mark.parametrize("directions", [1, 5, 64])
+def test_no_pair_of_many_in_a_cap_passes_the_reach(latitude: float, radius: float, directions: int) -> None:
+    """10⁵ pairs: across the cap in every direction, border to border, near the centre, and anywhere."""
+    space = mp.GreatCircle((latitude, 30), radius, directions=directions)
+    generator = np.random.default_rng(0)
+    count = 100_000
+    turn = generator.uniform(0, 2 * np.pi, count)
+    away = np.where(generator.random(count) < 0.5, 1.2, np.sqrt(generator.random(count))) * np.degrees(
+        radius / EARTH_KM
+    )
+    left = np.column_stack([latitude + away * np.cos(turn), 30 + away * np.sin(turn) / np.cos(np.radians(latitude))])
+    right = np.where(
+        generator.random((count, 1)) < 0.5, 2 * np.array([latitude, 30]) - left, generator.permutation(left)
+    )
+    quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
+    moved = np.abs(quanta[0] - quanta[1]) @ space.hosts.quantum
+    assert moved.max() <= space.hosts.reach
+    assert moved.max() >= 0.6 * space.hosts.reach
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dim", [1, 2, 16])
+def test_no_pair_of_many_vectors_passes_the_reach(dim: int) -> None:
+    """10⁵ pairs, opposite vectors among them: all sides change, which is the reach."""
+    space = mp.Angular(dim, directions=32)
+    generator = np.random.default_rng(0)
+    left = generator.standard_normal((100_000, dim)) * 10.0 ** generator.integers(-200, 200, (100_000, 1))
+    right = np.where(generator.random((100_000, 1)) < 0.2, -left, generator.permutation(left))
+    quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
+    moved = np.abs(quanta[0] - quanta[1]) @ space.hosts.quantum
+    assert 0.999 * space.hosts.reach <= moved.max() <= space.hosts.reach
