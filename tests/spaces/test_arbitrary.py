@@ -47,10 +47,11 @@ def ages(left: Person, right: Person) -> float:
         ([(0, 0), (1, 2), (3, 1)], [(0, 0), (2, 2)], lambda x, y: abs(x[0] - y[0]) + abs(x[1] - y[1])),
         (np.arange(12.0).reshape(4, 3), np.ones((2, 3)) * [[1], [2]], lambda x, y: float(np.abs(x - y).sum())),
         ([{1, 2}, {3}, {1}], [frozenset({1}), frozenset({3, 4})], lambda x, y: len(x ^ y)),
+        ([{1, 2}, {3}, {1}], [{1}, {3, 4}], mp.jaccard),
         ([Person(30), Person(40)], [Person(35)], ages),
         ([[1, 2], [3]], [[1], [2, 3, 4]], lambda x, y: abs(len(x) - len(y))),
     ],
-    ids=["text", "numbers", "tuples", "vectors", "sets", "a class", "ragged lists"],
+    ids=["text", "numbers", "tuples", "vectors", "sets", "jaccard", "a class", "ragged lists"],
 )
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "slopes"])
 def test_objects_of_any_type(records: Any, queries: Any, distance: Any, mechanism: str) -> None:

@@ -100,11 +100,13 @@ def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:
 
 
 def key(point: Any) -> Hashable:
-    """Equal points have equal keys; lists and arrays go by their entries."""
+    """Equal points have equal keys; lists, arrays and sets go by their entries."""
     if isinstance(point, np.ndarray | np.generic):
         point = point.tolist()
     if isinstance(point, list | tuple):
         return tuple(key(part) for part in point)
+    if isinstance(point, set):
+        return frozenset(point)
     if not isinstance(point, Hashable):
         raise MilepostError(
             f"queries must be text, numbers, tuples, lists or arrays of numbers, or hashable objects, got a "
