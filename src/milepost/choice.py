@@ -15,7 +15,7 @@ from milepost.mechanisms.margins import Margins, check_game
 from milepost.mechanisms.tangents import interactive_error, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.reading import read_sketch, read_sums
+from milepost.reading import check_count, read_sketch, read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.synopsis import Synopsis
@@ -36,9 +36,12 @@ class HostChoice:
         """The part of the error that no number of rows would lessen."""
         return self.space.hosts.bias
 
-    def prepare(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Callable[[], Synopsis]:
-        """Read the table; what is returned spends the guarantee."""
+    def prepare(
+        self, data: Any, columns: Columns, n: int, change: Change, guarantee: Guarantee
+    ) -> Callable[[], Synopsis]:
+        """Read the table of n rows; what is returned spends the guarantee."""
         sketch = read_sketch(data, self.space, columns)
+        check_count(int(sketch.totals[0]), n)
 
         def spend() -> Synopsis:
             answerer = self.mechanism.run(sketch, self.space.hosts, change, guarantee)
@@ -61,9 +64,12 @@ class DirectChoice:
         """The part of the error that no number of rows would lessen."""
         return self.queries.bias
 
-    def prepare(self, data: Any, columns: Columns, change: Change, guarantee: Guarantee) -> Callable[[], Synopsis]:
-        """Read the table; what is returned spends the guarantee."""
+    def prepare(
+        self, data: Any, columns: Columns, n: int, change: Change, guarantee: Guarantee
+    ) -> Callable[[], Synopsis]:
+        """Read the table of n rows; what is returned spends the guarantee."""
         sums = read_sums(data, self.space, self.queries, columns)
+        check_count(int(sums.totals[0]), n)
 
         def spend() -> Synopsis:
             answerer = self.mechanism.run(sums, self.queries, change, guarantee)

@@ -81,7 +81,8 @@ def _object_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
         yield from _named_batches(data, pick, some)
     elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
-            yield _object_rows(data[start : start + BATCH_ROWS], pick)
+            part = slice(start, start + BATCH_ROWS)  # of positions: pandas would take labels of a float index
+            yield _object_rows(data.iloc[part] if _is_pandas(data) else data[part], pick)
     else:
         if some and isinstance(data, np.ndarray) and data.ndim == 2:
             data = data[:, pick([str(k) for k in range(data.shape[1])])]
@@ -96,7 +97,7 @@ def _object_rows(frame: Any, pick: Pick) -> AnyArray:
     """Cells of a frame's column as they are, or rows of several columns' cells."""
     picked = pick([str(name) for name in frame.columns])
     series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
-    cells = [object_array(column.to_list()) for column in series]
+    cells = [object_array(object_list(column)) for column in series]
     return cells[0] if len(cells) == 1 else np.column_stack(cells)
 
 
@@ -320,11 +321,15 @@ def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOption
     present: list[str] = []
     try:
         with path.open("rb") as stream:
-            with pa.csv.open_csv(stream) as reader:  # closed at once: it reads ahead in a thread
+            names = pa.csv.ParseOptions(newlines_in_values=True)
+            with pa.csv.open_csv(stream, parse_options=names) as reader:  # closed at once: it reads ahead in a thread
                 present = reader.schema.names
             options = convert(present)
             stream.seek(0)
-            with pa.csv.open_csv(stream, convert_options=options) as reader:
+            # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
+            # an empty cell
+            parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
+            with pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader:
                 yield from (batch for batch in reader if batch.num_rows)
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None

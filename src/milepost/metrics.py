@@ -68,9 +68,8 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
         raise MilepostError(f"precomputed needs one label a row, each once: {len(table)} rows, {len(names)} labels")
 
     def position(point: Any) -> int:
-        if labels is None and not isinstance(point, int | np.integer):
-            point = int(str(point))  # a row number that was read from a file
-        return positions[point]
+        # a row number may have been read from a file; 3.0 is found as 3
+        return positions[int(point) if labels is None and isinstance(point, str) else point]
 
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
         return table[np.ix_([position(point) for point in x], [position(point) for point in y])]

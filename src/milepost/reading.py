@@ -60,6 +60,12 @@ def read_sums(data: Any, space: Space, queries: Queries, columns: Columns = None
     return sums
 
 
+def check_count(read: int, counted: int) -> None:
+    """Refuse a table that had other rows when it was read than when it was counted."""
+    if read != counted:
+        raise MilepostError("the table has changed while it was read; nothing was spent")
+
+
 def _refuse_empty(n: int) -> int:
     if n == 0:
         raise MilepostError("the table is empty; at least one row is needed")

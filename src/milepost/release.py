@@ -12,7 +12,7 @@ from milepost.mechanisms.margins import check_game
 from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.reading import count, read_sketch, records
+from milepost.reading import check_count, count, read_sketch, records
 from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
 from milepost.synopsis import Synopsis
@@ -81,6 +81,7 @@ def interactive(
         others, _ = fitting.choices(n, change, guarantee)
         if all(other.prediction.error > error for other in others):
             sketch = read_sketch(data, variant, columns)
+            check_count(int(sketch.totals[0]), n)
             warn_wide(error, variant.hosts.bias, space, n)
             return TangentSession(sketch, variant, guarantee, change, margins)
     return SynopsisSession(_release(data, columns, fitting, n, change, guarantee))
@@ -114,7 +115,7 @@ def _release(
     choices, refused = fitting.choices(n, change, guarantee)
     if not choices:
         raise no_choice(refused)
-    spend = choices[0].prepare(data, columns, change, guarantee)
+    spend = choices[0].prepare(data, columns, n, change, guarantee)
     warn_wide(choices[0].prediction.error, choices[0].bias, fitting.space, n)
     return spend()
 

@@ -12,7 +12,7 @@ from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.base import QUANTA
-from milepost.spaces.objects import listed
+from milepost.spaces.objects import listed, untyped
 
 OTHER = "other"
 MOST_LABELS = 1 << 12
@@ -257,9 +257,10 @@ def _label(cell: Any) -> str:
         return ""
     if isinstance(cell, np.generic):
         cell = cell.item()
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    return str(cell)
+    try:
+        return str(untyped(cell))
+    except ValueError:  # a whole number of more digits than Python spells out
+        return ""
 
 
 def _list(cells: Any) -> list[Any]:

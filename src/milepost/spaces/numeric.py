@@ -84,10 +84,13 @@ def number(value: Any) -> float:
     if value is None:
         return math.nan
     if isinstance(value, numbers.Real | Decimal | np.bool_):
+        plain: Any = value
         try:
-            return float(value)
+            return float(plain)
         except OverflowError:  # a whole number beyond all floats
-            return -math.inf if str(value).startswith("-") else math.inf
+            return -math.inf if plain < 0 else math.inf
+        except ValueError:  # a signalling NaN
+            return math.nan
     raise MilepostError("points must be numbers, got text or another object among them")
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,17 @@ def object_list(data: Any) -> list[Any]:
         return entries(data)
     for method in ("to_pylist", "to_list"):  # Arrow; pandas and Polars
         if hasattr(data, method):
-            result: list[Any] = getattr(data, method)()
-            return result
+            return [untyped(cell) for cell in getattr(data, method)()]
     return list(data)
+
+
+def untyped(cell: Any) -> Any:
+    """A cell without the mark of its column's type: 3.0 is 3, since another row's 1.5 may have made it a float."""
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    if isinstance(cell, Decimal) and cell.is_finite():
+        return int(cell) if cell == cell.to_integral_value() else Decimal(format(cell.normalize(), "f"))
+    return cell
 
 
 def object_array(objects: list[Any]) -> AnyArray:
@@ -36,7 +45,9 @@ def object_array(objects: list[Any]) -> AnyArray:
 
 def entries(array: AnyArray) -> list[Any]:
     """Entries of a one-dimensional array as Python objects, rows of one with more dimensions."""
-    return array.tolist() if array.ndim == 1 else list(array)
+    if array.ndim > 1:
+        return list(array.astype(np.float64) if array.dtype.kind in "iufb" else array)
+    return list(array) if array.dtype == object else [untyped(cell) for cell in array.tolist()]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -92,7 +103,7 @@ def is_series(point: Any) -> bool:
 def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:
     """The objects of a batch: cells of one column, tuples of several, entries or rows of an array."""
     if isinstance(batch, pa.RecordBatch):
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [object_list(column) for column in batch.columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     if batch.ndim == 2 and batch.dtype == object:  # rows of a frame
         return [tuple(row) for row in batch]

@@ -24,6 +24,7 @@ from milepost.spaces.numeric import named_pairs, unit_of
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 MOST_DIRECTIONS = 1 << 14
+FARTHEST = 1 << 22  # radii from 0: rounding in and out of a ball then stays within the reach's allowance
 
 
 P = TypeVar("P", bound="Projected")
@@ -57,6 +58,11 @@ class Projected(Box, ABC):
             columns, middle = _named_center(center)
             if not isinstance(radius, int | float) or not 0 < radius < math.inf:
                 raise MilepostError(f"radius must be a positive number, got {radius!r}")
+            if not max(abs(value) for value in middle) <= FARTHEST * radius:
+                raise MilepostError(
+                    f"center must lie within {FARTHEST:,} times the radius of 0, so that distances in the ball are not "
+                    f"lost to rounding, got {center!r}; subtract an offset from all points"
+                )
             pairs = [(value - radius, value + radius) for value in middle]
         else:
             columns, pairs = named_pairs(bounds)
