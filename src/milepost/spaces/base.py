@@ -1,7 +1,7 @@
 """Space and Hosts: the public side of every release."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -13,6 +13,7 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.spaces.numeric import Aliases
 
 QUANTUM_BITS = 24
+BLOCK = 1 << 20  # numbers in one block of a distance matrix
 QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
 
 
@@ -221,6 +222,22 @@ class Space(Protocol):
 
     def tensors(self) -> dict[str, IntArray]:
         """What a file keeps besides the card, so that it answers without the metric."""
+
+
+def summed(
+    records: FloatArray, queries: AnyArray, term: Callable[[int, FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
+
+    term: takes columns float64[rows, 1] and float64[1, k]. Memory is bounded by blocks of rows.
+    """
+    result = np.zeros((len(records), len(queries)))
+    rows = max(1, BLOCK // max(1, len(queries)))
+    for start in range(0, len(records), rows):
+        part = slice(start, start + rows)
+        for i in range(records.shape[1]):
+            result[part] += term(i, records[part, i, None], queries[None, :, i])
+    return result
 
 
 def quantize(positions: FloatArray, hosts: Hosts) -> IntArray:

@@ -49,7 +49,7 @@ class Column(Protocol):
         """A number as a user writes it."""
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """0..1 for every pair of numbers: float64[n, k]."""
+        """0..1 for numbers, element by element."""
 
     def to_json(self) -> list[Any]:
         """As the card stores it."""
@@ -103,7 +103,7 @@ class Number:
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """The share of the bounds between two numbers."""
-        return np.asarray(np.abs(left[:, None] - right[None]) / (self.high - self.low))
+        return np.asarray(np.abs(left - right) / (self.high - self.low))
 
     def to_json(self) -> list[Any]:
         """As the card stores it."""
@@ -149,7 +149,7 @@ class Category:
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Whether two labels differ."""
-        return np.asarray(left[:, None] != right[None], dtype=np.float64)
+        return np.asarray(left != right, dtype=np.float64)
 
     def to_json(self) -> list[Any]:
         """As the card stores it."""
@@ -191,7 +191,7 @@ class Flag:
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Whether two differ."""
-        return np.asarray(np.abs(left[:, None] - right[None]))
+        return np.asarray(np.abs(left - right))
 
     def to_json(self) -> list[Any]:
         """As the card stores it."""

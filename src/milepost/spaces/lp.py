@@ -8,13 +8,11 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of
+from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of, summed
 from milepost.spaces.box import Box
 from milepost.spaces.directions import length_factor, sphere, stable
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
-
-BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
@@ -108,15 +106,8 @@ class L1(Box):
         return quantize(self.place(points), self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair, in blocks of bounded memory."""
-        result = np.empty((len(records), len(queries)))
-        rows = max(1, BLOCK // max(1, len(queries)))
-        for start in range(0, len(records), rows):
-            block = result[start : start + rows]
-            block[:] = 0
-            for i, weight in enumerate(self.weights):
-                block += weight * np.abs(records[start : start + rows, i, None] - queries[None, :, i])
-        return result
+        """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
+        return summed(records, queries, lambda i, x, y: self.weights[i] * np.abs(x - y))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

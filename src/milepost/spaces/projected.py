@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
 from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum
 from milepost.spaces.numeric import named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
-BLOCK = 1 << 20  # numbers in one block of a distance matrix
 MOST_DIRECTIONS = 1 << 14
 FARTHEST = 1 << 22  # radii from 0: rounding in and out of a ball then stays within the reach's allowance
 
@@ -298,16 +297,8 @@ class Projected(Box, ABC):
         return quantize(self.place(points), self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The metric itself for every pair, in blocks of bounded memory."""
-        result = np.empty((len(records), len(queries)))
-        rows = max(1, BLOCK // max(1, len(queries)))
-        for start in range(0, len(records), rows):
-            part = slice(start, start + rows)
-            total = np.zeros_like(result[part])
-            for j in range(self.width):
-                total += self.term(np.abs(records[part, j, None] - queries[None, :, j]))
-            result[part] = self.root(total)
-        return result
+        """The metric itself for every pair."""
+        return self.root(summed(records, queries, lambda _, x, y: self.term(np.abs(x - y))))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up
+from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
 from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of, is_series
 
-BLOCK = 1 << 20  # numbers in one block of a distance matrix
 LEAST_SHARE = 1e-9  # of all weights: one column's
 
 
@@ -180,14 +179,8 @@ class MixedTable(ABC):
         return quantize(self.place(points), self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The weighted sum of differences for every pair, in blocks of bounded memory."""
-        result = np.zeros((len(records), len(queries)))
-        rows = max(1, BLOCK // max(1, len(queries)))
-        for start in range(0, len(records), rows):
-            block = slice(start, start + rows)
-            for i, (part, weight) in enumerate(zip(self.parts, self.weights, strict=True)):
-                result[block] += weight * part.difference(records[block, i], queries[:, i])
-        return result
+        """The weighted sum of differences for every pair."""
+        return summed(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
