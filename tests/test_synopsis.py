@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -163,3 +164,23 @@ def test_columns_keep_their_order_in_a_file(columns: tuple[str, str], tmp_path: 
     again = mp.load(tmp_path / "a.milepost")
     assert again.space == space
     assert again.mean_distance([0.1, 9]) == synopsis.mean_distance([0.1, 9])
+
+
+@pytest.mark.parametrize(
+    ("space", "rows", "rule"),
+    [
+        (mp.L1([(0, 1)], unit="km"), [[0.5]], "moved to the nearest bound"),
+        (mp.L2(center=[0, 0], radius=1), [[0.5, 0]], "outside the ball were moved to its border"),
+        (mp.GreatCircle((0, 0), 10), [[0, 0]], "outside the cap were moved to its border"),
+        (mp.Angular(2, directions=8), [[1, 0]], "a vector of zeros counts as the first axis"),
+        (mp.Gower([mp.category(["a"])]), [["a"]], "labels that are not listed are `other`"),
+        (mp.AnyMetric(mp.edit_distance, 3, ["a"]), ["b"], "count as the diameter"),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_the_statement_and_the_card_name_the_rule_for_outliers(space: Any, rows: list[Any], rule: str) -> None:
+    """What became of private values outside the space, and in which unit errors are; never how many there were."""
+    synopsis = mp.release(rows * 2000, space, epsilon=100)
+    assert rule in synopsis.statement()
+    assert rule in synopsis.card["outside"]
+    assert (f" {space.unit} of the truth" in synopsis.statement()) == bool(space.unit)

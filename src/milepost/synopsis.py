@@ -263,6 +263,7 @@ class Synopsis:
         return {
             "format": FORMAT,
             "space": self.space.to_json(),
+            "outside": self.space.outside,
             "guarantee": self.guarantee.to_json(),
             "change": self.change.to_json(),
             "n": self.n,
@@ -274,6 +275,7 @@ class Synopsis:
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
+        unit = f" {self.space.unit}" if self.space.unit else ""
         return "\n".join(
             [
                 "Privacy statement",
@@ -281,15 +283,15 @@ class Synopsis:
                 f"  Guarantee      {self.guarantee}, for everything this file can ever answer.",
                 f"  Mechanism      {self.mechanism}; noise from OpenDP's exact discrete samplers.",
                 (
-                    f"  Public         the space ({self.space.kind}: {', '.join(self.space.names)}) with its bounds,"
+                    f"  Public         the space ({self.space.kind}: {', '.join(self.space.names)}),"
                     f"{'' if self.queries is None else f' the {self.queries.count:,} queries,'}"
                     f" and the number of rows, {self.n:,}."
                 ),
-                "  Outliers       values outside the bounds were moved to the nearest bound; how many is not recorded.",
+                f"  Outliers       {self.space.outside}; how many is not recorded.",
                 (
-                    f"  Accuracy       answers are within {self.error(self.confidence):.4g} of the truth, with "
+                    f"  Accuracy       answers are within {self.error(self.confidence):.4g}{unit} of the truth, with "
                     f"{100 * self.confidence:g} % confidence"
-                    f" (distances go up to {self.space.diameter:.4g})."
+                    f" (distances go up to {self.space.diameter:.4g}{unit})."
                 ),
             ]
         )

@@ -74,6 +74,11 @@ class Angular(Rows):
             object.__setattr__(self, name, value)
 
     @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return "a vector of zeros counts as the first axis"
+
+    @property
     def width(self) -> int:
         """How many numbers a vector has."""
         return self.dim

@@ -107,6 +107,11 @@ class AnyMetric:
     # points
 
     @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return "distances beyond the diameter, and those that the function cannot give, count as the diameter"
+
+    @property
     def center(self) -> FloatArray:
         """There is none."""
         raise MilepostError("an arbitrary metric has no centre")

@@ -147,6 +147,10 @@ class Space(Protocol):
         """Of distances, as labels show it; empty where it is not known."""
 
     @property
+    def outside(self) -> str:
+        """What became of private values outside the space: the rule, in words."""
+
+    @property
     def extent(self) -> tuple[tuple[float, float], ...] | None:
         """The interval of each column, which a picture shows; None where points are no rows of numbers in a box."""
 

@@ -28,6 +28,11 @@ class Rows(ABC):
     def width(self) -> int:
         """How many columns a point has."""
 
+    @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return "values outside the bounds were moved to the nearest bound"
+
     def knows(self, point: Any) -> bool:
         """One point is a list of as many numbers as there are columns."""
         return tuple(np.shape(point)) == (self.width,)

@@ -167,6 +167,11 @@ class Projected(Box, ABC):
     # the public side
 
     @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return super().outside if self.radius is None else "points outside the ball were moved to its border"
+
+    @property
     def host_columns(self) -> None:
         """Host coordinates are projections, not columns."""
         return

@@ -97,6 +97,11 @@ class GreatCircle(Rows):
         return 2 * self.radius_km
 
     @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return "places outside the cap were moved to its border"
+
+    @property
     def extent(self) -> tuple[tuple[float, float], ...]:
         """Latitudes and longitudes of the cap, longitudes around the centre's; all of them where it holds a pole."""
         angle = math.degrees(self.radius_km / EARTH_KM)

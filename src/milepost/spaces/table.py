@@ -70,6 +70,13 @@ class MixedTable(ABC):
         """Weights as the distance has them."""
 
     @property
+    def outside(self) -> str:
+        """The rule for private values outside."""
+        return (
+            "numbers outside their bounds were moved to the nearest bound, and labels that are not listed are `other`"
+        )
+
+    @property
     def width(self) -> int:
         """How many columns a point has."""
         return len(self.parts)
