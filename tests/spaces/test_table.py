@@ -116,7 +116,7 @@ class TestDistances:
         """However few pairs are in memory at a time."""
         rows = PEOPLE.read(np.array(people(50), dtype=object))
         whole = PEOPLE.distance(rows, rows[:7])
-        monkeypatch.setattr("milepost.spaces.table.BLOCK", 20)
+        monkeypatch.setattr("milepost.spaces.base.BLOCK", 20)
         assert np.array_equal(PEOPLE.distance(rows, rows[:7]), whole)
 
     @pytest.mark.parametrize("size", [1, 2, 7, 50])
