@@ -69,7 +69,7 @@ def _peak(rows: int) -> float:
         path = Path(folder) / "people.csv"
         values = np.random.default_rng(0).random((rows, 8)).round(6)
         pa.csv.write_csv(pa.table({f"c{i}": values[:, i] for i in range(8)}), path)
-        done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], capture_output=True, text=True, check=True)  # noqa: S603
+        done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     return int(done.stdout) / 1024
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -216,3 +217,16 @@ def test_one_decimal_never_changes_how_another_is_read() -> None:
             batch = next(iter(data.batches(table, None, space.columns)))
             images.append(space.read(batch)[:-1, 0])
     assert all(np.array_equal(image, [float(value) for value in values]) for image in images)
+
+
+def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that is closed may still be reading ahead in its thread, and would take the next one's bytes."""
+    open_csv, streams = pa.csv.open_csv, []
+    monkeypatch.setattr(
+        pa.csv, "open_csv", lambda stream, **options: (streams.append(stream), open_csv(stream, **options))[1]
+    )
+    rows = np.random.default_rng(0).random((100_000, 4)).round(6)
+    pa.csv.write_csv(pa.table({f"c{i}": rows[:, i] for i in range(4)}), tmp_path / "people.csv")
+    assert data.count(tmp_path / "people.csv") == len(rows)
+    assert np.array_equal(np.concatenate(list(data.batches(tmp_path / "people.csv", None, None, width=4))), rows)
+    assert len(streams) == len(set(streams)) == 4

@@ -320,17 +320,16 @@ def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOption
     """The rows of a CSV file; convert: how to read its columns, once their names are known."""
     present: list[str] = []
     try:
-        with path.open("rb") as stream:
-            names = pa.csv.ParseOptions(newlines_in_values=True)
-            with pa.csv.open_csv(stream, parse_options=names) as reader:  # closed at once: it reads ahead in a thread
-                present = reader.schema.names
-            options = convert(present)
-            stream.seek(0)
-            # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
-            # an empty cell
-            parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
-            with pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader:
-                yield from (batch for batch in reader if batch.num_rows)
+        # each reader has a stream of its own: a closed reader's thread may still be reading ahead
+        names = pa.csv.ParseOptions(newlines_in_values=True)
+        with path.open("rb") as stream, pa.csv.open_csv(stream, parse_options=names) as reader:
+            present = reader.schema.names
+        # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
+        # an empty cell
+        parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
+        options = convert(present)
+        with path.open("rb") as stream, pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader:
+            yield from (batch for batch in reader if batch.num_rows)
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None
     except OSError as error:
