@@ -1,6 +1,5 @@
 """Asked: points to ask about from the command line, and their answers as a table, a CSV or a GeoJSON file."""
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,39 +17,10 @@ from milepost.card import labelled
 from milepost.data import batches
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.spaces.objects import listed, object_array, objects_of
-from milepost.spaces.table import MixedTable
+from milepost.spaces.objects import object_array, objects_of
 from milepost.synopsis import Synopsis
 
 MOST_ROWS = 1000  # of a printed table; --csv writes any number
-
-
-def parse_points(texts: Sequence[str], space: Space) -> list[Any]:
-    """The points of `--at 35,4`, of `--at 40,a,true` or, where points are objects, of `--at colour`."""
-    if isinstance(space, MixedTable):
-        return [_cells(text, space) for text in texts]
-    if space.objects:
-        return list(texts)
-    rows = []
-    for text in texts:
-        try:
-            rows.append([float(number) for number in text.split(",")])
-        except ValueError:
-            raise MilepostError(f"--at must be numbers with commas between, such as 35,4, got {text!r}") from None
-        if len(rows[-1]) != space.width:
-            names = ", ".join(space.names)
-            raise MilepostError(f"--at must give {space.width} numbers ({names}), got {text!r}")
-    return rows
-
-
-def _cells(text: str, space: MixedTable) -> Any:
-    """One value a column; a sequence of letters stays as it is."""
-    cells = [cell.strip() for cell in next(csv.reader([text]), [])]
-    if len(cells) == space.width:
-        return tuple(cells)
-    if not (len(cells) == 1 and space.knows(text)):
-        raise MilepostError(f"--at must give {space.width} values ({listed(space.names)}), got {text!r}")
-    return text
 
 
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
@@ -58,8 +28,8 @@ def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) 
     rows: list[Any] = []
     for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width):
         rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
-    if isinstance(space, MixedTable) and space.width == 1:
-        rows = [(cell,) for cell in rows]
+    if space.objects and space.known is None and space.width == 1:
+        rows = [(cell,) for cell in rows]  # a list of one value would be one point
     if not rows:
         raise MilepostError(f"{path} has no points")
     return rows
@@ -67,8 +37,7 @@ def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) 
 
 def known_points(synopsis: Synopsis) -> list[Any] | None:
     """All points that a synopsis answers, where these were given; None where it answers any."""
-    known = synopsis.space.known if synopsis.queries is None else synopsis.queries.points
-    return None if known is None else [synopsis.space.written(point) for point in known]
+    return None if synopsis.known is None else [synopsis.space.written(point) for point in synopsis.known]
 
 
 def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> Table:
@@ -104,12 +73,11 @@ def answer_features(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis
 
 def _rows(asked: Sequence[Any], space: Space) -> tuple[Sequence[str], list[Any]]:
     """Points as rows of a table, and the names of its columns."""
-    if not space.objects:
-        return space.names, list(asked)
-    if not isinstance(space, MixedTable) or all(isinstance(point, str) for point in asked):
-        return ("query",), [(str(point),) for point in asked]
-    points = [space.written(point) for point in space.read_queries(object_array(list(asked)))]
-    return space.names, [tuple(point.values() if isinstance(point, dict) else point) for point in points]
+    if space.objects and all(isinstance(point, str) for point in asked):
+        return ("query",), [(point,) for point in asked]
+    if space.objects:
+        asked = [space.written(point) for point in space.read_queries(object_array(list(asked)))]
+    return space.names, [space.cells(point) for point in asked]
 
 
 def _spelt(cell: Any) -> str:

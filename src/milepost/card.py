@@ -28,6 +28,30 @@ def facts(synopsis: Synopsis) -> dict[str, str]:
     }
 
 
+def statement(synopsis: Synopsis) -> str:
+    """One page for the people in the table; see `Synopsis.statement`."""
+    unit, error = _unit(synopsis), synopsis.error(synopsis.confidence)
+    return "\n".join(
+        [
+            "Privacy statement",
+            f"  Protected      each single row of the table: neighbors are tables with {synopsis.change}.",
+            f"  Guarantee      {synopsis.guarantee}, for everything this file can ever answer.",
+            f"  Mechanism      {synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
+            (
+                f"  Public         the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)}),"
+                f"{'' if synopsis.queries is None else f' the {synopsis.queries.count:,} queries,'}"
+                f" and the number of rows, {synopsis.n:,}."
+            ),
+            f"  Outliers       {synopsis.space.outside}; how many is not recorded.",
+            (
+                f"  Accuracy       answers are within {error:.4g}{unit} of the truth, with "
+                f"{100 * synopsis.confidence:g} % confidence"
+                f" (distances go up to {synopsis.space.diameter:.4g}{unit})."
+            ),
+        ]
+    )
+
+
 def promise(synopsis: Synopsis) -> str:
     """The error of one answer and its confidence."""
     error = synopsis.error(synopsis.confidence)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from milepost.mechanisms.tangents import interactive_error, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.reading import check_count, read_sketch, read_sums
-from milepost.spaces.base import Space
+from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries
 from milepost.synopsis import Synopsis
 
+Promised = TypeVar("Promised")
 WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
 
 
@@ -117,9 +118,13 @@ class Candidates:
                 found.append(on_hosts(mechanism, self.space, n, change, guarantee))
             except MilepostError as reason:  # its noise would not fit
                 refused[name] = str(reason)
+        queries = self.queries
         for name, direct in self.direct.items():
+            if queries is None:  # there are no direct ones then
+                break
             try:
-                found.append(on_queries(direct, self.space, self.queries, n, change, guarantee))
+                prediction = direct.predict(queries, n, change, guarantee)
+                found.append(DirectChoice(direct, self.space, queries, prediction))
             except MilepostError as reason:
                 refused[name] = str(reason)
         found.sort(key=self._rank)
@@ -165,43 +170,44 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
     return Queries(inside, space.diameter)
 
 
-def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, guarantee: Guarantee) -> HostChoice:
-    """The number of host coordinates with the smallest error: more are closer to the metric, and cost more noise."""
-    best: HostChoice | None = None
-    for variant in space.sized(n):
-        prediction = mechanism.predict(variant.hosts, n, change, guarantee)
-        prediction = replace(prediction, coordinates=variant.hosts.dimension)
-        if best is None or prediction.error < WORTH * best.prediction.error:
-            best = HostChoice(mechanism, variant, prediction)
-        elif prediction.error - variant.hosts.bias > best.prediction.error:  # more coordinates have no less noise
-            break
-    if best is None:
-        raise MilepostError(f"the space offers no host coordinates for {n} rows")
-    return best
+def best_size(
+    space: Space, n: int, promise: Callable[[Hosts], tuple[float, Promised]], worth: float = 1.0
+) -> tuple[Space, Promised]:
+    """The space with as many host coordinates as give the smallest error (Remark 7.1), and what is promised there.
 
-
-def session_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> tuple[Space, Margins]:
-    """The number of host coordinates with the smallest promise of an interactive game, and the game."""
-    best: tuple[float, Space, Margins] | None = None
+    promise: the error on some hosts, and what comes with it. worth: more coordinates are taken only for an error below
+    this share of that with fewer.
+    """
+    best: tuple[float, Space, Promised] | None = None
     for variant in space.sized(n):
-        margins = interactive_margins(variant.hosts, n, guarantee, max_queries, beta)
-        error = interactive_error(variant.hosts, margins)
-        if best is None or error < best[0]:
-            best = error, variant, margins
-        elif error - variant.hosts.bias > best[0]:  # more coordinates have no less noise
+        error, promised = promise(variant.hosts)
+        if best is None or error < worth * best[0]:
+            best = error, variant, promised
+        elif error - variant.hosts.bias > best[0]:  # more coordinates are closer to the metric, and have no less noise
             break
     if best is None:
         raise MilepostError(f"the space offers no host coordinates for {n} rows")
     return best[1:]
 
 
-def on_queries(
-    mechanism: DirectMechanism, space: Space, queries: Queries | None, n: int, change: Change, guarantee: Guarantee
-) -> DirectChoice:
-    """The mechanism on the given queries."""
-    if queries is None:
-        raise MilepostError(f"{mechanism.name} answers given points only: name them with queries=[…]")
-    return DirectChoice(mechanism, space, queries, mechanism.predict(queries, n, change, guarantee))
+def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, guarantee: Guarantee) -> HostChoice:
+    """The mechanism on as many host coordinates as suit it."""
+
+    def promise(hosts: Hosts) -> tuple[float, Prediction]:
+        prediction = mechanism.predict(hosts, n, change, guarantee)
+        return prediction.error, replace(prediction, coordinates=hosts.dimension)
+
+    return HostChoice(mechanism, *best_size(space, n, promise, WORTH))
+
+
+def session_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> tuple[Space, Margins]:
+    """The interactive game on as many host coordinates as suit it."""
+
+    def promise(hosts: Hosts) -> tuple[float, Margins]:
+        margins = interactive_margins(hosts, n, guarantee, max_queries, beta)
+        return interactive_error(hosts, margins), margins
+
+    return best_size(space, n, promise)
 
 
 def check_oblivious(space: Space) -> None:

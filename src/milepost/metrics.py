@@ -35,6 +35,21 @@ class Metric:
         return float(self.matrix([x], [y])[0, 0])
 
 
+def check_distances(distances: FloatArray, points: Sequence[Any], diameter: float) -> None:
+    """Refuse a matrix float64[m, m] that is none of distances between these public points, and name a pair."""
+    for what, wrong in (
+        ("not a number", np.isnan(distances)),
+        ("negative", distances < 0),
+        ("another one the other way round", ~np.isclose(distances, distances.T, rtol=1e-6, atol=1e-9)),
+        ("not 0", np.eye(len(points), dtype=bool) & (distances > 1e-6 * diameter)),
+    ):
+        if wrong.any():
+            i, j = (int(k) for k in np.argwhere(wrong)[0])
+            raise MilepostError(
+                f"the distance from query {points[i]!r} to query {points[j]!r} is {what}: {distances[i, j]:g}"
+            )
+
+
 def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
     """The metric of a function of two objects, called once a pair."""
 

@@ -28,7 +28,7 @@ def draw(synopsis: Synopsis, sites: Any = None, axes: "Axes | None" = None) -> "
     """The figure of `Synopsis.plot`."""
     figure = figure_class()(layout="compressed") if axes is None else axes.figure.figure
     ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
-    space, known = synopsis.space, synopsis.space.known if synopsis.queries is None else synopsis.queries.points
+    space, known = synopsis.space, synopsis.known
     extent = () if known is not None or space.extent is None else space.extent
     if ranked is None and known is not None:
         ranked = rank_sites(synopsis, [space.written(point) for point in known])

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, EXACT, LINES, ANSWER, OTHER = "#333333", "#111111", "#d99a3d", "#2f6fb0", "#c0392b"
+INK, LINES, ANSWER, OTHER = "#333333", "#d99a3d", "#2f6fb0", "#c0392b"
 SUFFIXES = (".png", ".svg", ".pdf")
 
 

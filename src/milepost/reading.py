@@ -23,7 +23,8 @@ def count(data: Any) -> int:
 
 
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
-    """The records of a table in blocks, for work that takes so many numbers a record."""
+    """The records of a table in blocks, for work that takes so many numbers a record, or one for each known query."""
+    numbers = max(numbers, 1 if space.known is None else len(space.known))
     size, n, data = max(1, BLOCK // numbers), 0, located(data, space)
     for rows in tables.batches(
         data, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width
@@ -36,10 +37,9 @@ def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator
 def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
     """The exact host statistic of a table; bad rows are refused and nothing is spent."""
     sketch = Sketch(space.hosts.dimension)
-    numbers = max(space.hosts.dimension, 1 if space.known is None else len(space.known))
     with ThreadPoolExecutor(1) as pool:  # one block is added while the next is read
         added: Future[None] | None = None
-        for block in records(data, space, columns, numbers):
+        for block in records(data, space, columns, space.hosts.dimension):
             images = space.quantize(block)
             if added is not None:
                 added.result()
@@ -53,8 +53,7 @@ def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
 def read_sums(data: Any, space: Space, queries: Queries, columns: Columns = None) -> Sums:
     """The exact sums of distances to given queries; bad rows are refused and nothing is spent."""
     sums = Sums(queries.count)
-    numbers = max(queries.count, 1 if space.known is None else len(space.known))
-    for block in records(data, space, columns, numbers):
+    for block in records(data, space, columns, queries.count):
         sums.add(queries.quantize(space.distance(block, queries.points)))
     _refuse_empty(int(sums.totals[0]))
     return sums

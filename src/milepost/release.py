@@ -92,8 +92,7 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
     batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n, data = np.zeros(len(queries)), 0, _settled(data)
-    numbers = max(len(queries), 1 if space.known is None else len(space.known))
-    for block in records(data, space, columns, numbers):
+    for block in records(data, space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
     count(data)

@@ -51,6 +51,11 @@ class Synopsis:
         """The name of the mechanism that made it."""
         return self.answerer.mechanism
 
+    @property
+    def known(self) -> AnyArray | None:
+        """The only points it answers, as the space reads them; None for any."""
+        return self.space.known if self.queries is None else self.queries.points
+
     def mean_distance(self, points: Any, *, columns: Sequence[str | int] | None = None, raw: bool = False) -> Any:
         """The average distance from each point to the people in the table.
 
@@ -87,9 +92,8 @@ class Synopsis:
 
     def center(self) -> Any:
         """The point with the least average distance, float64[columns]; one of the queries where these are given."""
-        known = self.space.known if self.queries is None else self.queries.points
-        if known is not None:
-            return self.space.written(known[int(np.argmin(self.answerer.values(self._placed(known))))])
+        if self.known is not None:
+            return self.space.written(self.known[int(np.argmin(self.answerer.values(self._placed(self.known))))])
         if self.space.host_columns is not None:  # a sum over columns is least where each part is
             lowest = np.array([polygon.lowest() for polygon in self.hosted.polygons()])
             for block in self.space.hosts.simplex:  # the commonest label
@@ -275,26 +279,9 @@ class Synopsis:
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
-        unit = f" {self.space.unit}" if self.space.unit else ""
-        return "\n".join(
-            [
-                "Privacy statement",
-                f"  Protected      each single row of the table: neighbors are tables with {self.change}.",
-                f"  Guarantee      {self.guarantee}, for everything this file can ever answer.",
-                f"  Mechanism      {self.mechanism}; noise from OpenDP's exact discrete samplers.",
-                (
-                    f"  Public         the space ({self.space.kind}: {', '.join(self.space.names)}),"
-                    f"{'' if self.queries is None else f' the {self.queries.count:,} queries,'}"
-                    f" and the number of rows, {self.n:,}."
-                ),
-                f"  Outliers       {self.space.outside}; how many is not recorded.",
-                (
-                    f"  Accuracy       answers are within {self.error(self.confidence):.4g}{unit} of the truth, with "
-                    f"{100 * self.confidence:g} % confidence"
-                    f" (distances go up to {self.space.diameter:.4g}{unit})."
-                ),
-            ]
-        )
+        from milepost.card import statement
+
+        return statement(self)
 
     def save(self, path: str | Path) -> None:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""

@@ -11,7 +11,8 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
 from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import Curves, LabelNoise, cell_bits, join, label_noises, predict, split
+from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
+from milepost.mechanisms.labels import LabelNoise, label_noises
 from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee

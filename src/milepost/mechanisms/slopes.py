@@ -15,7 +15,8 @@ from scipy.stats import norm
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, label_noises, predict, split
+from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, predict, split
+from milepost.mechanisms.labels import label_noises
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian

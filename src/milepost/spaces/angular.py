@@ -16,12 +16,11 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
-from milepost.spaces.directions import sphere
-from milepost.spaces.numeric import read_matrix, refuse_missing
+from milepost.spaces.directions import MOST_DIRECTIONS, sphere
+from milepost.spaces.numeric import check_whole, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle
 
 MOST_COLUMNS = 1 << 12
-MOST_DIRECTIONS = 1 << 14
 FEWEST = 8
 # Partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹, and of X·Y on the sphere (2²⁵)²: exact
 VECTOR_BITS = 28
@@ -54,13 +53,10 @@ class Angular(Rows):
     columns: tuple[str, ...] | None
 
     def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
-        for name, value, least, most in (
-            ("dim", dim, 1, MOST_COLUMNS),
-            ("directions", 1 if directions is None else directions, 1, MOST_DIRECTIONS),
-            ("random_state", random_state, 0, 1 << 62),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise MilepostError(f"{name} must be a whole number between {least} and {most:,}, got {value!r}")
+        check_whole("dim", dim, 1, MOST_COLUMNS)
+        if directions is not None:
+            check_whole("directions", directions, 1, MOST_DIRECTIONS)
+        check_whole("random_state", random_state, 0)
         names = None if columns is None or isinstance(columns, str) else tuple(str(name) for name in columns)
         if columns is not None and (names is None or len(names) != dim or len(set(names)) != dim):
             raise MilepostError(f"columns must be a list of {dim} different names, got {columns!r}")
@@ -206,7 +202,7 @@ class Angular(Rows):
         D independent sides are off by ∝ √(p(1 − p)/D) at angle πp, so pairs of all angles say what the worst is.
         """
         if self.dim == 1:
-            return Distortion(1.0, 1.0, 0.0), 0.0
+            return Distortion.of(np.empty(0)), 0.0
         generator = np.random.default_rng([self.random_state, pairs])
         share = (np.arange(pairs) + 0.5) / pairs
         host = np.empty(pairs)
@@ -219,9 +215,7 @@ class Angular(Rows):
             right = np.cos(turn) * left + np.sin(turn) * other
             host[part] = (self._sides(left) != self._sides(right)).mean(axis=1)
         ratio, off = host / share, np.abs(host - share)
-        found = Distortion(
-            float(ratio.max()), float(1 / max(ratio.min(), 1e-300)), float(np.quantile(np.abs(ratio - 1), 0.95))
-        )
+        found = Distortion.of(ratio)
         if self.dim == 2:  # even directions: any arc is crossed by tD/π of them, rounded up or down
             return found, 1 / len(self.thetas)
         return found, float(np.quantile(off / np.sqrt(share * (1 - share)), 0.95)) / 2

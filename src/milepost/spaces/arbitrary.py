@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.metrics import NAMED, Metric, pairwise
+from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
-from milepost.spaces.bourgain import Subsets, draw, paper_repetitions
-from milepost.spaces.numeric import NO_ALIASES, Aliases
+from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
+from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
 from milepost.spaces.objects import json_of, key, object_list, objects_of
 
 REPETITIONS = 32
@@ -85,8 +85,7 @@ class AnyMetric:
         whole = isinstance(repetitions, int) and not isinstance(repetitions, bool)
         if repetitions != "paper" and not (whole and 1 <= int(repetitions) <= 1 << 16):
             raise MilepostError(f'repetitions must be a whole number of at least 1, or "paper", got {repetitions!r}')
-        if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
-            raise MilepostError(f"random_state must be a whole number of at least 0, got {random_state!r}")
+        check_whole("random_state", random_state, 0)
         self._set(
             {
                 "metric": distance,
@@ -135,6 +134,14 @@ class AnyMetric:
     def written(self, query: AnyArray) -> Any:
         """The query itself."""
         return self.queries[int(query)]
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+    def cells(self, query: Any) -> tuple[Any, ...]:
+        """Its spelling."""
+        return (str(query),)
 
     def inside(self, queries: AnyArray) -> AnyArray:
         """They are."""
@@ -209,17 +216,7 @@ class AnyMetric:
                 f"distance fails on the queries: {type(error).__name__}: {error}; it must take two objects, or two "
                 "batches with batches=True"
             ) from error
-        for what, wrong in (
-            ("not a number", np.isnan(distances)),
-            ("negative", distances < 0),
-            ("another one the other way round", ~np.isclose(distances, distances.T, rtol=1e-6, atol=1e-9)),
-            ("not 0", np.eye(len(picked), dtype=bool) & (distances > 1e-6 * self.diameter)),
-        ):
-            if wrong.any():
-                i, j = (int(k) for k in np.argwhere(wrong)[0])
-                raise MilepostError(
-                    f"the distance from query {picked[i]!r} to query {picked[j]!r} is {what}: {distances[i, j]:g}"
-                )
+        check_distances(distances, picked, self.diameter)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Distances of records to some of the queries."""
@@ -267,22 +264,12 @@ class AnyMetric:
         return self._measured.distortion
 
     @cached_property
-    def _measured(self) -> "Measured":
+    def _measured(self) -> Measured:
         """Host distances ÷ exact ones, over pairs of some queries that are apart."""
         picked = self._picked
         distances = self._clipped(self._matrix([self.queries[k] for k in picked]))
         images = self.quantize(distances) * (self.diameter / QUANTA)
-        left, right = np.triu_indices(len(picked), 1)
-        exact, hosts = distances[:, picked][left, right], np.zeros(len(left))
-        for image, weight in zip(images.T, self._weight.tolist(), strict=True):
-            hosts += weight * np.abs(image[left] - image[right])
-        exact, hosts = exact[exact > 0], hosts[exact > 0]
-        if not len(exact):  # one query, whose host coordinate is the distance itself, or equal ones
-            return Measured(1.0, Distortion(1.0, 1.0, 0.0))
-        factor = float(exact.sum() / hosts.sum()) if self.calibrate and hosts.any() else 1.0
-        ratios = factor * hosts / exact
-        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
-        return Measured(factor, Distortion(float(ratios.max()), float(1 / max(ratios.min(), 1e-300)), likely))
+        return measure(distances[:, picked], np.asarray(images), self._weight, self.calibrate)
 
     @cached_property
     def places(self) -> IntArray:
@@ -342,11 +329,3 @@ class AnyMetric:
             found = Measured(factor, Distortion(*distortion))
             result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
         return result
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What pairs of queries say about host distances: a factor that multiplies them, and what is left."""
-
-    factor: float
-    distortion: Distortion

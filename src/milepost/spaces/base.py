@@ -118,6 +118,14 @@ class Distortion:
     contraction: float
     likely: float
 
+    @classmethod
+    def of(cls, ratios: FloatArray) -> "Distortion":
+        """From host distances ÷ exact ones over public pairs; none where host distances are the metric's."""
+        if not len(ratios):
+            return cls(1.0, 1.0, 0.0)
+        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
+        return cls(float(ratios.max()), float(1 / max(ratios.min(), 1e-300)), likely)
+
     @property
     def product(self) -> float:
         """The distortion."""
@@ -208,6 +216,12 @@ class Space(Protocol):
 
     def written(self, query: AnyArray) -> Any:
         """One query as a user writes it."""
+
+    def parse(self, text: str) -> Any:
+        """One query as the command line writes it."""
+
+    def cells(self, query: Any) -> tuple[Any, ...]:
+        """One query as a user writes it, a value for each of `names`."""
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions of queries in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""

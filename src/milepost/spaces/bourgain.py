@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
+from milepost.spaces.base import Distortion
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,29 @@ class Subsets:
         for row, members in zip(result, self.members, strict=True):
             np.min(columns[members], axis=0, out=row)
         return np.ascontiguousarray(result.T)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What pairs of queries say about host distances: a factor that multiplies them, and what is left."""
+
+    factor: float
+    distortion: Distortion
+
+
+def measure(distances: FloatArray, images: FloatArray, weight: FloatArray, calibrate: bool) -> Measured:
+    """Host distances ÷ exact ones over pairs of points that are apart.
+
+    distances: float64[m, m] between the points. images: d(x, S) of each, float64[m, sets]. calibrate: choose the factor
+    that is right on average, else 1.
+    """
+    left, right = np.triu_indices(len(distances), 1)
+    exact, hosts = distances[left, right], np.zeros(len(left))
+    for image, own in zip(images.T, weight.tolist(), strict=True):
+        hosts += own * np.abs(image[left] - image[right])
+    exact, hosts = exact[exact > 0], hosts[exact > 0]  # none apart: one query, whose image is the distance itself
+    factor = float(exact.sum() / hosts.sum()) if calibrate and hosts.any() else 1.0
+    return Measured(factor, Distortion.of(factor * hosts / exact))
 
 
 def levels_of(count: int) -> int:

@@ -29,6 +29,11 @@ class Rows(ABC):
         """How many columns a point has."""
 
     @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Column names, or positions counted from 0."""
+
+    @property
     def outside(self) -> str:
         """The rule for private values outside."""
         return "values outside the bounds were moved to the nearest bound"
@@ -40,6 +45,20 @@ class Rows(ABC):
     def written(self, query: AnyArray) -> FloatArray:
         """One query as a user writes it."""
         return query
+
+    def parse(self, text: str) -> list[float]:
+        """Numbers with commas between."""
+        try:
+            row = [float(number) for number in text.split(",")]
+        except ValueError:
+            raise MilepostError(f"--at must be numbers with commas between, such as 35,4, got {text!r}") from None
+        if len(row) != self.width:
+            raise MilepostError(f"--at must give {self.width} numbers ({', '.join(self.names)}), got {text!r}")
+        return row
+
+    def cells(self, query: Any) -> tuple[Any, ...]:
+        """Its numbers."""
+        return tuple(query)
 
     def tensors(self) -> dict[str, IntArray]:
         """The card says it all."""

@@ -290,7 +290,4 @@ def _number(cell: Any) -> float:
     """One cell as a float: text that spells one, too; empty text is a missing value."""
     if isinstance(cell, str):
         return float(cell) if cell.strip() else math.nan
-    try:
-        return math.nan if _missing(cell) else numeric.number(cell)
-    except OverflowError:  # of a whole number beyond all floats
-        return math.inf if cell > 0 else -math.inf
+    return math.nan if _missing(cell) else numeric.number(cell)

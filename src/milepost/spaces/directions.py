@@ -13,6 +13,7 @@ from milepost.arrays import FloatArray, IntArray
 
 DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS
+MOST_DIRECTIONS = 1 << 14
 
 
 def length_factor(dimension: int) -> float:

@@ -110,6 +110,13 @@ def from_column(column: Any, name: str) -> FloatArray:
     return result
 
 
+def check_whole(what: str, value: Any, least: int, most: int = 1 << 62) -> None:
+    """Refuse what is no whole number within these bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        bounds = f"of at least {least}" if most == 1 << 62 else f"between {least} and {most:,}"
+        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}")
+
+
 def unit_of(unit: Any) -> str:
     """A short word for labels."""
     if not isinstance(unit, str) or len(unit) > 20:

@@ -18,11 +18,10 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
-from milepost.spaces.directions import DIRECTION_BITS, UNIT, largest_sum
-from milepost.spaces.numeric import named_pairs, unit_of
+from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum
+from milepost.spaces.numeric import check_whole, named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
-MOST_DIRECTIONS = 1 << 14
 FARTHEST = 1 << 22  # radii from 0: rounding in and out of a ball then stays within the reach's allowance
 
 
@@ -66,19 +65,15 @@ class Projected(Box, ABC):
         else:
             columns, pairs = named_pairs(bounds)
         width = len(pairs)
-        whole = isinstance(directions, int) and not isinstance(directions, bool)
-        if directions is not None and not (whole and 1 <= directions <= MOST_DIRECTIONS):
-            raise MilepostError(
-                f"directions must be a whole number between 1 and {MOST_DIRECTIONS:,}, got {directions!r}"
-            )
+        if directions is not None:
+            check_whole("directions", directions, 1, MOST_DIRECTIONS)
         if distortion is not None and (not isinstance(distortion, int | float) or not 0 < distortion < 1):
             raise MilepostError(f"distortion must be a share of distances between 0 and 1, got {distortion!r}")
         if directions is not None and distortion is not None:
             raise MilepostError("give either directions or the distortion that their number should have, not both")
         if not isinstance(clip, int | float) or not 0 < clip <= 1:
             raise MilepostError(f"clip must be a share of the interval between 0 and 1, got {clip!r}")
-        if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
-            raise MilepostError(f"random_state must be a whole number of at least 0, got {random_state!r}")
+        check_whole("random_state", random_state, 0)
         if width > 1 << 12:
             raise MilepostError(f"at most {1 << 12} columns are supported, got {width}")
         fields = {
@@ -253,7 +248,7 @@ class Projected(Box, ABC):
     def distortion(self, pairs: int = 10_000) -> Distortion:
         """Expansion and contraction (Definition 5) on public pairs: directions of x − y spread over the sphere."""
         if self.width == 1:
-            return Distortion(1.0, 1.0, 0.0)
+            return Distortion.of(np.empty(0))
         generator = np.random.default_rng([self.random_state, pairs])
         vectors = generator.standard_normal((pairs, self.width)) * np.where(self._corner > 0, self._corner, 0)
         if self.width == 2:
@@ -266,8 +261,7 @@ class Projected(Box, ABC):
                 for block in np.array_split(vectors, max(1, pairs * self.count // BLOCK))
             ]
         )
-        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
-        return Distortion(float(ratios.max()), float(1 / ratios.min()), likely)
+        return Distortion.of(ratios)
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, moved to the nearest point of the box or ball; NaN and text are refused."""

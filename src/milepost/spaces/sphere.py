@@ -17,14 +17,14 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
 from milepost.spaces.box import Rows
-from milepost.spaces.numeric import Aliases, read_matrix, refuse_missing
+from milepost.spaces.directions import MOST_DIRECTIONS
+from milepost.spaces.numeric import Aliases, check_whole, read_matrix, refuse_missing
 from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place
 from milepost.spaces.trigonometry import angle, sine_cosine
 
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
 LEAST_KM = 1e-3
-MOST_DIRECTIONS = 1 << 14
 CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
 BORDER = 1e-6  # a share of the radius by which a query may lie outside and stay where it is
@@ -67,11 +67,8 @@ class GreatCircle(Rows):
                 f"radius_km must lie between {LEAST_KM:g} and {QUARTER_KM:.0f} km, a quarter of the circumference, "
                 f"got {radius_km!r}"
             )
-        whole = isinstance(directions, int) and not isinstance(directions, bool)
-        if directions is not None and not (whole and 1 <= directions <= MOST_DIRECTIONS):
-            raise MilepostError(
-                f"directions must be a whole number between 1 and {MOST_DIRECTIONS:,}, got {directions!r}"
-            )
+        if directions is not None:
+            check_whole("directions", directions, 1, MOST_DIRECTIONS)
         fields = {
             "latitude": latitude,
             "longitude": longitude - 360 * round(longitude / 360),
@@ -276,9 +273,7 @@ class GreatCircle(Rows):
             exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
             host = np.abs(self._positions(left) - self._positions(right)) @ self.hosts.quantum
             ratios.append(host / exact)
-        ratio = np.concatenate(ratios)
-        likely = float(np.quantile(np.abs(ratio - 1), 0.95))
-        return Distortion(float(ratio.max()), float(1 / max(ratio.min(), 1e-300)), likely)
+        return Distortion.of(np.concatenate(ratios))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

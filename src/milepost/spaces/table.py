@@ -1,5 +1,6 @@
 """Mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories alone."""
 
+import csv
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
 from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
-from milepost.spaces.objects import cells_of, is_series
+from milepost.spaces.objects import cells_of, is_series, listed
 
 LEAST_SHARE = 1e-9  # of all weights: one column's
 
@@ -131,7 +132,7 @@ class MixedTable(ABC):
 
     def distortion(self) -> Distortion:
         """Host distances are the metric's."""
-        return Distortion(1.0, 1.0, 0.0)
+        return Distortion.of(np.empty(0))
 
     def knows(self, point: Any) -> bool:
         """One point is a dict or a row of a frame with all columns, or a list with one plain value a column."""
@@ -169,6 +170,19 @@ class MixedTable(ABC):
         """A dict of the columns' values, or a tuple where they have no names."""
         values = [part.written(float(value)) for part, value in zip(self.parts, query, strict=True)]
         return dict(zip(self.columns, values, strict=True)) if self.columns else tuple(values)
+
+    def parse(self, text: str) -> Any:
+        """One value a column, with commas between; a sequence of letters stays as it is."""
+        cells = [cell.strip() for cell in next(csv.reader([text]), [])]
+        if len(cells) == self.width:
+            return tuple(cells)
+        if not (len(cells) == 1 and self.knows(text)):
+            raise MilepostError(f"--at must give {self.width} values ({listed(self.names)}), got {text!r}")
+        return text
+
+    def cells(self, query: Any) -> tuple[Any, ...]:
+        """Its values."""
+        return tuple(query.values() if isinstance(query, Mapping) else query)
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta."""

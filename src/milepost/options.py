@@ -1,0 +1,69 @@
+"""Options: how the command line spells what several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SpaceOption = Annotated[
+    str,
+    typer.Option(
+        "--space",
+        help="The distance: l1, l2, lp, great-circle, angular, gower, hamming, edit, or a file.toml.",
+    ),
+]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Once a column; LOW:HIGH goes by position."),
+]
+WeightsOption = Annotated[
+    list[str] | None,
+    typer.Option("--weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
+]
+StepOption = Annotated[
+    list[str] | None,
+    typer.Option("--step", metavar="NAME=STEP", help="For columns of whole steps, such as age=1."),
+]
+CenterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--center", metavar="NAME=VALUE", help="Of a ball (l2), once a column; LAT,LON of a great-circle cap."
+    ),
+]
+RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball (l2).")]
+RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="Of a great-circle cap.")]
+DimOption = Annotated[int | None, typer.Option("--dim", help="How many numbers a vector has (angular).")]
+PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
+UnitOption = Annotated[str | None, typer.Option("--unit", help="Of distances of l1, l2 or lp, for labels, such as km.")]
+DirectionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--directions", help="How many projections stand for the distance, unless l1 or edit; more are closer."
+    ),
+]
+DiameterOption = Annotated[
+    float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
+]
+NumberOption = Annotated[
+    list[str] | None, typer.Option("--number", metavar="NAME=LOW:HIGH", help="Of gower: a column of numbers.")
+]
+CategoryOption = Annotated[
+    list[str] | None, typer.Option("--category", metavar="NAME=A,B", help="Of gower: a column of labels.")
+]
+FlagOption = Annotated[
+    list[str] | None, typer.Option("--flag", metavar="NAME", help="Of gower: a true or false column.")
+]
+AlphabetOption = Annotated[str | None, typer.Option("--alphabet", help="Of hamming: the letters of every place.")]
+PlacesOption = Annotated[int | None, typer.Option("--places", help="Of hamming: how many places a sequence has.")]
+QueriesOption = Annotated[
+    Path | None,
+    typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
+]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
+]
+EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the guarantee.")]
+DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
+BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file that `milepost release` wrote.")]
