@@ -221,10 +221,13 @@ def test_one_decimal_never_changes_how_another_is_read() -> None:
 
 def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is closed may still be reading ahead in its thread, and would take the next one's bytes."""
-    open_csv, streams = pa.csv.open_csv, []
-    monkeypatch.setattr(
-        pa.csv, "open_csv", lambda stream, **options: (streams.append(stream), open_csv(stream, **options))[1]
-    )
+    open_csv, streams = pa.csv.open_csv, list[object]()
+
+    def recorded(stream: object, **options: Any) -> Any:
+        streams.append(stream)
+        return open_csv(stream, **options)
+
+    monkeypatch.setattr(pa.csv, "open_csv", recorded)
     rows = np.random.default_rng(0).random((100_000, 4)).round(6)
     pa.csv.write_csv(pa.table({f"c{i}": rows[:, i] for i in range(4)}), tmp_path / "people.csv")
     assert data.count(tmp_path / "people.csv") == len(rows)
