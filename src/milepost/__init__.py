@@ -1,6 +1,7 @@
 """Milepost: how far is this point, on average, from the people in a private table?"""
 
 from milepost.audit import Report, audit
+from milepost.comparison import Comparison
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.field import Contours, Grid
 from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
@@ -11,7 +12,8 @@ from milepost.session import Answer, Session
 from milepost.sites import Site, Sites
 from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
 from milepost.spaces.columns import category, flag, number
-from milepost.synopsis import Synopsis, load
+from milepost.storage import load
+from milepost.synopsis import Synopsis
 
 __all__ = [
     "L1",
@@ -19,6 +21,7 @@ __all__ = [
     "Angular",
     "Answer",
     "AnyMetric",
+    "Comparison",
     "Contours",
     "Gower",
     "GreatCircle",

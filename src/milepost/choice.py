@@ -3,22 +3,21 @@
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from milepost.data import Columns, points
+from milepost.data import points
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms import direct_mechanisms, mechanisms
-from milepost.mechanisms.base import DirectMechanism, HostMechanism, Prediction
+from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
 from milepost.mechanisms.margins import Margins, check_game
 from milepost.mechanisms.tangents import interactive_error, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.reading import check_count, read_sketch, read_sums
+from milepost.reading import Table
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries
-from milepost.synopsis import Synopsis
 
 Promised = TypeVar("Promised")
 WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
@@ -31,6 +30,7 @@ class HostChoice:
     mechanism: HostMechanism
     space: Space
     prediction: Prediction
+    queries: ClassVar[None] = None
 
     @property
     def bias(self) -> float:
@@ -38,17 +38,14 @@ class HostChoice:
         return self.space.hosts.bias
 
     def prepare(
-        self, data: Any, columns: Columns, n: int, change: Change, guarantee: Guarantee
-    ) -> Callable[[], Synopsis]:
-        """Read the table of n rows; what is returned spends the guarantee."""
-        sketch = read_sketch(data, self.space, columns)
-        check_count(int(sketch.totals[0]), n)
-
-        def spend() -> Synopsis:
-            answerer = self.mechanism.run(sketch, self.space.hosts, change, guarantee)
-            return Synopsis(self.space, answerer, guarantee, change, int(sketch.totals[0]))
-
-        return spend
+        self, table: Table, n: int, change: Change, guarantee: Guarantee
+    ) -> Callable[[], list[HostAnswerer]]:
+        """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
+        hosts = self.space.hosts
+        sketch = table.sketch(self.space, change)
+        return lambda: [
+            self.mechanism.run(sketch, hosts, change, guarantee, n=n, group=group) for group in range(sketch.groups)
+        ]
 
 
 @dataclass(frozen=True)
@@ -65,18 +62,12 @@ class DirectChoice:
         """The part of the error that no number of rows would lessen."""
         return self.queries.bias
 
-    def prepare(
-        self, data: Any, columns: Columns, n: int, change: Change, guarantee: Guarantee
-    ) -> Callable[[], Synopsis]:
-        """Read the table of n rows; what is returned spends the guarantee."""
-        sums = read_sums(data, self.space, self.queries, columns)
-        check_count(int(sums.totals[0]), n)
-
-        def spend() -> Synopsis:
-            answerer = self.mechanism.run(sums, self.queries, change, guarantee)
-            return Synopsis(self.space, answerer, guarantee, change, int(sums.totals[0]), self.queries)
-
-        return spend
+    def prepare(self, table: Table, n: int, change: Change, guarantee: Guarantee) -> Callable[[], list[Answerer]]:
+        """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
+        sums = table.sums(self.space, self.queries, change)
+        return lambda: [
+            self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
+        ]
 
 
 Choice: TypeAlias = HostChoice | DirectChoice

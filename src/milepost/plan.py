@@ -20,6 +20,7 @@ from milepost.mechanisms.tangents import interactive_prediction, session_name
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.spaces.base import Space
+from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Plan:
     space: Space
     n: int
     guarantee: Guarantee
+    change: Change
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
     again: "Again"
@@ -58,7 +60,9 @@ class Plan:
 
     def tables(self) -> list[Table]:
         """The plan as rich tables: one row a mechanism, and the numbers behind a worst-case promise."""
-        title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}, {self.guarantee}"
+        groups = f" in {self.change.groups} groups" if self.change.groups else ""
+        title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}{groups}, {self.guarantee}"
+        title += "" if self.change.public_total else f"; protects {self.change}"
         rows: list[tuple[str, list[Value]]] = [
             (p.mechanism, [p.error, p.rms, p.uniform, p.coordinates, p.cells, p.size]) for p in self.predictions
         ]
@@ -135,10 +139,14 @@ def plan(
     queries: Any = None,
     beta: float = 0.05,
     neighbors: str = "replace",
+    groups: int | None = None,
+    contributions: int = 1,
 ) -> Plan:
     """What each mechanism would promise, with no data; give `max_queries` to see the interactive game too.
 
     queries: the only points that will be asked about, to see the mechanisms for given points too.
+    groups: how many groups of about equal size the table will have; errors are those of one group.
+    contributions: how many rows one person has at most.
     With `error` instead of `epsilon`, the plan at the least ε for which the best mechanism's error is at most that.
 
     >>> import milepost as mp
@@ -149,7 +157,10 @@ def plan(
         raise MilepostError(f"n must be a whole number of rows between 1 and 2^37, got {n!r}")
     if (epsilon is None) == (error is None):
         raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
-    change = Change(neighbors)
+    if groups is not None:
+        check_whole("groups", groups, 1, n)
+    check_whole("contributions", contributions, 1)
+    change = Change(neighbors, contributions, groups=groups)
     check_game(1 if max_queries is None else max_queries, beta)
     possible = candidates(space, queries, beta=beta)
     if max_queries is not None:
@@ -158,14 +169,15 @@ def plan(
     def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
         guarantee = Guarantee(epsilon, delta)
         fitting, refused = possible.only(names).fitting(change, guarantee)
-        choices, unfit = fitting.choices(n, change, guarantee)
+        choices, unfit = fitting.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]
-        if max_queries is not None and (names is None or session_name(max_queries) in names):
+        session = max_queries is not None and (names is None or session_name(max_queries) in names)
+        if session and max_queries is not None and change.public_total:
             variant, margins = session_choice(space, n, guarantee, max_queries, beta)
             predictions.append(interactive_prediction(variant.hosts, margins, guarantee))
         if not predictions:
             raise no_choice(refused | unfit)
-        return Plan(space, n, guarantee, tuple(predictions), refused | unfit, at)
+        return Plan(space, n, guarantee, change, tuple(predictions), refused | unfit, at)
 
     n = int(n)
     return at(n, epsilon if epsilon is not None else _least_epsilon(at, n, error))

@@ -1,5 +1,7 @@
 """release, interactive and exact: from a table to answers."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -7,15 +9,24 @@ import numpy as np
 from milepost.choice import Candidates, candidates, check_oblivious, no_choice, session_choice
 from milepost.data import Columns
 from milepost.data import points as query_points
-from milepost.errors import warn
+from milepost.errors import MilepostError, warn
+from milepost.mechanisms.groups import Label
 from milepost.mechanisms.margins import check_game
 from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.reading import check_count, count, read_sketch, records
+from milepost.privacy.noise import laplace
+from milepost.reading import Table, check_count, count, records
+from milepost.roles import Role, Roles
 from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
+from milepost.spaces.numeric import check_whole
+from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
+
+SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
+SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 
 
 def release(
@@ -28,15 +39,28 @@ def release(
     neighbors: str = "replace",
     columns: Columns = None,
     queries: Any = None,
+    groups: Role = None,
+    labels: Sequence[Label] = (),
+    unit: Role = None,
+    contributions: int = 1,
+    weights: Role = None,
+    max_weight: float | None = None,
+    n: int | None = None,
     beta: float = 0.05,
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
     data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file; for an AnyMetric,
     a list of objects, too.
-    columns: which of its columns to use.
+    columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
     queries: the only points that will be asked about, where these are known. "gaussian" and "laplace" need them; "auto"
     then takes one of these where that is more exact, and the synopsis answers these points and no others.
+    neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
+    groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
+    Rows with other labels belong to the group "other" if that is listed, else they are left out.
+    unit, contributions: the column that tells whose rows are whose, and how many of one person's are used at most.
+    weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
+    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it.
     beta: the probability with which the promised error may fail.
 
     >>> import milepost as mp
@@ -45,10 +69,12 @@ def release(
     >>> abs(synopsis.mean_distance([5, 5]) - 5) < synopsis.error() + 0.1
     True
     """
-    guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
+    roles = Roles(groups, tuple(labels), unit, contributions, weights, max_weight)
+    guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
-    data = _settled(data)
-    return _release(data, columns, fitting, count(data), change, guarantee)
+    table = Table(_settled(data), columns, roles)
+    size = _size(table, space, change, guarantee, n)
+    return _release(table, fitting, size, change, guarantee)
 
 
 def interactive(
@@ -62,29 +88,59 @@ def interactive(
     mechanism: str = "auto",
     neighbors: str = "replace",
     columns: Columns = None,
+    unit: Role = None,
+    contributions: int = 1,
+    weights: Role = None,
+    max_weight: float | None = None,
+    n: int | None = None,
 ) -> Session:
     """A session that answers queries chosen one after another; spends (epsilon, delta) once.
 
     "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1. Other mechanisms make a
-    synopsis that answers any number; "auto" takes whichever has the smallest predicted error.
+    synopsis that answers any number; "auto" takes whichever has the smallest predicted error. What else can be said
+    about the table is as for `release`.
     """
     check_oblivious(space)
-    guarantee, change = Guarantee(epsilon, delta), Change(neighbors)
+    roles = Roles(None, (), unit, contributions, weights, max_weight)
+    guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     check_game(max_queries, beta)
     fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
-    data = _settled(data)
-    n = count(data)
+    table = Table(_settled(data), columns, roles)
+    size = _size(table, space, change, guarantee, n)
     if Tangents.name in fitting.hosts:
         del fitting.hosts[Tangents.name]
-        variant, margins = session_choice(space, n, guarantee, max_queries, beta)
+        variant, margins = session_choice(space, size.rows, guarantee, max_queries, beta)
         error = interactive_error(variant.hosts, margins)
-        others, _ = fitting.choices(n, change, guarantee)
+        others, _ = fitting.choices(size.rows, change, guarantee)
         if all(other.prediction.error > error for other in others):
-            sketch = read_sketch(data, variant, columns)
-            check_count(int(sketch.totals[0]), n)
-            warn_wide(error, variant.hosts.bias, space, n)
+            sketch = table.sketch(variant, change)
+            check_count(int(sketch.totals[0]), size.rows)
+            warn_wide(error, variant.hosts.bias, space, size.rows)
             return TangentSession(sketch, variant, guarantee, change, margins)
-    return SynopsisSession(_release(data, columns, fitting, n, change, guarantee))
+    return SynopsisSession(_release(table, fitting, size, change, guarantee))
+
+
+@dataclass(frozen=True)
+class Size:
+    """For how many records, or weight in steps, a release is sized, and what is left to spend on it."""
+
+    rows: int
+    left: Guarantee
+
+
+def _size(table: Table, space: Space, change: Change, guarantee: Guarantee, n: int | None) -> Size:
+    """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε."""
+    if change.public_total:
+        if n is not None:
+            raise MilepostError("n is for tables whose number of rows is private; leave it out here, it is counted")
+        return Size(table.total(space, change), guarantee)
+    if n is not None:
+        check_whole("n", n, 1, LARGEST_TOTAL // change.steps)
+        return Size(n * -(-change.steps // 2), guarantee)  # weights are half of the largest, on average
+    exact = table.total(space, change)  # every row is read: one that is bad is refused before anything is spent
+    spent = SIZE_SHARE * guarantee.epsilon
+    noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
+    return Size(min(max(noisy, 1), LARGEST_TOTAL), replace(guarantee, epsilon=guarantee.epsilon - spent))
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
@@ -107,16 +163,18 @@ def _fitting(possible: Candidates, change: Change, guarantee: Guarantee) -> Cand
     return fitting
 
 
-def _release(
-    data: Any, columns: Columns, fitting: Candidates, n: int, change: Change, guarantee: Guarantee
-) -> Synopsis:
+def _release(table: Table, fitting: Candidates, size: Size, change: Change, guarantee: Guarantee) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
-    choices, refused = fitting.choices(n, change, guarantee)
+    n = max(1, size.rows // (change.groups or 1))  # of a group
+    choices, refused = fitting.choices(n, change, size.left)
     if not choices:
         raise no_choice(refused)
-    spend = choices[0].prepare(data, columns, n, change, guarantee)
-    warn_wide(choices[0].prediction.error, choices[0].bias, fitting.space, n)
-    return spend()
+    best = choices[0]
+    spend = best.prepare(table, n, change, size.left)
+    warn_wide(best.prediction.error, best.bias, fitting.space, n)
+    if change.public_total:
+        return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
+    return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)
 
 
 def _settled(data: Any) -> Any:

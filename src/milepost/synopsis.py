@@ -1,7 +1,7 @@
 """Synopsis: space + answerer + card. A finite file that answers every query (the paper's offline setting)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
+from milepost.mechanisms.groups import Groups, Label
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from milepost.comparison import Comparison
     from milepost.field import Contours, Grid
     from milepost.sites import Sites
 
-FORMAT = 1
-SPACE = "space."  # before the names of a space's own tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Synopsis:
     answerer: Answerer
     guarantee: Guarantee
     change: Change
-    n: int
+    n: int  # rows, or weight in steps; a noisy number unless `change.public_total`
     queries: Queries | None = None  # the only points it answers, where these were given
 
     @property
@@ -52,18 +52,48 @@ class Synopsis:
         return self.answerer.mechanism
 
     @property
+    def labels(self) -> tuple[Label, ...]:
+        """The groups of a release that has some."""
+        return self.answerer.labels if isinstance(self.answerer, Groups) else ()
+
+    def group(self, label: Any) -> "Synopsis":
+        """The synopsis of one group alone; the guarantee is that of all groups together."""
+        if not isinstance(self.answerer, Groups):
+            raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
+        answerer = self.answerer.of(label)
+        return replace(self, answerer=answerer, n=answerer.total.size)
+
+    def nearest(self, points: Any) -> Any:
+        """The label of the group with the least mean distance from each point, shaped as for `mean_distance`."""
+        from milepost.comparison import nearest_groups
+
+        labels, single, index = nearest_groups(self, points)
+        return labels[0].item() if single and labels.dtype != object else _shaped(labels, single, index, "nearest")
+
+    def compare(self, points: Any) -> "Comparison":
+        """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
+        from milepost.comparison import compare_groups
+
+        return compare_groups(self, points)
+
+    @property
     def known(self) -> AnyArray | None:
         """The only points it answers, as the space reads them; None for any."""
         return self.space.known if self.queries is None else self.queries.points
 
-    def mean_distance(self, points: Any, *, columns: Sequence[str | int] | None = None, raw: bool = False) -> Any:
+    def mean_distance(
+        self, points: Any, *, group: Any = None, columns: Sequence[str | int] | None = None, raw: bool = False
+    ) -> Any:
         """The average distance from each point to the people in the table.
 
         points: one point (gives a float), an array or Polars frame of points (an array) or a pandas frame (a
         Series with its index).
+        group: whose people, of a release with groups.
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
         """
+        if group is not None:
+            return self.group(group).mean_distance(points, columns=columns, raw=raw)
         if columns is not None:
             if self.space.objects:
                 raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
@@ -73,16 +103,23 @@ class Synopsis:
         places, single, index = self._read(points)
         return _shaped(self.answerer.values(places, raw), single, index, "mean_distance")
 
-    def interval(self, points: Any, confidence: float = 0.95, *, raw: bool = False) -> Any:
+    def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
         """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
+        if group is not None:
+            return self.group(group).interval(points, confidence, raw=raw)
         places, single, _ = self._read(points)
         values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
         widths = widths if raw else np.minimum(widths, self.answerer.most)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
         return (float(ends[0, 0]), float(ends[0, 1])) if single else ends
 
-    def error(self, confidence: float = 0.95, uniform: bool = False) -> float:
-        """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True."""
+    def error(self, confidence: float = 0.95, uniform: bool = False, *, group: Any = None) -> float:
+        """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True.
+
+        Of a release with groups, that of the group with the largest, unless one is named.
+        """
+        if group is not None:
+            return self.group(group).error(confidence, uniform)
         return min(self.answerer.half_width(confidence, uniform), self.answerer.most)
 
     @property
@@ -93,7 +130,7 @@ class Synopsis:
     def center(self) -> Any:
         """The point with the least average distance, float64[columns]; one of the queries where these are given."""
         if self.known is not None:
-            return self.space.written(self.known[int(np.argmin(self.answerer.values(self._placed(self.known))))])
+            return self.space.written(self.known[int(np.argmin(self.answerer.values(self.places(self.known))))])
         if self.space.host_columns is not None:  # a sum over columns is least where each part is
             lowest = np.array([polygon.lowest() for polygon in self.hosted.polygons()])
             for block in self.space.hosts.simplex:  # the commonest label
@@ -104,7 +141,7 @@ class Synopsis:
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps.tolist():  # F is convex: look around at ever shorter distances
             around = self.space.inside(np.vstack([start, self.space.around(start, step)]))
-            start = around[int(np.argmin(self.answerer.values(self._placed(around))))]
+            start = around[int(np.argmin(self.answerer.values(self.places(around))))]
         return start
 
     def cdf(self, column: str | int, values: Any) -> Any:
@@ -202,7 +239,7 @@ class Synopsis:
         """Places of points; where only some columns are given, the others stand in the middle."""
         batch, single, index = data.points(points, self.space, None if columns is None else len(columns))
         if columns is None:
-            return self._placed(self.space.read_queries(batch)), single, index
+            return self.places(self.space.read_queries(batch)), single, index
         places = self._places(columns)
         names = tuple(self.space.names[place] for place in places)
         given = read_matrix(batch, names if self.space.columns else None, len(names))
@@ -210,13 +247,15 @@ class Synopsis:
         whole[:, places] = given
         return self.space.place(self.space.read_queries(whole)), single, index
 
-    def _placed(self, points: AnyArray) -> AnyArray:
-        """Host positions of query points, or their numbers among the given queries."""
+    def places(self, points: AnyArray) -> AnyArray:
+        """Host positions of points as the space reads them, or their numbers among the given queries."""
         return self.space.place(points) if self.queries is None else self.queries.find(self.space.inside(points))
 
     @property
     def hosted(self) -> HostAnswerer:
         """The answerer, where it estimates functions of host coordinates."""
+        if isinstance(self.answerer, Groups):
+            self.answerer.refuse()
         if not isinstance(self.answerer, HostAnswerer):
             raise MilepostError(
                 f"a {self.mechanism} release knows distances to its queries only: this answer needs more; release "
@@ -264,18 +303,9 @@ class Synopsis:
     @property
     def card(self) -> dict[str, Any]:
         """All that is public about the release, as the file stores it."""
-        return {
-            "format": FORMAT,
-            "space": self.space.to_json(),
-            "outside": self.space.outside,
-            "guarantee": self.guarantee.to_json(),
-            "change": self.change.to_json(),
-            "n": self.n,
-            "mechanism": self.mechanism,
-            "parameters": self.answerer.parameters(),
-            "queries": None if self.queries is None else self.queries.to_json(),
-            "versions": {name: metadata.version(name) for name in ("milepost", "opendp", "numpy")},
-        }
+        from milepost.storage import card_of
+
+        return card_of(self)
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
@@ -285,36 +315,16 @@ class Synopsis:
 
     def save(self, path: str | Path) -> None:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""
-        tensors = dict(self.answerer.tensors())
-        if self.queries is None:
-            tensors |= {f"{SPACE}{name}": tensor for name, tensor in self.space.tensors().items()}
-        file.write(Path(path), self.card, tensors)
+        from milepost.storage import write
+
+        write(self, Path(path))
 
     def __repr__(self) -> str:
         error = self.error(self.confidence)
         unit = f" {self.space.unit}" if self.space.unit else ""
-        return f"Synopsis({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{error:.4g}{unit})"
-
-
-def load(path: str | Path) -> Synopsis:
-    """Read a synopsis that `save` wrote; a damaged, foreign or newer file is refused."""
-    card, tensors = file.read(Path(path))
-    if card.get("format") != FORMAT:
-        raise MilepostError(
-            f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
-        )
-    try:
-        own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
-        space = space_from_json(card["space"], own)
-        promised = Guarantee(**card["guarantee"]), Change(**card["change"]), card["n"]
-        if card["queries"] is None:
-            hosted = ANSWERERS[card["mechanism"]].load(space.hosts, card["n"], card["parameters"], tensors)
-            return Synopsis(space, hosted, *promised)
-        queries = Queries.from_json(space, card["queries"])
-        answerer = DIRECT_ANSWERERS[card["mechanism"]].load(queries, card["n"], card["parameters"], tensors)
-        return Synopsis(space, answerer, *promised, queries)
-    except (KeyError, TypeError, IndexError) as error:
-        raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
+        groups = f", {len(self.labels)} groups" if self.labels else ""
+        about = "n=" if self.change.public_total else "n≈"
+        return f"Synopsis({self.space.kind}, {about}{self.n:,}{groups}, {self.guarantee}, {self.mechanism}, ±{error:.4g}{unit})"
 
 
 def _numbers(values: Any, what: str) -> FloatArray:

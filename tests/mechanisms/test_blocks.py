@@ -235,9 +235,11 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
 def claimed(answerer: SlopeCounts | HatSags, claim: float) -> SlopeCounts | HatSags:
     """The same release with a card that says its noise is `claim` times what it is."""
     if isinstance(answerer, SlopeCounts):
-        return SlopeCounts(answerer.hosts, answerer.n, answerer.rho / claim**2, list(answerer.bits), answerer.counts)
+        return SlopeCounts(
+            answerer.hosts, answerer.total, answerer.power * claim**2, list(answerer.bits), answerer.counts
+        )
     epsilons = [epsilon / claim for epsilon in answerer.epsilons]
-    return HatSags(answerer.hosts, answerer.n, epsilons, list(answerer.bits), answerer.sags)
+    return HatSags(answerer.hosts, answerer.total, epsilons, list(answerer.bits), answerer.sags)
 
 
 @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])

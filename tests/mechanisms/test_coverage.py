@@ -226,6 +226,8 @@ def _claim(answerer: SlopeCounts | HatSags, claim: float) -> SlopeCounts | HatSa
     if claim == 1:
         return answerer
     if isinstance(answerer, SlopeCounts):
-        return SlopeCounts(answerer.hosts, answerer.n, answerer.rho / claim**2, list(answerer.bits), answerer.counts)
+        return SlopeCounts(
+            answerer.hosts, answerer.total, answerer.power * claim**2, list(answerer.bits), answerer.counts
+        )
     epsilons = [epsilon / claim for epsilon in answerer.epsilons]
-    return HatSags(answerer.hosts, answerer.n, epsilons, list(answerer.bits), answerer.sags)
+    return HatSags(answerer.hosts, answerer.total, epsilons, list(answerer.bits), answerer.sags)

@@ -112,16 +112,18 @@ def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: fl
 
     most = budget(law, guarantee)
     assert most * (1 - Fraction(1, 10**9)) <= worst() <= most
-    scale = PerQuery.scale
-    with patched([(PerQuery, "scale", lambda *args: 0.9 * scale(*args))]):
+    scales = PerQuery.scales
+    with patched([(PerQuery, "scales", lambda *args: (0.9 * scales(*args)[0], 0.0))]):
         assert worst() > most
 
 
 def test_the_scales_are_those_of_the_sensitivity() -> None:
     """DESIGN.md: σ = 4.531 a unit of ℓ₂ sensitivity at (1, 1e-6), and k/ε a unit of ℓ₁ for Laplace."""
     queries = on_the_line(9)
-    assert PerQuery("gaussian").scale(queries, APPROXIMATE) == pytest.approx(4.531 * 3 * QUANTA, rel=1e-4)
-    assert PerQuery("laplace").scale(queries, mp.Guarantee(0.5, 1e-6)) == pytest.approx(18 * QUANTA, rel=1e-9)
+    assert PerQuery("gaussian").scales(queries, Change(), APPROXIMATE)[0] == pytest.approx(4.531 * 3 * QUANTA, rel=1e-4)
+    assert PerQuery("laplace").scales(queries, Change(), mp.Guarantee(0.5, 1e-6))[0] == pytest.approx(
+        18 * QUANTA, rel=1e-9
+    )
 
 
 # How far off answers are.
@@ -136,7 +138,7 @@ def test_the_noise_has_its_scale(law: str) -> None:
     """
     queries, guarantee = on_the_line(1000), LAWS[law]
     sums = read_sums(np.full((10, 1), 0.3), LINE, queries)
-    scale, add = PerQuery(law).scale(queries, guarantee), noise._add
+    (scale, _), add = PerQuery(law).scales(queries, Change(), guarantee), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]):
@@ -180,7 +182,9 @@ def test_answers_lie_within_their_half_widths(law: str) -> None:
         errors = found.values(places, raw=True) - exact
         raw.count(errors, *widths)
         moved.count(found.values(places) - exact, *widths)
-        claims = [NoisySums(found.law, queries, found.n, found.scale / factor, found.sums) for factor in (1.1, 1.25)]
+        claims = [
+            NoisySums(found.law, queries, found.total, found.scale / factor, found.sums) for factor in (1.1, 1.25)
+        ]
         claimed.count(errors, claims[0].half_width(0.95), claims[1].half_width(0.95, uniform=True))
     single, together = binom(10 * releases, 0.95), binom(releases, 0.95)
     assert single.ppf(FALSE_ALARM) <= raw.each <= single.isf(FALSE_ALARM)

@@ -26,7 +26,7 @@ def mark_change(left: int, right: int, bits: int, span: int) -> int:
 def cost(hosts: Hosts, rho: float, bits: list[int], left: list[int], right: list[int]) -> Fraction:
     """Σᵢ ‖aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²) with the scales that the mechanism draws with."""
     total = Fraction(0)
-    for i, scale in enumerate(slopes.scales_of(hosts, rho, bits)):
+    for i, scale in enumerate(slopes.scales_of(hosts, hosts.reach / rho, bits)):
         moved = mark_change(left[i], right[i], bits[i], int(hosts.span[i]))
         total += Fraction(moved) / (2 * Fraction(scale) ** 2)
     return total
@@ -50,7 +50,7 @@ def test_no_pair_costs_more_than_rho(
         step=[width / steps if steps else 0 for _, width, _, steps in box],
     )
     hosts, rho = space.hosts, Guarantee(epsilon, delta).rho
-    bits = cell_bits(hosts, deviation_of(hosts, n, rho))
+    bits = cell_bits(hosts, deviation_of(hosts, n, hosts.reach / rho))
     spans = hosts.span.tolist()
     quanta = st.tuples(
         *(

@@ -113,7 +113,7 @@ def marks(position: int, bits: int, span: int) -> IntArray:
 def cost(hosts: Hosts, rho: float, bits: list[int], moves: list[tuple[list[int], list[int]]]) -> Fraction:
     """Σᵢ ‖Σ over moves of aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²): the cost of all moves at once."""
     total = Fraction(0)
-    for i, scale in enumerate(scales_of(hosts, rho, bits)):
+    for i, scale in enumerate(scales_of(hosts, hosts.reach / rho, bits)):
         span = int(hosts.span[i])
         parts = [marks(left[i], bits[i], span) - marks(right[i], bits[i], span) for left, right in moves]
         squares = sum(int(change) ** 2 for change in np.sum(parts, axis=0).tolist() if change)
@@ -135,7 +135,7 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     hosts = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).hosts
     whole = Guarantee(epsilon, 1e-6)
     each = whole.for_each(images).rho
-    bits = cell_bits(hosts, deviation_of(hosts, N, each))
+    bits = cell_bits(hosts, deviation_of(hosts, N, hosts.reach / each))
     spans = hosts.span.tolist()
     quanta = st.tuples(
         *(

@@ -38,7 +38,7 @@ def slopes_cases() -> Iterator[Case]:
     for space, ends, distance, tables in cases:
         pair = [sketch_of(space, [end, ends[0]], CELLS) for end in ends]
         made = Slopes().run(pair[0], space.hosts, Change(), guarantee)
-        scales = scales_of(space.hosts, guarantee.rho, list(made.bits))
+        scales = scales_of(space.hosts, made.power, list(made.bits))
         scale = np.repeat(scales, [len(counts) for counts in made.counts])
         exact = [_counts(sketch, made) for sketch in pair]
         claim = gaussian(guarantee.rho * distance)

@@ -28,7 +28,7 @@ def per_query_cases() -> Iterator[Case]:
 
 def _draw(mechanism: PerQuery, sums: Sums, pair: list[Sums], queries: Queries, guarantee: Guarantee) -> Draw:
     ratio = laplace_ratio if guarantee.pure else gaussian_ratio
-    scale = mechanism.scale(queries, guarantee)
+    scale, _ = mechanism.scales(queries, Change(), guarantee)
     exact = [side.values[0].astype(np.float64) for side in pair]
 
     def score() -> float:

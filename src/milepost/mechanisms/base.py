@@ -10,6 +10,7 @@ import numpy as np
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.polygon import Polygon, total
+from milepost.mechanisms.totals import check_total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import QUANTUM_BITS, Hosts
@@ -148,8 +149,20 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
     def predict(self, public: Public, n: int, change: Change, guarantee: Guarantee, /) -> Prediction:
         """The error it would have; no data is touched."""
 
-    def run(self, statistic: Statistic, public: Public, change: Change, guarantee: Guarantee, /) -> Answers:
-        """Spend the guarantee."""
+    def run(
+        self,
+        statistic: Statistic,
+        public: Public,
+        change: Change,
+        guarantee: Guarantee,
+        /,
+        n: int | None = None,
+        group: int = 0,
+    ) -> Answers:
+        """Spend the guarantee, on one group of those that it covers together.
+
+        n: for how many records to size the noise, where their number is private.
+        """
 
 
 HostMechanism: TypeAlias = Mechanism[Hosts, Sketch, HostAnswerer]
@@ -166,26 +179,30 @@ def warn_outside(positions: FloatArray, hosts: Hosts) -> None:
         )
 
 
-def check_replace(name: str, change: Change) -> None:
-    """Refuse a relation under which the number of rows is private."""
+def check_public_total(name: str, change: Change) -> None:
+    """Refuse a change under which the number of rows is private."""
     if not change.public_total:
         raise MilepostError(
-            f"{name} protects neighbors='replace' only: it is sized from the number of rows, which add-remove "
-            "keeps private"
+            f"{name} needs a public number of rows, which it divides by and is sized from: neighbors='replace', one row "
+            "a person, and neither groups nor weights; slopes and hats take all of these"
         )
 
 
-def check_sketch(sketch: Sketch, hosts: Hosts) -> None:
-    """Refuse a statistic that was not made for these hosts: nothing may be spent on it."""
+def check_sketch(sketch: Sketch, hosts: Hosts, change: Change, n: int | None = None, group: int = 0) -> int:
+    """Refuse a statistic that was not made for these hosts: nothing may be spent on it. For how many records to size."""
     if sketch.dimension != hosts.dimension:
         raise MilepostError(
             f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "
             f"{hosts.dimension}"
         )
-    if sketch.groups != 1:
-        raise MilepostError(f"expected a sketch of one group, got {sketch.groups} groups")
-    if not sketch.totals[0] > 0:
-        raise MilepostError("the sketch has no records; at least one is needed")
+    check_groups(sketch.groups, change)
+    return check_total(int(sketch.totals[group]), n, change)
+
+
+def check_groups(groups: int, change: Change) -> None:
+    """Refuse a statistic of other groups than those that are paid for."""
+    if groups != (change.groups or 1):
+        raise MilepostError(f"expected a statistic of {change.groups or 'one'} group, got {groups} groups")
 
 
 def check_cells(sketch: Sketch, bits: int) -> None:

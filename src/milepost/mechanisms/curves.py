@@ -16,6 +16,7 @@ from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
 from milepost.mechanisms.labels import settled
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.polygon import Polygon, possible
+from milepost.mechanisms.totals import Total
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
 
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
@@ -55,10 +56,18 @@ class Curves(HostAnswerer):
     approaches: ClassVar[bool] = False
 
     def __init__(
-        self, hosts: Hosts, n: int, bits: Sequence[int], heights: Sequence[FloatArray], noise: Sequence[CurveNoise]
+        self,
+        hosts: Hosts,
+        total: Total,
+        bits: Sequence[int],
+        heights: Sequence[FloatArray],
+        noise: Sequence[CurveNoise],
+        anchors: Sequence[FloatArray] | None = None,
     ) -> None:
-        self.hosts, self.n, self.bits = hosts, n, tuple(bits)
+        """anchors: heights that stand for no sums at all, by which the noise of a private total counts."""
+        self.hosts, self.total, self.bits = hosts, total, tuple(bits)
         self._heights, self._noise = tuple(settled(hosts, heights)), tuple(noise)
+        self._anchors = None if anchors is None else tuple(settled(hosts, anchors))
 
     def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
         """The estimate of each coordinate's function, nearer to a possible one where that helps, unless raw."""
@@ -90,17 +99,23 @@ class Curves(HostAnswerer):
         cells = sum(len(heights) for heights in self._heights) if uniform else 1
         bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
         masses = [float(mass.max()) for mass in self._masses]
-        interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)[0]
-        noise = float(spread(*largest(self._noise), failure)[0])
-        if uniform:
-            noise = max(noise, self._band(failure))  # a simulated quantile may fall a little short
-        return noise + float(interpolation) + self.hosts.bias
+        interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)
+        off = [float(np.abs(part.heights).max()) for part in self._off]
+        variances, kurtoses = largest(self._noise)
+        if not uniform:
+            return float(self._widths(variances, kurtoses, np.array([sum(off)]), interpolation, failure)[0])
+        each = failure if self.total.public else failure / 2  # half for the total, of which all answers have one
+        band = max(self._band(each), float(spread(variances, kurtoses, each)[0]))  # simulated, so perhaps a little low
+        more = band + interpolation + self.hosts.bias
+        share = self.total.tail(failure / 2) / self.total.size
+        return float(self.total.narrowed(lambda far: share * far, np.array([sum(off)]), more, self._farthest)[0])
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
         check_confidence(confidence)
         failure = 1 - confidence
         variances, kurtoses, bends, masses = (np.zeros(positions.shape) for _ in range(4))
+        off = np.zeros(len(positions))
         for i, noise in enumerate(self._noise):
             inside = np.clip(positions[:, i], 0, self.hosts.span[i])
             cell, fraction = np.divmod(inside / (1 << self.bits[i]), 1)
@@ -108,13 +123,43 @@ class Curves(HostAnswerer):
             kurtoses[:, i] = noise.kurtosis(inside)
             bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
             masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-        return spread(variances, kurtoses, failure) + self._interpolation(bends, masses, failure) + self.hosts.bias
+            off += self._off[i].at(inside) if self._off else 0.0
+        return self._widths(variances, kurtoses, off, self._interpolation(bends, masses, failure), failure)
+
+    def _widths(
+        self, variances: FloatArray, kurtoses: FloatArray, off: FloatArray, interpolation: FloatArray, failure: float
+    ) -> FloatArray:
+        """Half-widths from the noise of sums, float64[k, D], and that of the total, of which an answer has `off`."""
+
+        def noise(far: FloatArray) -> FloatArray:
+            if self.total.public:
+                return spread(variances, kurtoses, failure)
+            total = (self.total.deviation / self.total.size * far) ** 2
+            excess = np.full(len(far), self.total.kurtosis)
+            return spread(np.column_stack([variances, total]), np.column_stack([kurtoses, excess]), failure)
+
+        return self.total.narrowed(noise, off, interpolation + self.hosts.bias, self._farthest)
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
-        margins = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise])
+        total = self.total.tail(failure * MASS_SHARE) / self.total.size
+        margins = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise]) + total
         upper = np.maximum((bends * masses).sum(axis=1), 0) + np.sqrt(((bends * margins) ** 2).sum(axis=1))
-        return np.asarray(np.minimum(upper, bends.sum(axis=1)))
+        return np.asarray(np.minimum(upper, bends.sum(axis=1) * (1 + total)))
+
+    @cached_property
+    def _off(self) -> tuple[Polygon, ...]:
+        """Each coordinate's estimate less its anchor; none where the total is public."""
+        if self._anchors is None:
+            return ()
+        pairs = zip(self._raw, self._anchors, strict=True)
+        return tuple(Polygon(raw.nodes, raw.heights - anchor) for raw, anchor in pairs)
+
+    @cached_property
+    def _farthest(self) -> float:
+        """At least how far any table's answer is from the anchor."""
+        pairs = zip(self._anchors or (), self.hosts.spread, strict=False)
+        return sum(float(np.maximum(anchor, width - anchor).max()) for anchor, width in pairs)
 
     def _bend(self, i: int) -> float:
         return bend(self.hosts, i, self.bits[i])
@@ -169,8 +214,13 @@ def bend(hosts: Hosts, i: int, bits: int) -> float:
     return 0.0 if hosts.step[i] % height == 0 else float(hosts.quantum[i]) * height
 
 
-def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float) -> Prediction:
-    """What `Curves` would report on spread data: masses of two even cells, and the largest noise among them."""
+def predict(
+    name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float, total: Total
+) -> Prediction:
+    """What `Curves` would report on spread data: masses of two even cells, and the largest noise among them.
+
+    Of a private total's noise, an answer has about a quarter of all widths.
+    """
     failure, interpolation, margin = 0.05, 0.0, 0.0
     cells = [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]
     for i, noise in enumerate(noises):
@@ -178,21 +228,26 @@ def predict(name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[Curve
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
     off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
-    noise_part = float(spread(*largest(noises), failure)[0])
+    counted = hosts.total / 4 / total.size
+    variances, kurtoses = largest(noises)
+    variances = np.column_stack([variances, [(total.deviation * counted) ** 2]])
+    noise_part = float(spread(variances, np.column_stack([kurtoses, [total.kurtosis]]), failure)[0])
     error = noise_part + off + hosts.bias
-    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE))) + off + hosts.bias
+    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE)) + total.tail(failure / 2) * counted)
+    uniform += off + hosts.bias
+    rms = math.hypot(rms, total.deviation * counted)
     size = sum(8 * count for count in cells) + 2000
     return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
 
 
-def cell_bits(hosts: Hosts, deviation: float) -> list[int]:
+def cell_bits(hosts: Hosts, deviation: float, groups: int | None = None) -> list[int]:
     """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
 
     A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing.
     """
     share = 1 / 20 if hosts.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
     cells = math.sqrt(hosts.total / (4 * share * deviation))
-    most = default_cells(hosts.dimension).bit_length() - 1
+    most = default_cells(hosts.dimension * (groups or 1)).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
     return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
 
@@ -202,6 +257,6 @@ def join(parts: Sequence[IntArray]) -> dict[str, IntArray]:
     return {"numbers": np.concatenate(parts), "lengths": np.array([len(part) for part in parts], dtype=np.int64)}
 
 
-def split(tensors: dict[str, IntArray]) -> list[IntArray]:
+def parted(tensors: dict[str, IntArray]) -> list[IntArray]:
     """The inverse of `join`."""
     return np.split(tensors["numbers"], np.cumsum(tensors["lengths"])[:-1])

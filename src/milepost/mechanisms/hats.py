@@ -10,10 +10,11 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
-from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import Curves, cell_bits, join, predict, split
+from milepost.mechanisms.base import Prediction, check_cells, check_sketch
+from milepost.mechanisms.curves import Curves, cell_bits, join, parted, predict
 from milepost.mechanisms.labels import LabelNoise, label_noises
 from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
@@ -33,67 +34,75 @@ class Hats:
 
     name: ClassVar[str] = "hats"
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Any guarantee (δ stays unused); replace only."""
-        check_replace(self.name, change)
+    def check(self, change: Change, guarantee: Guarantee) -> None:
+        """Any guarantee (δ stays unused), any change."""
 
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """Noise at the worst place and, for spread data, interpolation."""
-        self.check(change, guarantee)
-        epsilons = shares(hosts, guarantee.for_each(hosts.changes).epsilon_each)
-        bits = bits_of(hosts, n, epsilons)
-        for b, epsilon in zip(bits, epsilons, strict=True):
-            check_scale(float(_scales(b, epsilon).max()))
+        epsilons, bits, scale = _split(hosts, n, change, guarantee)
+        _check_scales(epsilons, bits, scale)
         noises = _noises(hosts, n, epsilons, bits)
-        return predict(self.name, hosts, bits, noises, math.sqrt(sum(noise.typical**2 for noise in noises)))
+        rms = math.sqrt(sum(noise.typical**2 for noise in noises))
+        return predict(self.name, hosts, bits, noises, rms, Total(n, scale, pure=True))
 
-    def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "HatSags":
+    def run(
+        self,
+        sketch: Sketch,
+        hosts: Hosts,
+        change: Change,
+        guarantee: Guarantee,
+        n: int | None = None,
+        group: int = 0,
+    ) -> "HatSags":
         """Add the noise, coordinate by coordinate and level by level."""
-        self.check(change, guarantee)
-        check_sketch(sketch, hosts)
-        n = int(sketch.totals[0])
-        epsilons = shares(hosts, guarantee.for_each(hosts.changes).epsilon_each)
-        bits = bits_of(hosts, n, epsilons)
+        n = check_sketch(sketch, hosts, change, n, group)
+        epsilons, bits, scale = _split(hosts, n, change, guarantee)
         check_cells(sketch, min(bits))
-        scales = [_scales(b, epsilon) for b, epsilon in zip(bits, epsilons, strict=True)]
-        for scale in np.concatenate(scales):
-            check_scale(float(scale))
+        _check_scales(epsilons, bits, scale)
+        total = int(sketch.totals[group])
+        middles = _middles(hosts, change.public_total)
         sags = []
         for i, b in enumerate(bits):
-            exact = schauder.analyse(sketch.only(i).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
-            pairs = zip(schauder.parts(len(scales[i]) - 1), scales[i], strict=True)
+            exact = schauder.analyse(sketch.only(i).coarsen(1 << (QUANTUM_BITS - b)).borders(group).value[0])
+            exact[0] -= total * middles[i]
+            scales = _scales(b, epsilons[i])
+            pairs = zip(schauder.parts(len(scales) - 1), scales, strict=True)
             sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
-        return HatSags(hosts, n, epsilons, bits, sags)
+        return HatSags(hosts, Total.draw(total, scale, pure=True), epsilons, bits, sags)
 
 
 class HatSags(Curves):
-    """Noisy n·F(low) and noisy sags, from the widest interval to the narrowest."""
+    """Noisy n·F(low) and noisy sags, from the widest interval to the narrowest.
+
+    Where the total is private, n·F(low) of numbers is counted from the middle of the basis's interval.
+    """
 
     mechanism: ClassVar[str] = Hats.name
 
-    def __init__(self, hosts: Hosts, n: int, epsilons: list[float], bits: list[int], sags: list[IntArray]) -> None:
+    def __init__(
+        self, hosts: Hosts, total: Total, epsilons: list[float], bits: list[int], sags: list[IntArray]
+    ) -> None:
         self.epsilons, self.sags = epsilons, sags
-        heights = [
-            schauder.synthesise(sag, n)[: (int(span) >> b) + 1] * (float(quantum) / n)
-            for sag, span, b, quantum in zip(sags, hosts.span, bits, hosts.quantum, strict=True)
-        ]
-        super().__init__(hosts, n, bits, heights, _noises(hosts, n, epsilons, bits))
+        n, middles = total.size, _middles(hosts, total.public)
+        heights = _heights(hosts, bits, sags, n, middles)
+        anchors = None if total.public else _heights(hosts, bits, [np.zeros_like(sag) for sag in sags], 1, middles)
+        super().__init__(hosts, total, bits, heights, _noises(hosts, n, epsilons, bits), anchors)
 
     def tensors(self) -> dict[str, IntArray]:
         """All noisy coefficients, coordinate after coordinate."""
-        return join(self.sags)
+        return join(self.sags) | self.total.tensors()
 
     def parameters(self) -> dict[str, Any]:
         """Each coordinate's ε and the cells' sizes."""
-        return {"epsilons": self.epsilons, "bits": list(self.bits)}
+        return {"epsilons": self.epsilons, "bits": list(self.bits)} | self.total.parameters()
 
     @classmethod
     def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The coefficients of a file, checked against its card."""
-        bits, sags = parameters["bits"], split(tensors)
+        bits, sags = parameters["bits"], parted(tensors)
         if len(bits) != hosts.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
             raise MilepostError("the file's coefficients do not fit its space")
-        return cls(hosts, n, parameters["epsilons"], bits, sags)
+        return cls(hosts, Total.load(n, parameters, tensors), parameters["epsilons"], bits, sags)
 
 
 @dataclass(frozen=True)
@@ -157,11 +166,46 @@ def shares(hosts: Hosts, epsilon: float) -> list[float]:
     return result
 
 
-def bits_of(hosts: Hosts, n: int, epsilons: list[float]) -> list[int]:
+def _split(hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> tuple[list[float], list[int], float]:
+    """Each coordinate's ε, its cells' sizes, and the scale of the total's noise."""
+    epsilon = guarantee.for_each(hosts.changes).epsilon_each
+    bits = bits_of(hosts, n, shares(hosts, epsilon / change.multiple), change.groups)
+    # a pair costs all of ε; one record more costs as much of each number's as `single`, and one of a block's two labels
+    single = max(
+        0.5 if unit in hosts.simplex else schauder.single(QUANTUM_BITS - bits[unit.start]) for unit in hosts.units
+    )
+    noise = sum(hosts.width(unit) ** (2 / 3) for unit in hosts.units) ** 1.5
+    split = change.laplace(1, single, epsilon, hosts.total / 4 / (2 * single * noise))
+    return shares(hosts, 1 / split.power), bits, split.total
+
+
+def _heights(hosts: Hosts, bits: list[int], sags: list[IntArray], n: int, middles: list[int]) -> list[FloatArray]:
+    """F at the borders of cells, of n records with these coefficients."""
+    result = []
+    for sag, span, b, quantum, middle in zip(sags, hosts.span, bits, hosts.quantum, middles, strict=True):
+        whole = sag.copy()
+        whole[0] += n * middle
+        result.append(schauder.synthesise(whole, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
+    return result
+
+
+def _middles(hosts: Hosts, public_total: bool) -> list[int]:
+    """From where each coordinate's V(0) is counted, in quanta."""
+    labels = {i for block in hosts.simplex for i in range(block.start, block.stop)}
+    return [0 if public_total or i in labels else QUANTA // 2 for i in range(hosts.dimension)]
+
+
+def _check_scales(epsilons: list[float], bits: list[int], scale: float) -> None:
+    for b, epsilon in set(zip(bits, epsilons, strict=True)):
+        check_scale(float(_scales(b, epsilon).max()))
+    check_total_scale(scale)
+
+
+def bits_of(hosts: Hosts, n: int, epsilons: list[float], groups: int | None = None) -> list[int]:
     """The cells' sizes, from the noise to expect."""
     firsts = [(hosts.width(unit), epsilons[unit.start]) for unit in hosts.units]
     single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in firsts)) / n
-    return cell_bits(hosts, FINER * single)
+    return cell_bits(hosts, FINER * single, groups)
 
 
 def _scales(bits: int, epsilon: float) -> FloatArray:

@@ -68,6 +68,22 @@ def loss(scales: FloatArray) -> float:
 
 
 @lru_cache(maxsize=32)
+def single(levels: int) -> float:
+    """The largest Σ|change of a coefficient|/scale that one record more makes at `scales`.
+
+    V(0) is counted from the middle: a record at q adds |q − 1/2| and, at each level, its triangle wave to one sag: linear between the multiples
+    of 2^−levels, so largest at one of them.
+    """
+    rates = 1 / scales(levels)
+    places = np.arange((1 << levels) + 1) / (1 << levels)
+    moved = rates[0] * np.abs(places - 0.5)
+    for level in range(levels):
+        width = 2.0**-level
+        moved += rates[level + 1] * (width / 2 - np.abs(places % width - width / 2))
+    return float(moved.max()) * SLACK
+
+
+@lru_cache(maxsize=32)
 def scales(levels: int) -> FloatArray:
     """Noise scales of loss at most 1, for ε = 1 and an interval of width 1; in quanta and for any ε, scales·quanta/ε.
 

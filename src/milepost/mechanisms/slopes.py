@@ -4,6 +4,7 @@ Every answer, at every place, has the noise that one query alone would need.
 """
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,10 +15,12 @@ from scipy.stats import norm
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_cells, check_replace, check_sketch
-from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, predict, split
+from milepost.mechanisms.anchors import Anchor
+from milepost.mechanisms.base import Prediction, check_cells, check_sketch
+from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, parted, predict
 from milepost.mechanisms.labels import label_noises
-from milepost.privacy.change import Change
+from milepost.mechanisms.totals import Total, check_total_scale
+from milepost.privacy.change import Change, Split
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
 from milepost.spaces.base import QUANTUM_BITS, Hosts
@@ -30,82 +33,112 @@ THREADS = 2
 
 @dataclass(frozen=True)
 class Slopes:
-    """Noise of variance 2^bits·reach/(2ρτᵢ) on every cumulative count of coordinate i; ρ-zCDP.
+    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i; ρ-zCDP.
 
     Two records at qᵢ and q′ᵢ move the counts by at most 2^bits·|qᵢ − q′ᵢ| in squares, so they cost
-    ρ·Στᵢ|qᵢ − q′ᵢ|/reach ≤ ρ. Every answer has variance Σwᵢ·reach/(2ρn²).
+    Στᵢ|qᵢ − q′ᵢ|/power ≤ ρ where power = reach/ρ. Every answer has variance Σwᵢ·power/(2n²).
     """
 
     name: ClassVar[str] = "slopes"
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:
-        """δ > 0 and replace only."""
-        check_replace(self.name, change)
+    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """δ > 0 only."""
         if guarantee.pure:
             raise MilepostError("slopes adds Gaussian noise and needs delta > 0; with delta = 0 use hats")
 
     def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
         """Noise and, for spread data, interpolation."""
         self.check(change, guarantee)
-        rho = guarantee.for_each(hosts.changes).rho
-        deviation = deviation_of(hosts, n, rho)
-        bits = cell_bits(hosts, deviation)
-        for scale in scales_of(hosts, rho, bits):
-            check_scale(scale)
-        return predict(self.name, hosts, bits, _noises(hosts, n, rho, bits), deviation)
+        split = split_of(hosts, change, guarantee)
+        deviation = deviation_of(hosts, n, split.power)
+        bits = cell_bits(hosts, deviation, change.groups)
+        _check_scales(hosts, split, bits)
+        return predict(
+            self.name, hosts, bits, _noises(hosts, n, split.power, bits), deviation, Total(n, split.total, pure=False)
+        )
 
-    def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "SlopeCounts":
+    def run(
+        self,
+        sketch: Sketch,
+        hosts: Hosts,
+        change: Change,
+        guarantee: Guarantee,
+        n: int | None = None,
+        group: int = 0,
+    ) -> "SlopeCounts":
         """Add the noise, coordinate by coordinate."""
         self.check(change, guarantee)
-        check_sketch(sketch, hosts)
-        n, rho = int(sketch.totals[0]), guarantee.for_each(hosts.changes).rho
-        bits = cell_bits(hosts, deviation_of(hosts, n, rho))
+        n = check_sketch(sketch, hosts, change, n, group)
+        split = split_of(hosts, change, guarantee)
+        bits = cell_bits(hosts, deviation_of(hosts, n, split.power), change.groups)
         check_cells(sketch, min(bits))
-        scales = scales_of(hosts, rho, bits)
-        for scale in scales:
-            check_scale(scale)
+        _check_scales(hosts, split, bits)
+        scales = scales_of(hosts, split.power, bits)
+        exact = int(sketch.totals[group])
+        anchor = None if change.public_total else Anchor.of(hosts)
 
         def noisy(i: int) -> IntArray:
-            exact = sketch.only(i).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
-            return gaussian(exact[: int(hosts.span[i]) >> bits[i]], scales[i])
+            counts = sketch.only(i).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative(group)[0]
+            counts = counts[: int(hosts.span[i]) >> bits[i]]
+            return gaussian(counts if anchor is None else counts - exact * anchor.marks(i, bits[i]), scales[i])
 
+        total = Total.draw(exact, split.total, pure=False)
         if hosts.dimension == 1:
-            return SlopeCounts(hosts, n, rho, bits, [noisy(0)])
+            return SlopeCounts(hosts, total, split.power, bits, [noisy(0)], anchor)
         with ThreadPoolExecutor(THREADS) as pool:
             counts = list(pool.map(noisy, range(hosts.dimension)))
-        return SlopeCounts(hosts, n, rho, bits, counts)
+        return SlopeCounts(hosts, total, split.power, bits, counts, anchor)
 
 
 class SlopeCounts(Curves):
-    """Noisy cumulative counts C_j: n·F rises by 2C_j − n·2^bits across cell j."""
+    """Noisy cumulative counts C_j, counted from an anchor's marks if any: n·F rises by 2C_j − n·2^bits across cell j."""
 
     mechanism: ClassVar[str] = Slopes.name
     approaches: ClassVar[bool] = True
 
-    def __init__(self, hosts: Hosts, n: int, rho: float, bits: list[int], counts: list[IntArray]) -> None:
-        self.rho, self.counts = rho, counts
-        heights = []
-        for count, b, quantum in zip(counts, bits, hosts.quantum, strict=True):
-            rises = 2 * count - (n << b)
-            ends = ((n << b) - count).sum()  # n·F at the low end
-            heights.append(np.concatenate([[ends], ends + np.cumsum(rises)]) * (float(quantum) / n))
-        super().__init__(hosts, n, bits, heights, _noises(hosts, n, rho, bits))
+    def __init__(
+        self,
+        hosts: Hosts,
+        total: Total,
+        power: float,
+        bits: list[int],
+        counts: list[IntArray],
+        anchor: Anchor | None = None,
+    ) -> None:
+        self.power, self.counts, self.anchor = power, counts, anchor
+        marks = None if anchor is None else [anchor.marks(i, b) for i, b in enumerate(bits)]
+        whole = counts if marks is None else [c + total.size * m for c, m in zip(counts, marks, strict=True)]
+        heights = _heights(hosts, total.size, bits, whole)
+        anchors = None if marks is None else _heights(hosts, 1, bits, marks)
+        super().__init__(hosts, total, bits, heights, _noises(hosts, total.size, power, bits), anchors)
 
     def tensors(self) -> dict[str, IntArray]:
         """All noisy counts, coordinate after coordinate."""
-        return join(self.counts)
+        return join(self.counts) | self.total.tensors()
 
     def parameters(self) -> dict[str, Any]:
-        """ρ and the cells' sizes."""
-        return {"rho": self.rho, "bits": list(self.bits)}
+        """The noise, the cells' sizes and the anchor."""
+        anchor = {} if self.anchor is None else {"central": self.anchor.central}
+        return {"power": self.power, "bits": list(self.bits)} | anchor | self.total.parameters()
 
     @classmethod
     def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The counts of a file, checked against its card."""
-        bits, counts = parameters["bits"], split(tensors)
+        bits, counts = parameters["bits"], parted(tensors)
         if [len(count) for count in counts] != [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]:
             raise MilepostError("the file's counts do not fit its space")
-        return cls(hosts, n, parameters["rho"], bits, counts)
+        anchor = Anchor(hosts, parameters["central"]) if "central" in parameters else None
+        return cls(hosts, Total.load(n, parameters, tensors), parameters["power"], bits, counts, anchor)
+
+
+def _heights(hosts: Hosts, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
+    """F at the borders of cells, of n records with these cumulative counts."""
+    result = []
+    for count, b, quantum in zip(counts, bits, hosts.quantum, strict=True):
+        rises = 2 * count - (n << b)
+        ends = ((n << b) - count).sum()  # n·F at the low end
+        result.append(np.concatenate([[ends], ends + np.cumsum(rises)]) * (float(quantum) / n))
+    return result
 
 
 @dataclass(frozen=True)
@@ -140,25 +173,44 @@ class WalkNoise:
         return self.deviation * generator.permutation(_standard_extremes(self.steps, draws))
 
 
-def deviation_of(hosts: Hosts, n: int, rho: float) -> float:
-    """The standard deviation of every answer: √(Σwᵢ·reach/(2ρ))/n, where a block of A labels counts 2w(1 − 1/A)."""
+def split_of(hosts: Hosts, change: Change, guarantee: Guarantee) -> Split:
+    """How noise of counts and of the total share ρ: a pair of records costs at most reach, one its radius."""
+    radius = Anchor.of(hosts).radius
+    # an answer counts the total's noise |F − anchor| ≤ Σw/2 times, on even tables about half as often
+    off = hosts.total / 4 / math.sqrt(_width(hosts) * radius)
+    return change.gaussian(hosts.reach, radius, guarantee.for_each(hosts.changes).rho, off)
+
+
+def deviation_of(hosts: Hosts, n: int, power: float) -> float:
+    """The standard deviation of every answer: √(Σwᵢ·power/2)/n, where a block of A labels counts 2w(1 − 1/A)."""
+    return math.sqrt(_width(hosts) * power / 2) / n
+
+
+def scales_of(hosts: Hosts, power: float, bits: list[int]) -> list[float]:
+    """σ of each coordinate's counts, rounded up."""
+    squares = [(1 << b) * power / (2 * float(t)) for b, t in zip(bits, hosts.quantum, strict=True)]
+    return [math.sqrt(square) * SLACK for square in squares]
+
+
+def _width(hosts: Hosts) -> float:
+    """Σwᵢ, where a block of A labels counts 2w(1 − 1/A)."""
     widths = [
         float(hosts.spread[unit.start]) if unit not in hosts.simplex else 2 * hosts.width(unit) * (1 - 1 / labels)
         for unit in hosts.units
         for labels in (unit.stop - unit.start,)
     ]
-    return math.sqrt(math.fsum(widths) * hosts.reach / (2 * rho)) / n
+    return math.fsum(widths)
 
 
-def scales_of(hosts: Hosts, rho: float, bits: list[int]) -> list[float]:
-    """σ of each coordinate's counts, rounded up."""
-    squares = [(1 << b) * hosts.reach / (2 * rho * float(t)) for b, t in zip(bits, hosts.quantum, strict=True)]
-    return [math.sqrt(square) * SLACK for square in squares]
+def _check_scales(hosts: Hosts, split: Split, bits: list[int]) -> None:
+    for scale in scales_of(hosts, split.power, bits):
+        check_scale(scale)
+    check_total_scale(split.total)
 
 
-def _noises(hosts: Hosts, n: int, rho: float, bits: list[int]) -> list[CurveNoise]:
+def _noises(hosts: Hosts, n: int, power: float, bits: list[int]) -> list[CurveNoise]:
     result: list[CurveNoise] = []
-    scales = scales_of(hosts, rho, bits)
+    scales = scales_of(hosts, power, bits)
     for unit in hosts.units:
         i = unit.start
         share = scales[i] / (n << bits[i])

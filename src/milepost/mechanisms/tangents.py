@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence, check_replace, check_sketch
+from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence, check_public_total, check_sketch
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
@@ -86,7 +86,7 @@ class Tangents:
 
     def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Any guarantee, pure or not; replace only."""
-        check_replace(self.name, change)
+        check_public_total(self.name, change)
         check_game(1, self.beta)
 
     def scans(self, hosts: Hosts, n: int, guarantee: Guarantee, bits: int) -> tuple[Scan, ...]:
@@ -123,11 +123,19 @@ class Tangents:
             details=_details([scan.margins for scan in scans], alone) | {"alpha": alpha, "paper's alpha": paper},
         )
 
-    def run(self, sketch: Sketch, hosts: Hosts, change: Change, guarantee: Guarantee) -> "TangentLines":
+    def run(
+        self,
+        sketch: Sketch,
+        hosts: Hosts,
+        change: Change,
+        guarantee: Guarantee,
+        n: int | None = None,
+        group: int = 0,
+    ) -> "TangentLines":
         """Ask every coordinate's grid, coarse points first, and keep the lines."""
         self.check(change, guarantee)
-        check_sketch(sketch, hosts)
-        scans = self.scans(hosts, int(sketch.totals[0]), guarantee, sketch.bits)
+        n = check_sketch(sketch, hosts, change, n, group)
+        scans = self.scans(hosts, n, guarantee, sketch.bits)
         lines: list[Line] = []
         for i, scan in enumerate(scans):
             alone = hosts.alone(i)

@@ -1,21 +1,44 @@
-"""Change: what one protected unit can alter. The only place that says who is protected."""
+"""Change: what one protected unit can alter. The only place that scales sensitivity. docs/proofs/change.md."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from milepost.errors import MilepostError
 
 RELATIONS = ("replace", "add-remove")
+WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps, so many of which are the public maximum
+SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a guarantee is spent on: a change of 1 in the sums costs 1/power; the total has noise of scale `total`.
+
+    total: 0 where the total is public.
+    """
+
+    power: float
+    total: float
 
 
 @dataclass(frozen=True)
 class Change:
     """One person's possible effect on the table.
 
-    `replace`: two tables are neighbors when one row is replaced by another, so the number of rows is public.
-    `add-remove`: when one row is added or taken away, so the number of rows is private.
+    `replace`: two tables are neighbors when one person's rows are replaced by another's. `add-remove`: when one
+    person's rows are added or taken away.
+    contributions: how many rows a person has at most. unit: what tells one person from another; None where a row is a
+    person. max_weight: the largest weight of a row; None where all count alike. groups: how many groups rows may be in;
+    None where there are none.
+    The number of rows is public under `replace` with one row a person and neither weights nor groups; else private.
     """
 
     neighbors: str = "replace"
+    contributions: int = 1
+    unit: str | None = None
+    max_weight: float | None = None
+    groups: int | None = None
 
     def __post_init__(self) -> None:
         if self.neighbors not in RELATIONS:
@@ -24,11 +47,56 @@ class Change:
     @property
     def public_total(self) -> bool:
         """Whether the number of rows is the same in both neighbors and may be published."""
+        return self.replaces and self.contributions == 1 and self.max_weight is None and self.groups is None
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a person's rows are replaced by as many or fewer, rather than only added or taken away."""
         return self.neighbors == "replace"
 
-    def to_json(self) -> dict[str, str]:
+    @property
+    def multiple(self) -> int:
+        """By how many rows of weight 1 the table may change at once, in steps of weight."""
+        return self.contributions * self.steps
+
+    @property
+    def steps(self) -> int:
+        """The weight that a row has at most, in whole steps."""
+        return 1 if self.max_weight is None else WEIGHT_STEPS
+
+    def gaussian(self, pair: float, single: float, rho: float, off: float) -> Split:
+        """How Gaussian noise on sums and on the total shares ρ (Theorem 1 of the proof page).
+
+        pair, single: squared changes of the sums, in the unit of `power`, by one row replaced, and by one added.
+        off: what the total's noise does to an answer, as a share of what the sums' does, at equal shares of ρ.
+        """
+        power, left = self._split(pair, single, rho / self.multiple**2, 1 / (1 + off))
+        return Split(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
+
+    def laplace(self, pair: float, single: float, epsilon: float, off: float) -> Split:
+        """How Laplace noise on sums and on the total shares ε (Theorem 2): as `gaussian`, with changes in ℓ₁."""
+        power, left = self._split(pair, single, epsilon / self.multiple, 1 / (1 + off ** (2 / 3)))
+        return Split(power, 1 / left * SLACK if left else 0.0)
+
+    def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
+        """The power, and what is left for a change of the total by 1; nothing where the total is public."""
+        replaced = pair / budget * SLACK
+        if self.public_total:
+            return replaced, 0.0
+        ends = 2 if self.replaces and (self.groups or 1) > 1 else 1  # groups that a person leaves or enters
+        power = ends * single / (share * budget) * SLACK
+        if self.replaces:
+            power = max(power, replaced)
+        return power, budget / ends - single / power
+
+    def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
-        return {"neighbors": self.neighbors}
+        said = {name: value for name, value in asdict(self).items() if value != getattr(Change, name)}
+        return {"neighbors": self.neighbors} | said
 
     def __str__(self) -> str:
-        return "one row replaced by another" if self.public_total else "one row added or removed"
+        what = "replaced by another" if self.replaces else "added or removed"
+        if self.unit is None:
+            return f"one row {what}"
+        rows = "the row" if self.contributions == 1 else f"the rows, {self.contributions} at most,"
+        return f"{rows} of one {self.unit} {what}{'’s' * self.replaces}"

@@ -30,6 +30,7 @@ class Hosts:
     changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
     simplex: blocks of coordinates, one for each label of a category, of which a record or query is at the far end of
     one and at the near end of the others; all of a block have one step and the same weight.
+    symmetric: whether every point has a mirror image, as far on the other side of the middle in every coordinate.
     """
 
     weight: FloatArray
@@ -42,6 +43,7 @@ class Hosts:
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     changes: int = 1
     simplex: tuple[slice, ...] = ()
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.span):
@@ -79,6 +81,11 @@ class Hosts:
     def width(self, unit: slice) -> float:
         """The distance across a unit: a change of label moves two coordinates of its block."""
         return float(self.spread[unit.start]) * (2 if unit in self.simplex else 1)
+
+    def cells(self, groups: int = 1) -> int:
+        """Of a sketch for so many groups: as many as memory allows, and one a step where records sit on steps."""
+        steps = [QUANTA // int(step) for step in self.step if step > 1]
+        return max([default_cells(self.dimension * groups), *steps])
 
     @property
     def bias(self) -> float:

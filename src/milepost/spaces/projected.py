@@ -218,7 +218,8 @@ class Projected(Box, ABC):
         # an image is off its product by half a quantum at most, so a pair by one
         reach = self._product_reach() * unit * float(weight[0]) + total / QUANTA
         reach = min(reach, total) * (1 + 1e-9)
-        return Hosts(weight, -ends, ends, reach, self._embedding, self._clipped(unit * float(weight[0])))
+        clipped = self._clipped(unit * float(weight[0]))
+        return Hosts(weight, -ends, ends, reach, self._embedding, clipped, symmetric=True)
 
     def _product_reach(self) -> float:
         """At least sup over pairs of Σ|⟨Θ_k, X − X′⟩| in integer products."""

@@ -201,7 +201,7 @@ class GreatCircle(Rows):
         off = EARTH_KM * self._deviation
         # an image is off its place by half a quantum at most, so a pair by one
         reach = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
-        return Hosts(weight, -ends, ends, reach, embedding=off / reach)
+        return Hosts(weight, -ends, ends, reach, embedding=off / reach, symmetric=True)
 
     @cached_property
     def _deviation(self) -> float:

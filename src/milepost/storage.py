@@ -1,0 +1,94 @@
+"""Storage: a synopsis as a card and tensors, and back."""
+
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from milepost import file
+from milepost.arrays import AnyArray
+from milepost.errors import MilepostError
+from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS
+from milepost.mechanisms.groups import Counted, Groups, Label, of_group
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.spaces import space_from_json
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+from milepost.synopsis import Synopsis
+
+FORMAT = 1
+SPACE = "space."  # before the names of a space's own tensors
+
+
+def card_of(synopsis: Synopsis) -> dict[str, Any]:
+    """All that is public about a release; n only where it is exact, so that no number's length depends on noise."""
+    return {
+        "format": FORMAT,
+        "space": synopsis.space.to_json(),
+        "outside": synopsis.space.outside,
+        "guarantee": synopsis.guarantee.to_json(),
+        "change": synopsis.change.to_json(),
+        "n": synopsis.n if synopsis.change.public_total else None,
+        "labels": list(synopsis.labels),
+        "mechanism": synopsis.mechanism,
+        "parameters": synopsis.answerer.parameters(),
+        "queries": None if synopsis.queries is None else synopsis.queries.to_json(),
+        "versions": {name: metadata.version(name) for name in ("milepost", "opendp", "numpy")},
+    }
+
+
+def write(synopsis: Synopsis, path: Path) -> None:
+    """Write one safetensors file; it appears whole or not at all."""
+    tensors = dict(synopsis.answerer.tensors())
+    if synopsis.queries is None:
+        tensors |= {f"{SPACE}{name}": tensor for name, tensor in synopsis.space.tensors().items()}
+    file.write(path, synopsis.card, tensors)
+
+
+def load(path: str | Path) -> Synopsis:
+    """Read a synopsis that `save` wrote; a damaged, foreign or newer file is refused."""
+    card, tensors = file.read(Path(path))
+    if card.get("format") != FORMAT:
+        raise MilepostError(
+            f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
+        )
+    try:
+        own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
+        space = space_from_json(card["space"], own)
+        queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
+        guarantee, change, labels = Guarantee(**card["guarantee"]), Change(**card["change"]), card["labels"]
+        if change.public_total:
+            return Synopsis(space, _answerer(card, tensors, space, queries), guarantee, change, card["n"], queries)
+        parts = [of_group(tensors, place) for place in range(len(labels))] if labels else [tensors]
+        found = [_counted(card, part, space, queries) for part in parts]
+        return counted_synopsis(space, found, labels, guarantee, change, queries)
+    except (KeyError, TypeError, IndexError) as error:
+        raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
+
+
+def counted_synopsis(
+    space: Space,
+    answerers: Sequence[Counted],
+    labels: Sequence[Label],
+    guarantee: Guarantee,
+    change: Change,
+    queries: Queries | None = None,
+) -> Synopsis:
+    """A synopsis whose answerers know how many records they are about; one for each label, or one alone."""
+    n = sum(answerer.total.size for answerer in answerers)
+    answerer = Groups(labels, answerers) if labels else answerers[0]
+    return Synopsis(space, answerer, guarantee, change, n, queries)
+
+
+def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Any:
+    if queries is None:
+        return ANSWERERS[card["mechanism"]].load(space.hosts, card["n"], card["parameters"], tensors)
+    return DIRECT_ANSWERERS[card["mechanism"]].load(queries, card["n"], card["parameters"], tensors)
+
+
+def _counted(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Counted:
+    result: Counted = _answerer(card, tensors, space, queries)
+    if result.total.public:
+        raise KeyError("total")
+    return result
