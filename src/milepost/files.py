@@ -133,4 +133,6 @@ def _csv_reason(reason: str, path: Path, present: Sequence[str]) -> str:
         return f"{path.name} is empty; the first row must name the columns"
     found = re.search(r"CSV column #(\d+)", reason)
     where = f"column {present[int(found.group(1))]!r} of {path.name}" if found else path.name
+    if "UTF8" in reason:
+        return f"{where} holds text that is not in UTF-8; save the file in that encoding"
     return f"{where} holds something that is not a number, or rows of different lengths; give columns of numbers only"
