@@ -73,3 +73,28 @@ convex_functions = st.one_of(
     st.builds(hyperbola, unit, st.floats(1e-3, 1)),
     unit.map(parabola),
 )
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A row of a table with roles: whose it is, its group's label, its weight, where it was."""
+
+    person: int
+    label: int
+    weight: float
+    east: float
+    north: float
+
+
+# few values each, so that persons have several rows and rows are often the same; some lie outside
+visits = st.lists(
+    st.builds(
+        Visit,
+        person=st.integers(0, 4),
+        label=st.integers(0, 3),
+        weight=st.sampled_from([-1.0, 0.0, 0.3, 1.0, 2.0, 2.5, 4.0, 9.0]),
+        east=st.sampled_from([-3.0, -0.0, 0.0, 0.1, 2.5, 7.77, 10.0, 11.0]),
+        north=st.sampled_from([0.0, 1 / 3, 5.0, 9.99]),
+    ),
+    max_size=40,
+)

@@ -19,6 +19,7 @@ from milepost import data
 from milepost.arrays import FloatArray
 from milepost.reading import read_sketch
 from milepost.statistics.sketch import Sketch
+from milepost.wanted import Beside
 
 NAMES = ["east", "north"]
 FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
@@ -233,3 +234,29 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     assert data.count(tmp_path / "people.csv") == len(rows)
     assert np.array_equal(np.concatenate(list(data.batches(tmp_path / "people.csv", None, None, width=4))), rows)
     assert len(streams) == len(set(streams)) == 4
+    beside = (Beside("groups", "c3"), Beside("weights", 0, numbers=True))
+    found = list(data.parts(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), beside=beside))
+    assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
+    assert all(batch.schema.names == ["x", "y"] for batch, _ in found if isinstance(batch, pa.RecordBatch))
+    texts = [text for _, (cells, _) in found for text in cells]
+    assert [float(str(text)) for text in texts] == rows[:, 3].tolist()
+    assert np.array_equal(np.concatenate([cells for _, (_, cells) in found]), rows[:, 0])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_columns_without_a_role_are_the_points(
+    kind: str, bring: Callable[[str, pd.DataFrame], Any], homes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where neither the space nor anybody names them, in their order; cells beside them are the same rows'."""
+    monkeypatch.setattr(data, "BATCH_ROWS", 700)
+    frame = homes[NAMES].head(2000)
+    for numbers in (False, True):
+        found = list(data.parts(bring(kind, frame), beside=(Beside("unit", 0, numbers),)))
+        points = np.concatenate(
+            [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in found]
+        )
+        assert points.astype(float).tolist() == frame[["north"]].to_numpy().tolist()
+        cells = [float(str(cell)) for _, [column] in found for cell in column]
+        assert cells == frame["east"].tolist()
+    with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
+        list(data.parts(bring(kind, frame), beside=(Beside("unit", "who"),)))

@@ -2,32 +2,28 @@
 
 import numbers
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
+from milepost import files
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.geometry import located
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import NO_ALIASES, Aliases, find, number
-from milepost.spaces.objects import object_array, object_list, objects_of
+from milepost.spaces.numeric import NO_ALIASES, Aliases, number
+from milepost.spaces.objects import entries, object_array, object_list, objects_of
+from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 17
-CSV = (".csv", ".txt")
-BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
-Pick: TypeAlias = Callable[[Sequence[str]], list[int]]  # positions of the columns to use among those present
+Cells: TypeAlias = pa.Array | AnyArray | list[Any]  # of one column
+Part: TypeAlias = tuple[Batch, list[Cells]]  # the same rows' points, and their cells of other columns
 
 
 def batches(
@@ -45,28 +41,55 @@ def batches(
     names, aliases: the space's own names and others for them, looked for when `columns` is not given.
     objects: rows are objects, as they are, rather than numbers; a file's are text. width: of how many columns.
     """
+    for batch, _ in parts(data, columns, names, aliases=aliases, objects=objects, width=width):
+        yield batch
+
+
+def parts(
+    data: Any,
+    columns: Columns = None,
+    names: tuple[str, ...] | None = None,
+    *,
+    aliases: Aliases = NO_ALIASES,
+    objects: bool = False,
+    width: int = 1,
+    beside: tuple[Beside, ...] = (),
+) -> Iterator[Part]:
+    """The same batches, each with the cells that its rows have in other columns, all read in one pass.
+
+    Cells of numbers are an array, of NumPy or Arrow; others are Arrow's or a list. Those of a CSV file are text.
+    """
     if isinstance(columns, str | int):
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    pick = partial(_pick, columns=columns, names=names, aliases=aliases, width=width if objects else 0)
-    for batch in (_object_batches if objects else _named_batches)(data, pick, columns is not None):
+    wanted = Wanted(columns, names, aliases, width if objects else 0, beside)
+    for batch, others in (_object_parts if objects else _named_parts)(data, wanted):
         if columns is None or names is None or isinstance(batch, np.ndarray):
-            yield batch
+            yield batch, others
         else:
-            yield batch.rename_columns(list(names))
+            yield batch.rename_columns(list(names)), others
+
+
+def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
+    """A list, an array or a Series as the cells of a column; role: what it is for, in errors."""
+    if len(getattr(data, "shape", (0,))) != 1:
+        raise MilepostError(f"{role} must be a column's name or a list with one entry a row, got several columns")
+    if not numbers:
+        return object_list(data)
+    if _is_pandas(data):
+        return _from_pandas(data.to_frame(role)).column(0)
+    if type(data).__module__.split(".")[0] == "polars":
+        return _from_polars(data.to_frame(role), [0]).column(0)
+    if isinstance(data, pa.ChunkedArray):
+        return data.combine_chunks()
+    return data if isinstance(data, pa.Array | np.ndarray) else list(data)
 
 
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):
-        path = Path(data)
-        if path.suffix.lower() == ".parquet":
-            with _parquet_file(path) as content:
-                return int(content.metadata.num_rows)
-        if path.suffix.lower() in CSV:
-            return sum(batch.num_rows for batch in _csv_batches(path, lambda names: _typed(names, pa.string())))
-        raise _unknown(path)
+        return files.count(Path(data))
     _ = _is_polars(data)  # a lazy frame is refused
     try:
         return len(data)
@@ -74,55 +97,94 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
-def _object_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
+def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
-        yield from _file(Path(data), pick, objects=True)
+        yield from files.read(Path(data), wanted, BATCH_ROWS)
     elif isinstance(data, pa.Table | pa.RecordBatch):
-        yield from _named_batches(data, pick, some)
+        yield from _named_parts(data, wanted)
     elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)  # of positions: pandas would take labels of a float index
-            yield _object_rows(data.iloc[part] if _is_pandas(data) else data[part], pick)
+            yield _object_rows(data.iloc[part] if _is_pandas(data) else data[part], wanted)
     else:
-        if some and isinstance(data, np.ndarray) and data.ndim == 2:
-            data = data[:, pick([str(k) for k in range(data.shape[1])])]
-        elif some:
+        others: list[Cells] = []
+        if isinstance(data, np.ndarray) and data.ndim == 2:
+            data, others = _array_columns(data, wanted)
+        elif wanted.columns is not None:
             raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
+        elif wanted.beside:
+            role = wanted.beside[0].role
+            raise MilepostError(f"{role}: a list of objects has no columns; give {role}=[…] with one entry a row")
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
-            yield object_array(rows[start : start + BATCH_ROWS])
+            part = slice(start, start + BATCH_ROWS)
+            yield object_array(rows[part]), [cells[part] for cells in others]
 
 
-def _object_rows(frame: Any, pick: Pick) -> AnyArray:
+def _object_rows(frame: Any, wanted: Wanted) -> Part:
     """Cells of a frame's column as they are, or rows of several columns' cells."""
-    picked = pick([str(name) for name in frame.columns])
-    series = [frame.iloc[:, k] if _is_pandas(frame) else frame.to_series(k) for k in picked]
-    cells = [object_array(object_list(column)) for column in series]
-    return cells[0] if len(cells) == 1 else np.column_stack(cells)
+    present = [str(name) for name in frame.columns]
+    cells = [object_array(object_list(_series(frame, k))) for k in wanted.points(present)]
+    return cells[0] if len(cells) == 1 else np.column_stack(cells), _frame_cells(frame, wanted)
 
 
-def _named_batches(data: Any, pick: Pick, some: bool) -> Iterator[Batch]:
-    """Batches of the columns that `pick` takes; some: whether these are asked for, so that an array has them, too."""
+def _series(frame: Any, position: int) -> Any:
+    return frame.iloc[:, position] if _is_pandas(frame) else frame.to_series(position)
+
+
+def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
+    """Of a frame's columns beside the points."""
+    result: list[Cells] = []
+    for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.beside, strict=True):
+        if not other.numbers:
+            result.append(object_list(_series(frame, position)))
+        elif _is_pandas(frame):
+            result.append(_from_pandas(frame.iloc[:, [position]]).column(0))
+        else:
+            result.append(_from_polars(frame, [position]).column(0))
+    return result
+
+
+def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cells]]:
+    """An array's columns of points, all where none is asked for and none has a role, and those beside them."""
+    present = [str(k) for k in range(array.shape[1])]
+    others: list[Cells] = [
+        array[:, position] if other.numbers else entries(array[:, position])
+        for position, other in zip(wanted.others(present), wanted.beside, strict=True)
+    ]
+    if wanted.columns is not None:
+        array = array[:, wanted.points(present)]
+    elif others:
+        array = np.delete(array, wanted.others(present), axis=1)
+    return array, others
+
+
+def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
+    """Numbers, of columns with names where the table has them."""
     if isinstance(data, str | os.PathLike):
-        yield from _file(Path(data), pick)
+        yield from files.read(Path(data), wanted, BATCH_ROWS)
     elif isinstance(data, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-        yield from table.select(pick(table.column_names)).to_batches(max_chunksize=BATCH_ROWS)
+        picked = wanted.points(table.column_names)
+        both = table.select([*picked, *wanted.others(table.column_names)])
+        for batch in both.to_batches(max_chunksize=BATCH_ROWS):
+            yield files.split(batch, len(picked))
     elif _is_pandas(data):
         frame = data.to_frame() if data.ndim == 1 else data
-        frame = frame.iloc[:, pick([str(name) for name in frame.columns])]
+        points = frame.iloc[:, wanted.points([str(name) for name in frame.columns])]
         for start in range(0, len(frame), BATCH_ROWS):
-            yield _from_pandas(frame.iloc[start : start + BATCH_ROWS])
+            part = slice(start, start + BATCH_ROWS)
+            yield _from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.beside else []
     elif _is_polars(data):
-        picked = pick(data.columns)
+        picked = wanted.points(data.columns)
         for start in range(0, len(data), BATCH_ROWS):
-            yield _from_polars(data[start : start + BATCH_ROWS], picked)
+            rows = data[start : start + BATCH_ROWS]
+            yield _from_polars(rows, picked), _frame_cells(rows, wanted)
     else:
-        array = _array(data)
-        if some:
-            array = array[:, pick([str(k) for k in range(array.shape[1])])]
+        array, others = _array_columns(_array(data, bool(wanted.beside)), wanted)
         for start in range(0, len(array), BATCH_ROWS):
-            yield array[start : start + BATCH_ROWS]
+            part = slice(start, start + BATCH_ROWS)
+            yield array[part], [cells[part] for cells in others]
 
 
 def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Any]:
@@ -138,10 +200,10 @@ def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
     table = isinstance(data, pa.Table | pa.RecordBatch)
     if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
-    pick = partial(_pick, columns=None, names=space.columns, aliases=space.aliases, width=space.width)
-    parts = [object_array(objects_of(batch)) for batch in _object_batches(data, pick, False)]
+    wanted = Wanted(None, space.columns, space.aliases, space.width)
+    found = [object_array(objects_of(batch)) for batch, _ in _object_parts(data, wanted)]
     index = data.index if _is_pandas(data) else None
-    return np.concatenate(parts) if parts else object_array([]), False, index
+    return np.concatenate(found) if found else object_array([]), False, index
 
 
 def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
@@ -168,17 +230,18 @@ def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
     return array, False, None
 
 
-def _values(data: Any) -> AnyArray:
+def _values(data: Any, mixed: bool = False) -> AnyArray:
     try:
-        return np.asarray(data)
+        # text among rows of numbers would make text of them all
+        return np.array(data, dtype=object) if mixed and isinstance(data, Sequence) else np.asarray(data)
     except ValueError:
         raise MilepostError(
             "points must have the same number of coordinates each, got rows of different lengths"
         ) from None
 
 
-def _array(data: Any) -> AnyArray:
-    array = _values(data)
+def _array(data: Any, mixed: bool = False) -> AnyArray:
+    array = _values(data, mixed)
     if array.ndim == 1 and array.dtype.kind in "iufb":
         array = array[:, None]
     if array.ndim != 2:
@@ -232,116 +295,3 @@ def _from_pandas(frame: Any) -> pa.RecordBatch:
 
 def _empty(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
-
-
-def _pick(
-    present: Sequence[str], columns: Columns, names: Sequence[str] | None, aliases: Aliases, width: int
-) -> list[int]:
-    """Positions of the wanted columns, by name or by position; the space's own where it has names, else all.
-
-    width: of objects, 0 for numbers; which columns hold objects is not guessed.
-    """
-    if width and columns is None and names is None and len(present) != width:
-        raise MilepostError(
-            f"the table has the columns {', '.join(present)}; say with columns=[…] which one holds the objects, or "
-            "which ones, for tuples of them"
-        )
-    if columns is None:
-        absent = [name for name in names or () if find(present, name, aliases) is None]
-        if width and absent:
-            raise MilepostError(f"the table has no column {absent[0]!r}; it has {', '.join(present) or 'no columns'}")
-        found = [position for name in names or () if (position := find(present, name, aliases)) is not None]
-        return found if names is not None and len(found) == len(names) else list(range(len(present)))
-    picked = []
-    for wanted in [columns] if isinstance(columns, str | int) else columns:
-        if isinstance(wanted, str) and wanted in present:
-            picked.append(list(present).index(wanted))
-        elif isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < len(present):
-            picked.append(wanted)
-        else:
-            raise MilepostError(f"columns: the table has no column {wanted!r}; it has {', '.join(present)}")
-    return picked
-
-
-def _file(path: Path, pick: Pick, objects: bool = False) -> Iterator[pa.RecordBatch]:
-    if path.suffix.lower() == ".parquet":
-        return _parquet(path, pick)
-    if path.suffix.lower() in CSV:
-        return _csv(path, pick, objects)
-    raise _unknown(path)
-
-
-def _unknown(path: Path) -> MilepostError:
-    return MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
-
-
-def _wanted(path: Path, present: Sequence[str], pick: Pick) -> list[str]:
-    wanted = [present[position] for position in pick(present)]
-    for name in wanted:
-        if present.count(name) > 1:  # files are read by name
-            raise MilepostError(f"{path.name} has {present.count(name)} columns with the name {name!r}; rename them")
-    return wanted
-
-
-@contextmanager
-def _parquet_file(path: Path) -> Iterator[pa.parquet.ParquetFile]:
-    try:
-        # Arrow's default is to fetch all row groups ahead, which would hold the whole file
-        with (
-            path.open("rb") as stream,
-            pa.parquet.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as content,
-        ):
-            yield content
-    except FileNotFoundError:
-        raise MilepostError(f"there is no file {path}") from None
-    except (OSError, pa.ArrowException):  # Arrow's reason may quote private values
-        raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
-
-
-def _parquet(path: Path, pick: Pick) -> Iterator[pa.RecordBatch]:
-    """A batch at a time, of the wanted columns only, however large the row groups are."""
-    with _parquet_file(path) as content:
-        wanted = _wanted(path, content.schema_arrow.names, pick)
-        for batch in content.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(wanted))):
-            yield batch.select(wanted)
-
-
-def _csv(path: Path, pick: Pick, objects: bool) -> Iterator[pa.RecordBatch]:
-    # one type for a whole column, so that text is refused whichever block it stands in
-    kind = pa.string() if objects else pa.float64()
-    return _csv_batches(path, lambda present: _typed(_wanted(path, present, pick), kind, only=True))
-
-
-def _typed(names: Sequence[str], kind: pa.DataType, only: bool = False) -> pa.csv.ConvertOptions:
-    return pa.csv.ConvertOptions(include_columns=list(names) if only else [], column_types=dict.fromkeys(names, kind))
-
-
-def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOptions]) -> Iterator[pa.RecordBatch]:
-    """The rows of a CSV file; convert: how to read its columns, once their names are known."""
-    present: list[str] = []
-    try:
-        # each reader has a stream of its own: a closed reader's thread may still be reading ahead
-        names = pa.csv.ParseOptions(newlines_in_values=True)
-        with path.open("rb") as stream, pa.csv.open_csv(stream, parse_options=names) as reader:
-            present = reader.schema.names
-        # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
-        # an empty cell
-        parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
-        options = convert(present)
-        with path.open("rb") as stream, pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader:
-            yield from (batch for batch in reader if batch.num_rows)
-    except FileNotFoundError:
-        raise MilepostError(f"there is no file {path}") from None
-    except OSError as error:
-        raise MilepostError(f"{path.name} cannot be read: {error.strerror or 'unknown reason'}") from None
-    except pa.ArrowInvalid as error:
-        raise MilepostError(_csv_reason(str(error), path, present)) from None
-
-
-def _csv_reason(reason: str, path: Path, present: Sequence[str]) -> str:
-    """Arrow's reason may quote a private value: keep the column only."""
-    if "empty csv" in reason.lower():
-        return f"{path.name} is empty; the first row must name the columns"
-    found = re.search(r"CSV column #(\d+)", reason)
-    where = f"column {present[int(found.group(1))]!r} of {path.name}" if found else path.name
-    return f"{where} holds something that is not a number, or rows of different lengths; give columns of numbers only"

@@ -2,19 +2,45 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from milepost import data as tables
-from milepost.arrays import FloatArray
-from milepost.data import Columns
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.contributions import DIGEST_BYTES, row_keys, used
+from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
+from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 23  # host coordinates, or distances, in memory at a time
+PLAIN = Roles()
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Records as the space reads them, with a group index and an integer weight each.
+
+    None: all in group 0, or of weight 1.
+    """
+
+    points: FloatArray
+    group: IntArray | None = None
+    weight: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Which rows of a table are used where those of one person are limited, bool[n], and their total weight. Private."""
+
+    rows: AnyArray
+    total: int
 
 
 def count(data: Any) -> int:
@@ -22,40 +48,112 @@ def count(data: Any) -> int:
     return _refuse_empty(tables.count(data))
 
 
+def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN) -> int:
+    """The exact total weight of all groups that a statistic of this table will have. Private: add noise."""
+    if not roles.given:
+        return tables.count(data)
+    if roles.unit is not None:
+        return choose(data, space, columns, roles).total
+    batches = _batches(data, space, columns, roles)
+    found = (roles.read(cells, len(batch), rows) for batch, cells, rows in batches)
+    return sum(int(marks.weights[marks.grouped].sum()) for marks in found)
+
+
+def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
+    """Which rows are used of each person; one pass, which keeps 35 bytes a row.
+
+    Rows in no group are left out first: they are none of the person's contributions.
+    """
+    grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
+    keys = [np.empty((0, 2 * DIGEST_BYTES), dtype=np.uint8)]
+    for points, marks, _ in _marked(data, space, columns, 1, roles, persons=True):
+        inside = marks.grouped
+        group = np.zeros(marks.rows, dtype=np.int64) if marks.group is None else marks.group
+        grouped.append(inside)
+        weights.append(marks.weights[inside].astype(np.int16))
+        keys.append(row_keys(marks.person, points, group, marks.weights)[inside])
+    result, chosen = np.concatenate(grouped), used(np.concatenate(keys), roles.contributions)
+    result[np.flatnonzero(result)] = chosen
+    return Chosen(result, int(np.concatenate(weights)[chosen].sum(dtype=np.int64)))
+
+
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
     """The records of a table in blocks, for work that takes so many numbers a record, or one for each known query."""
-    numbers = max(numbers, 1 if space.known is None else len(space.known))
-    size, n, data = max(1, BLOCK // numbers), 0, located(data, space)
-    for rows in tables.batches(
-        data, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width
-    ):
-        for start in range(0, len(rows), size):
-            yield space.read(rows[start : start + size], n + start)
-        n += len(rows)
+    for block in blocks(data, space, columns, numbers):
+        yield block.points
 
 
-def read_sketch(data: Any, space: Space, columns: Columns = None) -> Sketch:
-    """The exact host statistic of a table; bad rows are refused and nothing is spent."""
-    sketch = Sketch(space.hosts.dimension)
+def blocks(
+    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles = PLAIN, chosen: Chosen | None = None
+) -> Iterator[Block]:
+    """The same with groups and weights: rows that are in no group, or too many of one person, are left out.
+
+    chosen: which rows of a person are used, where that is known already; else it takes a pass of its own.
+    """
+    if chosen is None and roles.unit is not None:
+        chosen = choose(data, space, columns, roles)
+    rows = 0
+    for points, marks, start in _marked(data, space, columns, numbers, roles, persons=False):
+        rows = start + len(points)
+        keep = marks.grouped
+        if chosen is not None:
+            check_count(min(rows, len(chosen.rows)), rows)
+            keep &= chosen.rows[start:rows]
+        if keep.all():
+            yield Block(points, marks.group, marks.weight)
+        elif keep.any():
+            group, weight = (None if part is None else part[keep] for part in (marks.group, marks.weight))
+            yield Block(points[keep], group, weight)
+    if chosen is not None:
+        check_count(rows, len(chosen.rows))
+
+
+def read_sketch(
+    data: Any,
+    space: Space,
+    columns: Columns = None,
+    roles: Roles = PLAIN,
+    cells: int | None = None,
+    *,
+    empty: bool = False,
+    chosen: Chosen | None = None,
+) -> Sketch:
+    """The exact host statistic of a table; bad rows are refused and nothing is spent.
+
+    cells: of the sketch, where its default is not meant. empty: a table without rows that count is no error, as it must
+    be where their number is private. chosen: what `choose` gave for the same table, to save a pass.
+    """
+    sketch = Sketch(space.hosts.dimension, roles.group_count, cells)
     with ThreadPoolExecutor(1) as pool:  # one block is added while the next is read
         added: Future[None] | None = None
-        for block in records(data, space, columns, space.hosts.dimension):
-            images = space.quantize(block)
+        for block in blocks(data, space, columns, space.hosts.dimension, roles, chosen):
+            images = space.quantize(block.points)
             if added is not None:
                 added.result()
-            added = pool.submit(sketch.add, images)
+            added = pool.submit(sketch.add, images, block.group, block.weight)
         if added is not None:
             added.result()
-    _refuse_empty(int(sketch.totals[0]))
+    if not empty:
+        _refuse_empty(int(sketch.totals.sum()))
     return sketch
 
 
-def read_sums(data: Any, space: Space, queries: Queries, columns: Columns = None) -> Sums:
+def read_sums(
+    data: Any,
+    space: Space,
+    queries: Queries,
+    columns: Columns = None,
+    roles: Roles = PLAIN,
+    *,
+    empty: bool = False,
+    chosen: Chosen | None = None,
+) -> Sums:
     """The exact sums of distances to given queries; bad rows are refused and nothing is spent."""
-    sums = Sums(queries.count)
-    for block in records(data, space, columns, queries.count):
-        sums.add(queries.quantize(space.distance(block, queries.points)))
-    _refuse_empty(int(sums.totals[0]))
+    sums = Sums(queries.count, roles.group_count)
+    for block in blocks(data, space, columns, queries.count, roles, chosen):
+        sums.add(queries.quantize(space.distance(block.points, queries.points)), block.group, block.weight)
+    if not empty:
+        _refuse_empty(int(sums.totals.sum()))
     return sums
 
 
@@ -63,6 +161,53 @@ def check_count(read: int, counted: int) -> None:
     """Refuse a table that had other rows when it was read than when it was counted."""
     if read != counted:
         raise MilepostError("the table has changed while it was read; nothing was spent")
+
+
+def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
+    """Batches of rows as they are, the cells of their roles, and the number of rows before them."""
+    placed = located(data, space)
+    if placed is not data:
+        roles = roles.taken(data)
+    besides, sequences, rows = roles.beside, roles.sequences(), 0
+    for batch, found in tables.parts(
+        placed,
+        columns,
+        space.columns,
+        aliases=space.aliases,
+        objects=space.objects,
+        width=space.width,
+        beside=besides,
+    ):
+        cells = dict(zip((beside.role for beside in besides), found, strict=True))
+        for role, entries in sequences.items():
+            cells[role] = entries[rows : rows + len(batch)]
+            _check_length(role, len(entries), rows + len(batch), at_end=False)
+        yield batch, cells, rows
+        rows += len(batch)
+    for role, entries in sequences.items():
+        _check_length(role, len(entries), rows, at_end=True)
+
+
+def _marked(
+    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, persons: bool
+) -> Iterator[tuple[FloatArray, Marks, int]]:
+    """Blocks of records, what their roles say, and the number of rows before them."""
+    size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
+    for batch, cells, rows in _batches(data, space, columns, roles):
+        if not persons:
+            cells.pop("unit", None)
+        for start in range(0, len(batch), size):
+            part, first = slice(start, start + size), rows + start
+            points = space.read(batch[part], first)
+            yield points, roles.read({role: of[part] for role, of in cells.items()}, len(points), first), first
+
+
+def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:
+    """Refuse a role that is given by too few or too many entries; the number of rows is private."""
+    if entries < rows or (at_end and entries > rows):
+        raise MilepostError(
+            f"{role} must have one entry a row, got {entries:,} for a table with {'fewer' if at_end else 'more'} rows"
+        )
 
 
 def _refuse_empty(n: int) -> int:

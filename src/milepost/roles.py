@@ -1,0 +1,230 @@
+"""Roles: what other columns of a private table say about its rows: group, person, weight."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.contributions import MISSING, persons
+from milepost.data import Cells, sequence
+from milepost.errors import MilepostError
+from milepost.spaces import numeric
+from milepost.spaces.columns import MOST_LABELS, OTHER, Category
+from milepost.wanted import Beside
+
+WEIGHT_STEPS = 1 << 10
+LARGEST = sys.float_info.max
+ROLES = ("groups", "unit", "weights")
+
+Role: TypeAlias = Any  # a column's name or position, one entry a row in a list, an array or a Series, or None
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """What roles say about some rows, None for what they do not.
+
+    group: int64[n], −1 in no group. weight: int64[n], in steps. person: digests of ids, uint8[n, 16], or none at all.
+    """
+
+    rows: int
+    group: IntArray | None
+    weight: IntArray | None
+    person: AnyArray
+
+    @property
+    def grouped(self) -> AnyArray:
+        """Which rows are in a group: bool[n]."""
+        return np.ones(self.rows, dtype=bool) if self.group is None else np.asarray(self.group >= 0)
+
+    @property
+    def weights(self) -> IntArray:
+        """The weight of each row, 1 where none is said: int64[n]."""
+        return np.ones(self.rows, dtype=np.int64) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """What other columns of a private table say about its rows: group, person, weight.
+
+    Each is a column's name or position, or a sequence with one entry a row.
+
+    groups: the group of a row, one of the public `labels`, matched as a `category` matches its own. Rows with another
+    label, or none, are in the group "other" where `labels` has it; else they add nothing anywhere.
+    unit: the person that a row belongs to. At most `contributions` rows of one person are used: of their rows in a
+    group, those with the smallest SHA-256 of point, group and weight, whatever the order of rows and other people's.
+    Ids are the same when they are spelled alike: the numbers 7 and 7.0 and the text "7" are one person's, "07" is not.
+    weights: between 0 and the public `max_weight`, in 1024 steps of it, rounded; others are moved to the nearest end.
+
+    >>> Roles(groups="city", labels=["Bonn", "Ulm", "other"], unit="person", contributions=3).group_count
+    3
+    """
+
+    groups: Role = None
+    labels: Sequence[Any] = ()
+    unit: Role = None
+    contributions: int = 1
+    weights: Role = None
+    max_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        for role in ROLES:
+            _check_role(role, getattr(self, role))
+        object.__setattr__(self, "labels", _labels(self.labels, self.groups is not None))
+        numeric.check_whole("contributions", self.contributions, 1)
+        if self.contributions > 1 and self.unit is None:
+            raise MilepostError(
+                f"contributions={self.contributions} rows of whom? Say with unit=… whose rows are whose"
+            )
+        _check_most(self.max_weight, self.weights is not None)
+        named: dict[str | int, str] = {}
+        for beside in self.beside:
+            other = named.setdefault(beside.column, beside.role)
+            if other != beside.role:
+                raise MilepostError(
+                    f"{other} and {beside.role} are both the column {beside.column!r}; give each one of its own"
+                )
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The roles that there are."""
+        return tuple(role for role in ROLES if getattr(self, role) is not None)
+
+    @property
+    def group_count(self) -> int:
+        """How many groups are kept apart."""
+        return max(1, len(self.labels))
+
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        """The columns that have a role."""
+        columns = ((role, getattr(self, role)) for role in self.given)
+        return tuple(Beside(role, value, role == "weights") for role, value in columns if _is_column(value))
+
+    def sequences(self) -> dict[str, Cells]:
+        """The cells of roles that are no columns."""
+        values = {role: getattr(self, role) for role in self.given}
+        return {
+            role: sequence(value, role, role == "weights") for role, value in values.items() if not _is_column(value)
+        }
+
+    def taken(self, frame: Any) -> "Roles":
+        """The same with the columns of a pandas frame, for rows that are read from elsewhere."""
+        present = [str(name) for name in frame.columns] if frame.ndim == 2 else []
+        return replace(self, **{one.role: frame.iloc[:, one.position(present)] for one in self.beside})
+
+    def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> Marks:
+        """What the cells of some rows say, by role; each row's depends on its own cells only."""
+        group = self._group(cells["groups"]) if "groups" in cells else None
+        weight = self._weight(cells["weights"], first_row) if "weights" in cells else None
+        name = _name("unit", self.unit)
+        person = persons(_plain(cells.get("unit", []), name), name, first_row)
+        return Marks(rows, group, weight, person)
+
+    @cached_property
+    def _category(self) -> tuple[Category, IntArray]:
+        """The labels as a category, and the group of each of its positions."""
+        names = [str(label) for label in self.labels]
+        known = [name for name in names if name != OTHER]
+        groups = [names.index(name) for name in known] + [names.index(OTHER) if OTHER in names else -1]
+        return Category(tuple(known)), np.array(groups, dtype=np.int64)
+
+    def _group(self, cells: Cells) -> IntArray:
+        category, groups = self._category
+        name = _name("groups", self.groups)
+        positions = category.read(_plain(cells, name), name, False, 0)
+        return np.asarray(groups[positions.astype(np.int64)])
+
+    def _weight(self, cells: Cells, first_row: int) -> IntArray:
+        name = _name("weights", self.weights)
+        values = _numbers(cells, name, first_row)
+        numeric.refuse_missing(values[:, None], [name], "private rows", first_row)
+        with np.errstate(over="ignore", under="ignore"):
+            shares = np.clip(values / float(self.max_weight or 1), 0, 1)
+        return np.rint(shares * WEIGHT_STEPS).astype(np.int64)
+
+
+def _plain(cells: Cells, name: str) -> Any:
+    """Cells that are no numbers, as Python's objects."""
+    if not isinstance(cells, pa.Array):
+        return cells
+    try:
+        return cells.to_pylist()
+    except (ValueError, pa.ArrowException):  # its reason may quote a private value
+        raise MilepostError(f"column {name!r} must hold text or whole numbers, got {cells.type}") from None
+
+
+def _numbers(cells: Cells, name: str, first_row: int) -> FloatArray:
+    """Cells as float64; objects one by one, so that no row depends on another's type."""
+    if isinstance(cells, pa.Array):
+        return numeric.from_column(cells, name)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iufb":
+        return cells.astype(np.float64)
+    result = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        try:
+            result[row] = math.nan if type(cell).__name__ in MISSING else numeric.number(cell)
+        except MilepostError:
+            raise MilepostError(
+                f"private rows: column {name!r} must hold numbers, which row {first_row + row + 1} does not"
+            ) from None
+    return result
+
+
+def _is_column(role: Role) -> bool:
+    return isinstance(role, str | int)
+
+
+def _name(role: str, value: Role) -> str:
+    """The column of a role in errors, or the role itself."""
+    return str(value) if _is_column(value) else role
+
+
+def _check_role(role: str, value: Any) -> None:
+    listed = hasattr(value, "__len__") and hasattr(value, "__iter__") and not isinstance(value, bytes | Mapping | set)
+    if isinstance(value, bool) or not (value is None or _is_column(value) or listed):
+        raise MilepostError(
+            f"{role} must be a column's name or position, or a list with one entry a row, got {type(value).__name__}"
+        )
+
+
+def _labels(labels: Any, grouped: bool) -> tuple[Any, ...]:
+    """Public labels, checked."""
+    if isinstance(labels, str | bytes | Mapping) or not (labels is None or isinstance(labels, Iterable)):
+        raise MilepostError(f"labels must be a list of the groups' labels, got {labels!r}")
+    found = tuple(
+        label.item() if isinstance(label, np.generic) else label for label in (() if labels is None else labels)
+    )
+    if found and not grouped:
+        raise MilepostError("labels name the groups of groups=…, which is not given; say which column holds them")
+    if grouped and not 1 <= len(found) <= MOST_LABELS:
+        raise MilepostError(
+            f"groups needs labels=[…], a public list of 1 to {MOST_LABELS:,} labels, got {len(found) or 'none'}; "
+            "labels found in the table would tell who is in it"
+        )
+    for label in found:
+        if not isinstance(label, str | int) or label == "":
+            raise MilepostError(f"labels must be text, whole numbers, True or False, got {label!r}")
+    names = Counter(str(label) for label in found)
+    if len(names) < len(found):
+        raise MilepostError(f"labels must have each label once, got {names.most_common(1)[0][0]!r} twice")
+    return found
+
+
+def _check_most(most: Any, weighted: bool) -> None:
+    if not weighted:
+        if most is not None:
+            raise MilepostError(
+                "max_weight is the largest of weights=…, which is not given; say which column holds them"
+            )
+        return
+    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most <= LARGEST:
+        raise MilepostError(
+            f"weights needs max_weight, a public number above 0 that larger weights are cut to, got {most!r}"
+        )

@@ -1,0 +1,450 @@
+"""Roles: groups, persons and weights are read alike from every table, and say what a few lines of Python say."""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields
+from datetime import date
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost import data, reading
+from milepost.choice import given_queries
+from milepost.contributions import SALT
+from milepost.reading import Chosen, blocks, choose, read_sketch, read_sums, total
+from milepost.roles import WEIGHT_STEPS, Roles
+from milepost.spaces.base import QUANTA
+from milepost.spaces.queries import Queries
+from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+from tests.strategies import Visit, visits
+
+CITY = mp.L1({"east": (0, 10), "north": (0, 10)})
+POINTS = mp.L1([(0, 10), (0, 10)])
+NAMES = [field.name for field in fields(Visit)]
+MOST = 4.0
+ROLES: dict[str, Any] = {"groups": "label", "unit": "person", "weights": "weight"}
+FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
+LABELS: list[tuple[Any, ...]] = [(1, 2), (1, "other", 2), ("2",), ("other",)]
+WHERE = [[2.0, 3.0], [9.5, 0.0]]
+Used = tuple[tuple[float, float], int, int]  # point, group, steps
+
+
+def queries(space: mp.L1 = CITY) -> Queries:
+    found = given_queries(space, WHERE)
+    assert found is not None
+    return found
+
+
+def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:
+    kinds = {"person": "int64", "label": "int64", "weight": "float64", "east": "float64", "north": "float64"}
+    return pd.DataFrame([astuple(row) for row in rows], columns=NAMES).astype(kinds)
+
+
+def oracle(
+    rows: Sequence[Visit], labels: Sequence[Any] = (), contributions: int = 0, weighted: bool = False
+) -> list[Used]:
+    """The rows that are used, one by one; 0 contributions: all."""
+    texts = [str(label) for label in labels]
+    own: dict[int, list[tuple[bytes, Used]]] = {}
+    for place, row in enumerate(rows):
+        label = str(row.label) if str(row.label) in texts else "other"
+        if labels and label not in texts:
+            continue
+        group = texts.index(label) if labels else 0
+        steps = min(max(round(row.weight / MOST * WEIGHT_STEPS), 0), WEIGHT_STEPS) if weighted else 1
+        x, y = (min(max(value, 0.0), 10.0) + 0.0 for value in (row.east, row.north))
+        digest = sha256(SALT + struct.pack("<ddqq", x, y, group, steps)).digest()
+        own.setdefault(row.person if contributions else place, []).append((digest, ((x, y), group, steps)))
+    return [used for found in own.values() for _, used in sorted(found)[: contributions or None]]
+
+
+def marks(used: Sequence[Used], cells: int, groups: int) -> Any:
+    """Total weights, and C of each coordinate: Σ weight · clip((j+1)·2^b − q, 0, 2^b)."""
+    size = QUANTA // cells
+    totals = [sum(steps for _, group, steps in used if group == g) for g in range(groups)]
+    cumulative = np.zeros((groups, 2, cells), dtype=np.int64)
+    for point, group, steps in used:
+        for i in range(2):
+            quantum = round(point[i] / 10 * QUANTA)
+            for j in range(cells):
+                cumulative[group, i, j] += steps * min(max((j + 1) * size - quantum, 0), size)
+    return totals, cumulative
+
+
+def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
+    assert vars(left).keys() == vars(right).keys()
+    return all(np.array_equal(value, getattr(right, name)) for name, value in vars(left).items())
+
+
+@given(
+    rows=visits,
+    labels=st.sampled_from([(), *LABELS]),
+    contributions=st.sampled_from([0, 1, 3, 10]),
+    weighted=st.booleans(),
+)
+def test_statistics_are_those_of_a_few_lines_of_python(
+    rows: list[Visit], labels: tuple[Any, ...], contributions: int, weighted: bool
+) -> None:
+    """Groups, weights and contributions, each alone and together; an empty table is no error where that is private."""
+    frame = frame_of(rows)
+    roles = Roles(
+        groups="label" if labels else None,
+        labels=labels,
+        unit="person" if contributions else None,
+        contributions=max(1, contributions),
+        weights="weight" if weighted else None,
+        max_weight=MOST if weighted else None,
+    )
+    used, groups = oracle(rows, labels, contributions, weighted), max(1, len(labels))
+    sketch = read_sketch(frame, CITY, roles=roles, cells=8, empty=True)
+    totals, cumulative = marks(used, 8, groups)
+    assert sketch.totals.tolist() == totals
+    assert np.array_equal([sketch.cumulative(g) for g in range(groups)], cumulative)
+    sums, wanted = read_sums(frame, CITY, queries(), roles=roles, empty=True), Sums(len(WHERE), groups)
+    for point, group, steps in used:
+        distances = [[abs(point[0] - x) + abs(point[1] - y) for x, y in WHERE]]
+        wanted.add(queries().quantize(np.array(distances)), np.array([group]), np.array([steps]))
+    assert same(sums, wanted)
+    assert total(frame, CITY, roles=roles) == sum(totals)
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Visit]:
+    """2,000 rows of about 300 persons, in more than one batch; weights and labels also outside."""
+    rng = np.random.default_rng(5)
+    whole = zip(rng.integers(0, 300, 2000).tolist(), rng.integers(0, 4, 2000).tolist(), strict=True)
+    numbers = rng.uniform([-1, -2, -2], [6, 12, 12], (2000, 3)).round(3).tolist()
+    return [Visit(*two, *three) for two, three in zip(whole, numbers, strict=True)]
+
+
+def bring(kind: str, frame: pd.DataFrame, folder: Path) -> Any:
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    if kind == "csv":
+        frame.to_csv(folder / "visits.csv", index=False)
+    if kind == "parquet":
+        pq.write_table(arrow, folder / "visits.parquet", row_group_size=300)
+    made: dict[str, Callable[[], Any]] = {
+        "array": frame.to_numpy,
+        "rows": lambda: [list(row) for row in frame.itertuples(index=False)],
+        "pandas": lambda: frame.set_index(np.linspace(7, 3, len(frame))),
+        "polars": lambda: pl.from_pandas(frame),
+        "arrow": lambda: arrow,
+        "batch": lambda: arrow.combine_chunks().to_batches()[0],
+        "csv": lambda: str(folder / "visits.csv"),
+        "parquet": lambda: folder / "visits.parquet",
+    }
+    return made[kind]()
+
+
+def ways(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Columns with a role by name and position, and the same cells as sequences."""
+    cells = {role: frame[name].to_list() for role, name in ROLES.items()}
+    return {
+        "named": ROLES,
+        "numbered": {role: NAMES.index(name) for role, name in ROLES.items()},
+        "lists": cells,
+        "arrays": {role: np.array(column) for role, column in cells.items()},
+        "pandas": {role: frame[name] for role, name in ROLES.items()},
+        "polars": {role: pl.Series(column) for role, column in cells.items()},
+        "arrow": {role: pa.chunked_array([column[:7], column[7:]]) for role, column in cells.items()},
+    }
+
+
+@pytest.mark.parametrize("space", [CITY, POINTS], ids=["names", "positions"])
+@pytest.mark.parametrize("size", [1, 700, data.BATCH_ROWS])
+def test_every_format_gives_the_same_integers(
+    size: int, space: mp.L1, many: list[Visit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the size of batches and blocks, and whether roles are named, numbered or given as sequences."""
+    monkeypatch.setattr(data, "BATCH_ROWS", size)
+    monkeypatch.setattr(reading, "BLOCK", 640)
+    rows = many[:60] if size == 1 else many
+    frame, labels = frame_of(rows), (1, "other", 2)
+    totals, cumulative = marks(oracle(rows, labels, 3, True), 4, 3)
+    for kind in FORMATS:
+        for way, columns in ways(frame).items():
+            if way == "named" and kind in {"array", "rows"}:
+                continue
+            table = bring(kind, frame if way in {"named", "numbered"} else frame[["east", "north"]], tmp_path)
+            roles = Roles(**columns, labels=labels, contributions=3, max_weight=MOST)
+            sketch = read_sketch(table, space, roles=roles, cells=4)
+            assert sketch.totals.tolist() == totals, (kind, way)
+            assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, way)
+            assert total(table, space, roles=roles) == sum(totals), (kind, way)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "array"])
+def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Visit], tmp_path: Path) -> None:
+    """Lists of rows with text among them, too; columns of points are those that are asked for."""
+    frame = frame_of(many).assign(
+        person=[f"P-{row.person:04}" for row in many], label=[["", "Köln", "Ulm", "é,\n"][row.label] for row in many]
+    )
+    table = bring(kind, frame, tmp_path)
+    numbered = {role: NAMES.index(name) for role, name in ROLES.items()}
+    roles = Roles(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MOST)
+    wanted, _ = marks(oracle(many, (1, 2), 2, True), 2, 2)
+    for columns in (None, [3, 4]):
+        assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == wanted
+    twice = [block.points for block in blocks(table, CITY, [4, 4], 1, roles)]
+    assert all(np.array_equal(points[:, 0], points[:, 1]) for points in twice)
+
+
+@pytest.mark.parametrize("contributions", [1, 3, 10])
+def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: list[Visit]) -> None:
+    """Not their order, not other people's rows, nor how their ids are numbered."""
+    roles = Roles(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)
+
+    def used(rows: Sequence[Visit]) -> list[list[float]]:
+        result: list[list[float]] = []
+        for block in blocks(frame_of(rows), CITY, None, 1, roles):
+            assert block.group is not None
+            result += np.column_stack([block.points, block.group]).tolist()
+        return sorted(result)
+
+    frame = frame_of(many)
+    chosen = choose(frame, CITY, None, roles)
+    assert same(read_sketch(frame, CITY, roles=roles, chosen=chosen), read_sketch(frame, CITY, roles=roles))
+    assert same(
+        read_sums(frame, CITY, queries(), roles=roles, chosen=chosen), read_sums(frame, CITY, queries(), roles=roles)
+    )
+    order = np.random.default_rng(1).permutation(len(many))
+    assert used([many[k] for k in order]) == used(many)
+    alone = [used([row for row in many if row.person == person]) for person in range(300)]
+    assert sorted(row for rows in alone for row in rows) == used(many)
+    assert max(len(rows) for rows in alone) <= contributions
+    grouped = [sum(row.person == person and row.label < 3 for row in many) for person in range(300)]
+    assert [len(rows) for rows in alone] == [min(count, contributions) for count in grouped]
+
+
+def test_zeros_of_either_sign_are_one_point() -> None:
+    """Equal rows have equal digests."""
+    rows = [Visit(1, 0, 1.0, east, 2.0) for east in (0.0, -0.0)] + [Visit(1, 0, 1.0, 5.0, 5.0)]
+    firsts = {
+        next(blocks(frame_of(order), CITY, None, 1, Roles(unit="person"))).points[0, 0] for order in (rows, rows[::-1])
+    }
+    assert len(firsts) == 1
+
+
+IDS: list[tuple[list[Any], int]] = [
+    ([1, 1.0, "1", Decimal("1.00"), np.int8(1), np.float32(1)], 1),
+    (["1", "01", "1.0", "1 "], 4),
+    ([True, False, True], 2),
+    ([1.5, Decimal("1.5"), "1.5"], 1),
+    ([10**5000, 10**5000, 10**5000 + 1], 2),
+    ([date(2020, 1, 1), date(2020, 1, 1), UUID(int=1), UUID(int=1), b"a", b"a", "\ud800"], 4),
+]
+
+
+@pytest.mark.parametrize(("ids", "persons"), IDS)
+def test_ids_that_are_spelled_alike_are_one_person(ids: list[Any], persons: int) -> None:
+    """Numbers by their value, whatever type a column has given them."""
+    points = np.arange(2.0 * len(ids)).reshape(-1, 2)
+    assert total(points, POINTS, roles=Roles(unit=ids)) == persons
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_type_that_another_row_has_set_changes_nothing(make: Callable[[dict[str, Any]], Any]) -> None:
+    """Whole numbers in a column of floats or decimals are the same labels and ids."""
+    for last in (3, 3.5, Decimal("3.25")):
+        kind = float if isinstance(last, float) else Decimal if isinstance(last, Decimal) else int
+        cells = [*(kind(value) for value in (1, 2, 1, 2)), last]
+        table = make({"east": [1.0, 2.0, 3.0, 4.0, 5.0], "north": [0.0] * 5, "plan": cells, "who": cells})
+        roles = Roles(groups="plan", labels=("1", 2))
+        assert read_sketch(table, CITY, roles=roles, cells=2).totals.tolist() == [2, 2]
+        assert total(table, CITY, roles=Roles(unit="who")) == 3
+
+
+def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
+    """Each alone; infinite ones and those beyond all floats, too."""
+    weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]
+    wanted = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
+    points = np.zeros((len(weights), 2))
+    [block] = blocks(points, POINTS, None, 1, Roles(weights=weights, max_weight=2))
+    assert block.weight is not None
+    assert block.weight.tolist() == wanted
+    [block] = blocks(points[:2], POINTS, None, 1, Roles(weights=[1e308, 1e-310], max_weight=1e-308))
+    assert block.weight is not None
+    assert block.weight.tolist() == [1024, 10]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_unknown_and_missing_labels_are_other_or_nobodys(labels: tuple[Any, ...]) -> None:
+    """And a row in no group is none of a person's contributions."""
+    cells = [1, "2", 2.0, None, np.nan, "", "3", "Other", pd.NA, True]
+    points = np.column_stack([np.linspace(0, 10, 10), np.zeros(10)])
+    known = {"1": 1, "2": 2, "other": 10 - len({"1", "2"} & set(map(str, labels))) - ("2" in map(str, labels))}
+    sketch = read_sketch(points, POINTS, roles=Roles(groups=cells, labels=labels), cells=2)
+    assert sketch.totals.tolist() == [known[str(label)] for label in labels]
+    one = Roles(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
+    assert total(points, POINTS, roles=one) == min(3, int(sketch.totals.sum()))
+
+
+def test_objects_have_roles() -> None:
+    """Lists of words, rows of a mixed table, vectors in an array."""
+    words = mp.AnyMetric(mp.edit_distance, 9, ["abc", "xyz"])
+    roles = Roles(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
+    asked = given_queries(words, None)
+    assert asked is not None
+    sums = read_sums(["abc", "abc", "xyz", "xyz"], words, asked, roles=roles)
+    assert (sums.values[0] * asked.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
+    frame = pd.DataFrame({"word": ["abc", "abc", "xyz", "xyz"], "who": list("aabb"), "w": [1, 1, 2, 2]})
+    named = Roles(unit="who", weights="w", max_weight=2)
+    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert same(read_sums(table, words, asked, roles=named), sums)
+    mixed = mp.Gower({"word": mp.category(["abc", "xyz"])})
+    assert read_sketch(frame, mixed, roles=Roles(groups="word", labels=["xyz"])).totals.tolist() == [2]
+    vectors = mp.AnyMetric(lambda x, y: float(np.abs(np.asarray(x) - np.asarray(y)).sum()), 9, [(0.0, 0.0)])
+    asked = given_queries(vectors, None)
+    assert asked is not None
+    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, roles=Roles(groups=0, labels=[7]))
+    assert (sums.values * asked.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
+
+
+def test_places_have_roles() -> None:
+    """Columns of a GeoDataFrame, beside its geometry."""
+    places = gpd.GeoSeries.from_xy([13.4, 13.5, 13.6], [52.5, 52.6, 52.4], crs=4326)
+    frame = gpd.GeoDataFrame({"who": ["a", "b", "a"], "plan": [1, 2, 1]}, geometry=places)
+    berlin = mp.GreatCircle((52.5, 13.4), 40)
+    for roles in (Roles(groups="plan", labels=(1, 2), unit="who"), Roles(groups=1, labels=(1, 2), unit=list("aba"))):
+        assert read_sketch(frame, berlin, roles=roles).totals.tolist() == [1, 1]
+    with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'id'; it has who, plan, geometry"):
+        read_sketch(frame, berlin, roles=Roles(unit="id"))
+    with pytest.raises(mp.MilepostError, match="no columns"):
+        read_sketch(places, berlin, roles=Roles(unit="id"))
+
+
+def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) -> None:
+    """Nor one in which no row counts; by default both are refused."""
+    empty, roles = frame_of([]), Roles(groups="label", labels=(1, 2), unit="person")
+    for kind in FORMATS[2:]:
+        if kind != "batch":
+            table = bring(kind, empty, tmp_path)
+            assert read_sketch(table, CITY, roles=roles, cells=2, empty=True).totals.tolist() == [0, 0]
+            assert read_sums(table, CITY, queries(), roles=roles, empty=True).totals.tolist() == [0, 0]
+            assert total(table, CITY, roles=roles) == total(table, CITY) == 0
+            assert read_sketch(table, CITY, empty=True).totals.tolist() == [0]
+    nobody = frame_of([Visit(1, 9, 1.0, 1.0, 1.0)])
+    for table in (empty, nobody):
+        assert read_sketch(table, CITY, roles=roles, empty=True).totals.tolist() == [0, 0]
+        with pytest.raises(mp.MilepostError, match="empty"):
+            read_sketch(table, CITY, roles=roles)
+        with pytest.raises(mp.MilepostError, match="empty"):
+            read_sums(table, CITY, queries(), roles=roles)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"groups": "a"}, r"groups needs labels=\[…\].*got none"),
+    ({"groups": "a", "labels": []}, "got none"),
+    ({"groups": "a", "labels": range(5000)}, "1 to 4,096 labels, got 5000"),
+    ({"labels": ["x"]}, "groups=…, which is not given"),
+    ({"groups": "a", "labels": "xyz"}, "labels must be a list.*'xyz'"),
+    ({"groups": "a", "labels": 3}, "labels must be a list"),
+    ({"groups": "a", "labels": ["x", None]}, "labels must be text.*None"),
+    ({"groups": "a", "labels": [1.5]}, "labels must be text.*1.5"),
+    ({"groups": "a", "labels": [""]}, "labels must be text.*''"),
+    ({"groups": "a", "labels": ["x", "x"]}, "each label once, got 'x' twice"),
+    ({"groups": "a", "labels": [1, "1"]}, "each label once, got '1' twice"),
+    ({"groups": True, "labels": [1]}, "groups must be a column's name.*got bool"),
+    ({"unit": 1.5}, "unit must be a column's name.*got float"),
+    ({"unit": iter([1])}, "unit must be a column's name"),
+    ({"weights": {"a": 1}, "max_weight": 1}, "weights must be a column's name.*got dict"),
+    ({"unit": "a", "contributions": 0}, "contributions must be a whole number of at least 1, got 0"),
+    ({"unit": "a", "contributions": 2.0}, "contributions must be a whole number"),
+    ({"contributions": 3}, "contributions=3 rows of whom.*unit=… whose rows are whose"),
+    ({"weights": "a"}, "weights needs max_weight.*got None"),
+    ({"weights": "a", "max_weight": 0}, "max_weight.*got 0"),
+    ({"weights": "a", "max_weight": float("nan")}, "max_weight.*got nan"),
+    ({"weights": "a", "max_weight": float("inf")}, "max_weight.*got inf"),
+    ({"weights": "a", "max_weight": 10**400}, "max_weight"),
+    ({"weights": "a", "max_weight": True}, "max_weight.*got True"),
+    ({"weights": "a", "max_weight": "2"}, "max_weight.*got '2'"),
+    ({"max_weight": 2}, "weights=…, which is not given"),
+    ({"groups": "a", "labels": [1], "unit": "a"}, "groups and unit are both the column 'a'"),
+    ({"unit": 2, "weights": 2, "max_weight": 1}, "unit and weights are both the column 2"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED)
+def test_bad_roles_are_refused(words: dict[str, Any], message: str) -> None:
+    """What was expected, and what came."""
+    with pytest.raises(mp.MilepostError, match=message):
+        Roles(**words)
+
+
+BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
+    "no id": ({"who": ["Miller", None]}, "id of row 2 in column 'who' is missing; drop"),
+    "empty id": ({"who": ["", "Miller"]}, "id of row 1 in column 'who' is missing"),
+    "no weight": ({"w": [None, 77.25]}, "'w' has a missing value or NaN in row 1"),
+    "NaN": ({"w": [77.25, float("nan")]}, "'w' has a missing value or NaN in row 2"),
+    "text": ({"w": ["77.25", "Miller"]}, "'w'.*number"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("kind", [*FORMATS[2:], "lists"])
+def test_bad_cells_are_refused_and_not_quoted(kind: str, case: str, tmp_path: Path) -> None:
+    """The column and the row are named."""
+    columns, words = BAD[case]
+    frame = pd.DataFrame({"east": [1.0, 2.0], "north": [1.0, 2.0], "who": ["a", "b"], "w": [1.0, 1.0]} | columns)
+    table: Any = frame if kind == "lists" else bring(kind, frame, tmp_path)
+    roles = Roles(unit="who", weights="w", max_weight=100)
+    if kind == "lists":
+        roles = Roles(unit=frame["who"].tolist(), weights=frame["w"].tolist(), max_weight=100)
+        words = words.replace("'who'", "'unit'").replace("'w'", "'weights'")
+    for read in (total, read_sketch):
+        with pytest.raises(mp.MilepostError, match=words) as caught:
+            read(table, CITY, roles=roles)
+        assert not any(cell in str(caught.value) for cell in ("Miller", "77"))
+        assert caught.value.__cause__ is None
+
+
+def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
+    """Columns that are not there, sequences of another length, one column in two parts."""
+    frame = frame_of([Visit(1, 1, 1.0, 1.0, 1.0), Visit(2, 1, 1.0, 1.0, 1.0)])
+    path = tmp_path / "visits.csv"
+    frame.to_csv(path, index=False)
+    cases: list[tuple[Any, Roles, str]] = [
+        (frame, Roles(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
+        (path, Roles(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
+        (frame.to_numpy(), Roles(unit="id"), "unit: the table has no column 'id'; it has 0, 1, 2, 3, 4"),
+        (frame, Roles(weights=5, max_weight=1), "weights: the table has no column 5"),
+        (frame, Roles(unit=-1), "unit: the table has no column -1"),
+        (frame, Roles(unit=[1]), "unit must have one entry a row, got 1 for a table with more rows"),
+        (frame, Roles(unit=[1, 2, 3]), "unit must have one entry a row, got 3 for a table with fewer rows"),
+        (path, Roles(weights=np.ones(3), max_weight=1), "weights must have one entry a row, got 3"),
+        (frame, Roles(unit=np.ones((2, 1))), "unit must be a column's name or a list.*several columns"),
+        (frame, Roles(unit=frame), "unit must be a column's name or a list.*several columns"),
+        (frame, Roles(unit="person", weights=0, max_weight=1), "unit and weights are both the column 'person'"),
+        (frame, Roles(unit=[object(), 1]), "id of row 1 in column 'unit' is neither text nor a number.*convert"),
+        (path, Roles(groups="east", labels=[1]), "'east' of visits.csv cannot be read as numbers and as text"),
+    ]
+    for table, roles, words in cases:
+        with pytest.raises(mp.MilepostError, match=words):
+            read_sketch(table, CITY, roles=roles)
+    with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give unit="):
+        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), roles=Roles(unit=0))
+    path.write_bytes(b"east,north,who\n1,2,\xff\n")
+    with pytest.raises(mp.MilepostError, match=r"'who' of visits.csv holds text that is not in UTF-8"):
+        read_sketch(path, CITY, roles=Roles(unit="who"))
+
+
+@pytest.mark.parametrize("before", [3, 5])
+def test_a_table_that_changes_between_passes_is_refused(before: int) -> None:
+    """Rows that came or went since the persons' rows were chosen."""
+    frame = frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(4)])
+    with pytest.raises(mp.MilepostError, match="changed while it was read"):
+        read_sketch(frame, CITY, roles=Roles(unit="person"), chosen=Chosen(np.ones(before, dtype=bool), before))
