@@ -24,8 +24,9 @@ import milepost as mp
 from milepost import data, reading
 from milepost.choice import given_queries
 from milepost.contributions import SALT
+from milepost.privacy.change import WEIGHT_STEPS
 from milepost.reading import Chosen, blocks, choose, read_sketch, read_sums, total
-from milepost.roles import WEIGHT_STEPS, Roles
+from milepost.roles import Roles
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch

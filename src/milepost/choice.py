@@ -15,9 +15,9 @@ from milepost.mechanisms.margins import Margins, check_game
 from milepost.mechanisms.tangents import interactive_error, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.reading import Table
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries
+from milepost.table import Table
 
 Promised = TypeVar("Promised")
 WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
@@ -37,12 +37,10 @@ class HostChoice:
         """The part of the error that no number of rows would lessen."""
         return self.space.hosts.bias
 
-    def prepare(
-        self, table: Table, n: int, change: Change, guarantee: Guarantee
-    ) -> Callable[[], list[HostAnswerer]]:
+    def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[HostAnswerer]]:
         """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
         hosts = self.space.hosts
-        sketch = table.sketch(self.space, change)
+        sketch, change = table.sketch(self.space), table.change
         return lambda: [
             self.mechanism.run(sketch, hosts, change, guarantee, n=n, group=group) for group in range(sketch.groups)
         ]
@@ -62,9 +60,9 @@ class DirectChoice:
         """The part of the error that no number of rows would lessen."""
         return self.queries.bias
 
-    def prepare(self, table: Table, n: int, change: Change, guarantee: Guarantee) -> Callable[[], list[Answerer]]:
+    def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[Answerer]]:
         """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
-        sums = table.sums(self.space, self.queries, change)
+        sums, change = table.sums(self.queries), table.change
         return lambda: [
             self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
         ]

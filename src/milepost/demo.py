@@ -14,6 +14,7 @@ from milepost import plots
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.base import HostAnswerer
 from milepost.mechanisms.polygon import Polygon
+from milepost.mechanisms.totals import Total
 from milepost.plan import Plan, plan
 from milepost.reading import read_sketch
 from milepost.release import exact, release
@@ -126,7 +127,7 @@ class ExactCurves(HostAnswerer):
     extends: ClassVar[bool] = True
 
     def __init__(self, sums: IntArray, hosts: Hosts, n: int) -> None:
-        self.hosts, self._sums, self._n = hosts, sums, n
+        self.hosts, self._sums, self.total = hosts, sums, Total(n)
 
     @property
     def confidence(self) -> float:
@@ -137,7 +138,7 @@ class ExactCurves(HostAnswerer):
     def _polygons(self) -> tuple[Polygon, ...]:
         borders = self._sums.shape[1] - 1
         nodes = [np.linspace(0, float(span), borders + 1) for span in self.hosts.span]
-        heights = self._sums * (self.hosts.quantum[:, None] / self._n)
+        heights = self._sums * (self.hosts.quantum[:, None] / self.total.size)
         return tuple(Polygon(place, height) for place, height in zip(nodes, heights, strict=True))
 
     def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:  # noqa: ARG002

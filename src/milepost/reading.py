@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Which rows of a table are used where those of one person are limited, bool[n], and their total weight. Private."""
+    """Which rows of a table are used where those of one person are limited, bool[n], and their weight. Private."""
 
     rows: AnyArray
     total: int
@@ -45,18 +45,15 @@ class Chosen:
 
 def count(data: Any) -> int:
     """How many rows a table has; an empty one is refused."""
-    return _refuse_empty(tables.count(data))
+    return check_some(tables.count(data))
 
 
 def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN) -> int:
-    """The exact total weight of all groups that a statistic of this table will have. Private: add noise."""
-    if not roles.given:
-        return tables.count(data)
+    """The exact total weight of all groups that a statistic of this table will have; every row is read. Private."""
     if roles.unit is not None:
         return choose(data, space, columns, roles).total
-    batches = _batches(data, space, columns, roles)
-    found = (roles.read(cells, len(batch), rows) for batch, cells, rows in batches)
-    return sum(int(marks.weights[marks.grouped].sum()) for marks in found)
+    found = blocks(data, space, columns, 1, roles)
+    return sum(len(block.points) if block.weight is None else int(block.weight.sum()) for block in found)
 
 
 def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
@@ -134,7 +131,7 @@ def read_sketch(
         if added is not None:
             added.result()
     if not empty:
-        _refuse_empty(int(sketch.totals.sum()))
+        check_some(int(sketch.totals.sum()))
     return sketch
 
 
@@ -153,7 +150,7 @@ def read_sums(
     for block in blocks(data, space, columns, queries.count, roles, chosen):
         sums.add(queries.quantize(space.distance(block.points, queries.points)), block.group, block.weight)
     if not empty:
-        _refuse_empty(int(sums.totals.sum()))
+        check_some(int(sums.totals.sum()))
     return sums
 
 
@@ -210,7 +207,8 @@ def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:
         )
 
 
-def _refuse_empty(n: int) -> int:
+def check_some(n: int) -> int:
+    """Refuse a table without rows, where their number is public."""
     if n == 0:
         raise MilepostError("the table is empty; at least one row is needed")
     return n

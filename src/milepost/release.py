@@ -16,7 +16,7 @@ from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
-from milepost.reading import Table, check_count, count, records
+from milepost.reading import check_count, count, records
 from milepost.roles import Role, Roles
 from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
@@ -24,6 +24,7 @@ from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
+from milepost.table import Table
 
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
@@ -72,9 +73,8 @@ def release(
     roles = Roles(groups, tuple(labels), unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
-    table = Table(_settled(data), columns, roles)
-    size = _size(table, space, change, guarantee, n)
-    return _release(table, fitting, size, change, guarantee)
+    table = Table(_settled(data), space, change, columns, roles)
+    return _release(table, fitting, _size(table, guarantee, n), guarantee)
 
 
 def interactive(
@@ -105,39 +105,40 @@ def interactive(
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     check_game(max_queries, beta)
     fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
-    table = Table(_settled(data), columns, roles)
-    size = _size(table, space, change, guarantee, n)
+    table = Table(_settled(data), space, change, columns, roles)
+    size = _size(table, guarantee, n)
     if Tangents.name in fitting.hosts:
         del fitting.hosts[Tangents.name]
-        variant, margins = session_choice(space, size.rows, guarantee, max_queries, beta)
+        variant, margins = session_choice(space, size.total, guarantee, max_queries, beta)
         error = interactive_error(variant.hosts, margins)
-        others, _ = fitting.choices(size.rows, change, guarantee)
+        others, _ = fitting.choices(size.total, change, guarantee)
         if all(other.prediction.error > error for other in others):
-            sketch = table.sketch(variant, change)
-            check_count(int(sketch.totals[0]), size.rows)
-            warn_wide(error, variant.hosts.bias, space, size.rows)
+            sketch = table.sketch(variant)
+            check_count(int(sketch.totals[0]), size.total)
+            warn_wide(error, variant.hosts.bias, space, size.total)
             return TangentSession(sketch, variant, guarantee, change, margins)
-    return SynopsisSession(_release(table, fitting, size, change, guarantee))
+    return SynopsisSession(_release(table, fitting, size, guarantee))
 
 
 @dataclass(frozen=True)
 class Size:
     """For how many records, or weight in steps, a release is sized, and what is left to spend on it."""
 
-    rows: int
+    total: int
     left: Guarantee
 
 
-def _size(table: Table, space: Space, change: Change, guarantee: Guarantee, n: int | None) -> Size:
+def _size(table: Table, guarantee: Guarantee, n: int | None) -> Size:
     """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε."""
+    change = table.change
     if change.public_total:
         if n is not None:
             raise MilepostError("n is for tables whose number of rows is private; leave it out here, it is counted")
-        return Size(table.total(space, change), guarantee)
+        return Size(table.total(), guarantee)
     if n is not None:
         check_whole("n", n, 1, LARGEST_TOTAL // change.steps)
-        return Size(n * -(-change.steps // 2), guarantee)  # weights are half of the largest, on average
-    exact = table.total(space, change)  # every row is read: one that is bad is refused before anything is spent
+        return Size(change.weight(n), guarantee)
+    exact = table.total()  # every row is read: one that is bad is refused before anything is spent
     spent = SIZE_SHARE * guarantee.epsilon
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
     return Size(min(max(noisy, 1), LARGEST_TOTAL), replace(guarantee, epsilon=guarantee.epsilon - spent))
@@ -163,15 +164,16 @@ def _fitting(possible: Candidates, change: Change, guarantee: Guarantee) -> Cand
     return fitting
 
 
-def _release(table: Table, fitting: Candidates, size: Size, change: Change, guarantee: Guarantee) -> Synopsis:
+def _release(table: Table, fitting: Candidates, size: Size, guarantee: Guarantee) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
-    n = max(1, size.rows // (change.groups or 1))  # of a group
+    change = table.change
+    n = max(1, size.total // (change.groups or 1))  # of a group
     choices, refused = fitting.choices(n, change, size.left)
     if not choices:
         raise no_choice(refused)
     best = choices[0]
-    spend = best.prepare(table, n, change, size.left)
-    warn_wide(best.prediction.error, best.bias, fitting.space, n)
+    spend = best.prepare(table, n, size.left)
+    warn_wide(best.prediction.error, best.bias, table.space, change.rows(n))
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
     return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)

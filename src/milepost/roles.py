@@ -15,11 +15,11 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.contributions import MISSING, persons
 from milepost.data import Cells, sequence
 from milepost.errors import MilepostError
+from milepost.privacy.change import WEIGHT_STEPS, Change
 from milepost.spaces import numeric
 from milepost.spaces.columns import MOST_LABELS, OTHER, Category
 from milepost.wanted import Beside
 
-WEIGHT_STEPS = 1 << 10
 LARGEST = sys.float_info.max
 ROLES = ("groups", "unit", "weights")
 
@@ -90,6 +90,12 @@ class Roles:
                 raise MilepostError(
                     f"{other} and {beside.role} are both the column {beside.column!r}; give each one of its own"
                 )
+
+    def change(self, neighbors: str) -> Change:
+        """What one person can alter."""
+        unit = None if self.unit is None else _name("unit", self.unit)
+        groups = len(self.labels) if self.groups is not None else None
+        return Change(neighbors, self.contributions, unit, self.max_weight, groups)
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 from milepost import file
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS
-from milepost.mechanisms.groups import Counted, Groups, Label, of_group
+from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS, Answerer
+from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
@@ -61,7 +61,7 @@ def load(path: str | Path) -> Synopsis:
         if change.public_total:
             return Synopsis(space, _answerer(card, tensors, space, queries), guarantee, change, card["n"], queries)
         parts = [of_group(tensors, place) for place in range(len(labels))] if labels else [tensors]
-        found = [_counted(card, part, space, queries) for part in parts]
+        found = [_answerer(card, part, space, queries) for part in parts]
         return counted_synopsis(space, found, labels, guarantee, change, queries)
     except (KeyError, TypeError, IndexError) as error:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
@@ -69,7 +69,7 @@ def load(path: str | Path) -> Synopsis:
 
 def counted_synopsis(
     space: Space,
-    answerers: Sequence[Counted],
+    answerers: Sequence[Answerer],
     labels: Sequence[Label],
     guarantee: Guarantee,
     change: Change,
@@ -81,14 +81,8 @@ def counted_synopsis(
     return Synopsis(space, answerer, guarantee, change, n, queries)
 
 
-def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Any:
+def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Answerer:
+    n = card["n"] or 0  # where it is private, the tensors have a noisy one
     if queries is None:
-        return ANSWERERS[card["mechanism"]].load(space.hosts, card["n"], card["parameters"], tensors)
-    return DIRECT_ANSWERERS[card["mechanism"]].load(queries, card["n"], card["parameters"], tensors)
-
-
-def _counted(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Counted:
-    result: Counted = _answerer(card, tensors, space, queries)
-    if result.total.public:
-        raise KeyError("total")
-    return result
+        return ANSWERERS[card["mechanism"]].load(space.hosts, n, card["parameters"], tensors)
+    return DIRECT_ANSWERERS[card["mechanism"]].load(queries, n, card["parameters"], tensors)

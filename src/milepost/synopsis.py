@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milepost import data, file
+from milepost import data
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS
+from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import read_matrix
 from milepost.spaces.queries import Queries
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from milepost.comparison import Comparison
     from milepost.field import Contours, Grid
     from milepost.sites import Sites
-
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +321,8 @@ class Synopsis:
         unit = f" {self.space.unit}" if self.space.unit else ""
         groups = f", {len(self.labels)} groups" if self.labels else ""
         about = "n=" if self.change.public_total else "n≈"
-        return f"Synopsis({self.space.kind}, {about}{self.n:,}{groups}, {self.guarantee}, {self.mechanism}, ±{error:.4g}{unit})"
+        what = f"{self.space.kind}, {about}{self.n:,}{groups}, {self.guarantee}, {self.mechanism}"
+        return f"Synopsis({what}, ±{error:.4g}{unit})"
 
 
 def _numbers(values: Any, what: str) -> FloatArray:

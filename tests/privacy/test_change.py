@@ -33,7 +33,10 @@ WHO: dict[str, dict[str, Any]] = {
     "3 rows, groups, weights": {"contributions": 3, "labels": LABELS, "max_weight": 4.0},
 }
 CASES = [
-    (neighbors, who) for neighbors in ("replace", "add-remove") for who in WHO if (neighbors, who) != ("replace", "one row")
+    (neighbors, who)
+    for neighbors in ("replace", "add-remove")
+    for who in WHO
+    if (neighbors, who) != ("replace", "one row")
 ]
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 changes = pytest.mark.parametrize(("neighbors", "who"), CASES)
@@ -82,7 +85,9 @@ def release(space: Any, people: Sequence[Person], name: str, neighbors: str, who
     )
 
 
-def transcripts(space: Any, pair: Sequence[Sequence[Person]], *args: Any, **more: Any) -> tuple[list[Transcript], list[Any]]:
+def transcripts(
+    space: Any, pair: Sequence[Sequence[Person]], *args: Any, **more: Any
+) -> tuple[list[Transcript], list[Any]]:
     """What a table and its neighbor hand to noise, the second given the first's answers; and what is released."""
     first = Transcript()
     both, made = [first, first.again()], []
@@ -165,7 +170,9 @@ def test_the_worst_person_uses_the_budget_up(name: str, neighbors: str, who: str
 
 @names
 @changes
-def test_a_release_depends_on_the_table_through_noise_alone(name: str, neighbors: str, who: str, tmp_path: Path) -> None:
+def test_a_release_depends_on_the_table_through_noise_alone(
+    name: str, neighbors: str, who: str, tmp_path: Path
+) -> None:
     """Given the same noisy numbers, two neighbors give the same file, bit for bit: no exact number is in it."""
     assert _files_agree(name, neighbors, WHO[who], tmp_path)
 
@@ -201,7 +208,7 @@ def test_neighbors_give_files_of_one_size(name: str, tmp_path: Path) -> None:
 
 @names
 def test_the_size_is_told_by_a_share_of_epsilon(name: str) -> None:
-    """One Laplace draw for the number of rows, of which a person moves as many as they have; the rest pays for answers."""
+    """One Laplace draw for the number of rows, moved by as many as a person has; the rest pays for answers."""
     people = [Person([Row([0.1 * k])]) for k in range(8)]
     both, _ = transcripts(mp.L1([(0, 1)]), (people, people[1:]), name, "add-remove", {}, n=None)
     first, second = (transcript.draws[0] for transcript in both)
@@ -224,9 +231,16 @@ def test_the_size_is_told_by_a_share_of_epsilon(name: str) -> None:
     st.floats(1e-3, 1e3),
 )
 def test_shares_of_a_budget_never_exceed_it(
-    neighbors: str, rows: int, groups: int | None, most: float | None, pair: float, part: float, budget: float, off: float
+    neighbors: str,
+    rows: int,
+    groups: int | None,
+    most: float | None,
+    pair: float,
+    part: float,
+    budget: float,
+    off: float,
 ) -> None:
-    """Theorems 1 and 2 of docs/proofs/change.md in rational arithmetic, and nothing is left over by more than rounding."""
+    """Theorems 1 and 2 of docs/proofs/change.md in rational arithmetic; no more than rounding is left over."""
     change = Change(neighbors, rows, max_weight=most, groups=groups)
     single = part * pair
     ends = 2 if neighbors == "replace" and groups in (2, 50) else 1

@@ -10,7 +10,7 @@ import numpy as np
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.polygon import Polygon, total
-from milepost.mechanisms.totals import check_total
+from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import QUANTUM_BITS, Hosts
@@ -53,6 +53,10 @@ class Answerer(Protocol):
         """The name of the mechanism that made it."""
 
     @property
+    def total(self) -> Total:
+        """How many records it is about, exactly or with noise."""
+
+    @property
     def confidence(self) -> float:
         """The largest confidence that `half_width` can be asked for."""
 
@@ -82,6 +86,7 @@ class HostAnswerer(ABC):
     mechanism: ClassVar[str]
     extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
     hosts: Hosts
+    total: Total
 
     @property
     @abstractmethod
@@ -183,13 +188,13 @@ def check_public_total(name: str, change: Change) -> None:
     """Refuse a change under which the number of rows is private."""
     if not change.public_total:
         raise MilepostError(
-            f"{name} needs a public number of rows, which it divides by and is sized from: neighbors='replace', one row "
-            "a person, and neither groups nor weights; slopes and hats take all of these"
+            f"{name} needs a public number of rows, which it divides by and is sized from: neighbors='replace', one "
+            "row a person, and neither groups nor weights; slopes and hats take all of these"
         )
 
 
 def check_sketch(sketch: Sketch, hosts: Hosts, change: Change, n: int | None = None, group: int = 0) -> int:
-    """Refuse a statistic that was not made for these hosts: nothing may be spent on it. For how many records to size."""
+    """Refuse a statistic that was not made for these hosts: nothing may be spent on it. For how many to size."""
     if sketch.dimension != hosts.dimension:
         raise MilepostError(
             f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "

@@ -1,7 +1,7 @@
 """Groups: an answerer for each label of a grouped release, which one guarantee covers together."""
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
@@ -11,24 +11,21 @@ from milepost.mechanisms.totals import Total
 Label: TypeAlias = str | int | bool
 
 
-class Counted(Answerer, Protocol):
-    """An answerer that knows how many records it is about."""
-
-    @property
-    def total(self) -> Total:
-        """Exactly, or with noise."""
-
-
 class Groups:
     """Answers of several groups; each question has to name one."""
 
-    def __init__(self, labels: Sequence[Label], answerers: Sequence[Counted]) -> None:
+    def __init__(self, labels: Sequence[Label], answerers: Sequence[Answerer]) -> None:
         self.labels, self.answerers = tuple(labels), tuple(answerers)
 
     @property
     def mechanism(self) -> str:
         """The name of the mechanism that made all of them."""
         return self.answerers[0].mechanism
+
+    @property
+    def total(self) -> Total:
+        """Of all groups: a number to look at, whose law is not that of one draw."""
+        return Total(sum(answerer.total.size for answerer in self.answerers))
 
     @property
     def confidence(self) -> float:
@@ -40,7 +37,7 @@ class Groups:
         """No answer is off by more, unless raw."""
         return max(answerer.most for answerer in self.answerers)
 
-    def of(self, label: Any) -> Counted:
+    def of(self, label: Any) -> Answerer:
         """The answers of one group."""
         for known, answerer in zip(self.labels, self.answerers, strict=True):
             if known == label and isinstance(known, bool) == isinstance(label, bool):

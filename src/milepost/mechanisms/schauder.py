@@ -71,8 +71,8 @@ def loss(scales: FloatArray) -> float:
 def single(levels: int) -> float:
     """The largest Σ|change of a coefficient|/scale that one record more makes at `scales`.
 
-    V(0) is counted from the middle: a record at q adds |q − 1/2| and, at each level, its triangle wave to one sag: linear between the multiples
-    of 2^−levels, so largest at one of them.
+    V(0) is counted from the middle: a record at q adds |q − 1/2| and, at each level, its triangle wave to one sag. That
+    is linear between the multiples of 2^−levels, so largest at one of them.
     """
     rates = 1 / scales(levels)
     places = np.arange((1 << levels) + 1) / (1 << levels)

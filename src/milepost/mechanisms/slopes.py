@@ -91,7 +91,7 @@ class Slopes:
 
 
 class SlopeCounts(Curves):
-    """Noisy cumulative counts C_j, counted from an anchor's marks if any: n·F rises by 2C_j − n·2^bits across cell j."""
+    """Noisy cumulative counts C_j, counted from an anchor's if any: n·F rises by 2C_j − n·2^bits across cell j."""
 
     mechanism: ClassVar[str] = Slopes.name
     approaches: ClassVar[bool] = True

@@ -15,6 +15,7 @@ from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
 from milepost.mechanisms.polygon import Polygon
+from milepost.mechanisms.totals import Total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells, reach_of
@@ -155,6 +156,7 @@ class TangentLines(HostAnswerer):
 
     def __init__(self, hosts: Hosts, scans: Sequence[Scan], lines: Sequence[Line]) -> None:
         self.hosts, self.scans, self.lines = hosts, tuple(scans), tuple(lines)
+        self.total = Total(scans[0].margins.n)
         self.alpha = sum(scan.alpha for scan in scans)
         self.learners = [convex_learner(hosts.alone(i), scan.margins).learners[0] for i, scan in enumerate(self.scans)]
         for line in self.lines:

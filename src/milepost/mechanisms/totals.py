@@ -97,8 +97,10 @@ class Total:
     def load(cls, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The inverse of `tensors` and `parameters`; n: a public one."""
         law = parameters.get("total")
-        if law is None:
+        if law is None and n > 0:
             return cls(n)
+        if law is None:
+            raise KeyError("total")
         if tensors["total"].shape != (1,) or not law["scale"] > 0:
             raise MilepostError("the file's total does not fit its card")
         return cls(int(tensors["total"][0]), law["scale"], law["pure"])

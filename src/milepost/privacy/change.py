@@ -64,6 +64,14 @@ class Change:
         """The weight that a row has at most, in whole steps."""
         return 1 if self.max_weight is None else WEIGHT_STEPS
 
+    def weight(self, rows: int) -> int:
+        """The total in steps of so many rows, of half of the largest weight on average."""
+        return rows * -(-self.steps // 2)
+
+    def rows(self, weight: int) -> int:
+        """The inverse of `weight`, at least 1."""
+        return max(1, weight // -(-self.steps // 2))
+
     def gaussian(self, pair: float, single: float, rho: float, off: float) -> Split:
         """How Gaussian noise on sums and on the total shares ρ (Theorem 1 of the proof page).
 
