@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Which rows of a table are used where those of one person are limited, bool[n], and their total weight. Private."""
+    """Which rows are used where those of one person are limited: bool[n]; and their total weight. Private."""
 
     rows: AnyArray
     total: int
