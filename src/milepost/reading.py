@@ -95,6 +95,9 @@ def blocks(
     rows = 0
     for points, marks, start in _marked(data, space, columns, numbers, roles, persons=False):
         rows = start + len(points)
+        if chosen is None and marks.group is None:
+            yield Block(points, None, marks.weight)
+            continue
         keep = marks.grouped
         if chosen is not None:
             check_count(min(rows, len(chosen.rows)), rows)
