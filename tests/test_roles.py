@@ -269,6 +269,17 @@ def test_a_type_that_another_row_has_set_changes_nothing(make: Callable[[dict[st
         assert total(table, CITY, roles=Roles(unit="who")) == 3
 
 
+@pytest.mark.parametrize("last", ["8", "8.5", "x"])
+def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_path: Path) -> None:
+    """Whatever stands in other rows, in the same block or a later one."""
+    path, filler = tmp_path / "visits.csv", "7,7,1,3,4\n" * 150_000
+    path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
+    assert len(list(data.batches(path, None, CITY.columns))) > 1
+    roles = Roles(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
+    assert read_sketch(path, CITY, roles=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
+    assert total(path, CITY, roles=Roles(unit="who")) == 3
+
+
 def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
     """Each alone; infinite ones and those beyond all floats, too."""
     weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]

@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Which rows of a table are used where those of one person are limited, bool[n], and their weight. Private."""
+    """Which rows are used where those of one person are limited: bool[n]; and their total weight. Private."""
 
     rows: AnyArray
     total: int
@@ -92,6 +92,9 @@ def blocks(
     rows = 0
     for points, marks, start in _marked(data, space, columns, numbers, roles, persons=False):
         rows = start + len(points)
+        if chosen is None and marks.group is None:
+            yield Block(points, None, marks.weight)
+            continue
         keep = marks.grouped
         if chosen is not None:
             check_count(min(rows, len(chosen.rows)), rows)
