@@ -47,7 +47,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("data was read")
 
     for name in ("read_sketch", "read_sums"):
-        monkeypatch.setattr(f"milepost.choice.{name}", never)
+        monkeypatch.setattr(f"milepost.table.{name}", never)
     monkeypatch.setattr("milepost.data.batches", never)
 
 
@@ -144,7 +144,8 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"mechanism": "gaussian", "queries": [[1, 1]]}, "^gaussian needs delta > 0"),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, gaussian, laplace"),
-        ({"neighbors": "add-remove", "queries": [[1, 1]]}, "no mechanism fits: .*slopes.*hats.*gaussian.*laplace"),
+        ({"neighbors": "add-remove", "mechanism": "tangents"}, "^tangents needs a public number of rows"),
+        ({"groups": "town"}, "labels"),
         ({"queries": np.empty((0, 2))}, "got none"),
         ({"queries": [1, 1]}, "in a list"),
         ({"queries": [[1, np.inf]]}, "finite"),

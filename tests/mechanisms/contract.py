@@ -480,7 +480,7 @@ class Contract:
                 assert again.error(uniform=uniform) == synopsis.error(uniform=uniform)
 
     def test_bad_input_is_refused_before_spending(self) -> None:
-        """Sketches that do not fit, add-remove: an error, and no noise drawn."""
+        """Sketches that do not fit, an unknown number of rows: an error, and no noise drawn."""
         space, other = SPACES["unequal weights"], SPACES["one column"]
         good = even(space, ROWS)
         empty = Sketch(3, cells=CELLS)
@@ -492,8 +492,9 @@ class Contract:
             (lambda: self.run(good, other, APPROXIMATE), "3 coordinates.* 1"),
             (lambda: self.run(empty, space, APPROXIMATE), "no records"),
             (lambda: self.run(grouped, space, APPROXIMATE), "groups"),
-            (lambda: self.mechanism.run(good, space.hosts, Change("add-remove"), APPROXIMATE), "add-remove"),
-            (lambda: self.mechanism.predict(space.hosts, ROWS, Change("add-remove"), APPROXIMATE), "add-remove"),
+            (lambda: self.mechanism.run(good, space.hosts, Change("add-remove"), APPROXIMATE), "rows"),
+            (lambda: self.mechanism.run(good, space.hosts, Change(groups=2), APPROXIMATE, n=9), "group|rows"),
+            (lambda: self.mechanism.run(good, space.hosts, Change(), APPROXIMATE, n=ROWS + 1), "has changed"),
         ]
         if not self.adapts:
             cases.append((lambda: self.run(coarse, space, APPROXIMATE), "cells"))

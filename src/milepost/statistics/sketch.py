@@ -137,4 +137,4 @@ class Sketch:
     @staticmethod
     def _check_total(total: int) -> None:
         if total > LARGEST_TOTAL:
-            raise MilepostError(f"a sketch holds a total weight of at most 2^37, got {total}")
+            raise MilepostError("a sketch holds a total weight of at most 2^37")
