@@ -17,8 +17,10 @@ from scipy.special import ndtri
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
+from milepost.audit.people import laplace_case
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.spaces.base import QUANTA
@@ -183,6 +185,21 @@ def noises() -> dict[str, Known]:
             "sensitivity without rounding", Pure(1.0), moved[1], moved[0] / 1.0, 15
         ),
     }
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+class OneEnded(Change):
+    """A change between two groups whose cost is counted in one of them."""
+
+    def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
+        return Change(groups=1)._split(pair / 2, single, budget, share)
+
+
+def one_ended() -> Known:
+    """Leaving a group and entering another cost ε each, where both together should."""
+    return Known(laplace_case("a move that is paid in one group only", OneEnded(groups=2), Guarantee(1.0)), 2.0)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------

@@ -39,6 +39,13 @@ def test_the_exact_choice_of_coordinate_is_caught() -> None:
     assert examine(known.case, 1000).violated
 
 
+def test_a_move_that_is_paid_in_one_group_only_is_caught() -> None:
+    """The shipped code, with a change that forgets the group which a person leaves."""
+    known = known_bad.one_ended()
+    assert known.true_loss > 1.15 * known.case.claim.loss
+    assert examine(known.case, 20_000).verdict == "violated"
+
+
 def test_the_right_sparse_vector_is_not_accused() -> None:
     known = KNOWN[RIGHT]
     assert known.true_loss <= known.case.claim.loss
@@ -148,7 +155,7 @@ def with_claim(case: Case, share: float) -> Case:
 # The share of a claim that 4000 runs must see: below their mean minus five standard deviations, found by resampling.
 # The offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
 SHARPNESS = {"noise": 0.35, "sparse-vector": 0.15, "slopes": 0.3, "hats": 0.12, "gaussian": 0.35, "laplace": 0.35}
-SHARPNESS["tangents"] = 0.025
+SHARPNESS |= {"tangents": 0.025, "private-total": 0.2}
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def hats_cases() -> Iterator[Case]:
     ):
         dimension = space.hosts.dimension
         made = Hats().run(sketch_of(space, [[0] * dimension], CELLS), space.hosts, Change(), guarantee)
-        scales = [_sag_scales(made, i) for i in range(dimension)]
+        scales = [sag_scales(made, i) for i in range(dimension)]
         places = [_worst_places(scale) for scale in scales]
         pair = [sketch_of(space, [[place[side] for place in places]], CELLS) for side in (0, 1)]
         exact = [_sags(sketch, made) for sketch in pair]
@@ -72,7 +72,8 @@ def hats_cases() -> Iterator[Case]:
         yield Case(Hats.name, tables, claim, *draws)
 
 
-def _sag_scales(made: HatSags, i: int) -> FloatArray:
+def sag_scales(made: HatSags, i: int) -> FloatArray:
+    """The scale of each coefficient's noise in coordinate i."""
     levels = QUANTUM_BITS - made.bits[i]
     sizes = [part.stop - part.start for part in schauder.parts(levels)]
     return np.repeat(schauder.scales(levels) * (QUANTA / made.epsilons[i]), sizes)

@@ -8,6 +8,7 @@ from milepost.audit.case import Case
 from milepost.audit.curves import hats_cases, slopes_cases
 from milepost.audit.direct import per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
+from milepost.audit.people import people_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
 
 
@@ -19,6 +20,7 @@ def shipped_cases() -> list[Case]:
         *slopes_cases(),
         *hats_cases(),
         *per_query_cases(),
+        *people_cases(),
         *tangents_cases(),
         *session_cases(),
     ]
