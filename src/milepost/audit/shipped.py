@@ -9,6 +9,7 @@ from milepost.audit.curves import hats_cases, slopes_cases
 from milepost.audit.direct import per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
+from milepost.audit.search import bounds_cases
 
 
 def shipped_cases() -> list[Case]:
@@ -21,4 +22,5 @@ def shipped_cases() -> list[Case]:
         *per_query_cases(),
         *tangents_cases(),
         *session_cases(),
+        *bounds_cases(),
     ]
