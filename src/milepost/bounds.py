@@ -48,7 +48,7 @@ def find_bounds(
     >>> import milepost as mp
     >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
     >>> space = mp.find_bounds(ages, epsilon=1)
-    >>> space.low[0] <= 19, 89 <= space.high[0] <= 100, space.found
+    >>> space.low[0] < 20, 88 < space.high[0], space.found
     (True, True, Found(epsilon=1.0, neighbors='replace', columns=1))
     """
     guarantee, change = Guarantee(epsilon), Change(neighbors)
