@@ -268,6 +268,7 @@ def test_points_of_a_map_are_read() -> None:
         ({"data": pd.DataFrame({"a": [1.0, np.nan]})}, "'a' has a missing value or NaN in row 2"),
         ({"data": np.array([[1.0], [np.nan]])}, "'0' has a missing value or NaN in row 2"),
         ({"data": np.empty((0, 2))}, "empty"),
+        ({"data": np.zeros((1, 4097))}, "4096 columns"),
         ({"data": np.empty((2, 0))}, "empty"),
     ],
 )

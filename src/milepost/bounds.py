@@ -23,6 +23,7 @@ from milepost.statistics.magnitudes import SMALLEST, SUBCELLS, Magnitudes, octav
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
 ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide
 FINE_FAILURE = 0.05  # that noise alone moves an end within that range
+MOST_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refused before ε is spent
 NEAR_ZERO = 16  # an end of the rough range that is nearer to 0 by this factor than the other is 0
 
 
@@ -76,6 +77,8 @@ def read_magnitudes(data: Any, columns: Columns = None) -> tuple[tuple[str, ...]
             width = batch.shape[1] if isinstance(batch, np.ndarray) else len(batch.schema.names)
             if names is not None and len(set(names)) < len(names):
                 raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
+            if width > MOST_COLUMNS:
+                raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
             magnitudes = Magnitudes(width)
         points = read_matrix(batch, names, magnitudes.columns)
         shown = names or tuple(map(str, range(magnitudes.columns)))
@@ -175,9 +178,10 @@ def _toward_zero(low: float, high: float) -> tuple[float, float]:
 def _say(search: Search, names: tuple[str, ...], guarantee: Guarantee) -> None:
     """Warn, from noisy numbers only, where noise hides more rows than may lie outside."""
     more = search.hides / search.outside
+    wanted = max(more, 2.0)
     remedy = (
-        f"about {search.hides / (search.outside / max(search.total, 1)):,.0f} rows, or epsilon = "
-        f"{min(guarantee.epsilon * more, 1e3):.2g}, would do; fewer columns and a smaller coverage help, too"
+        f"about {max(search.total, 1) * wanted:,.0f} rows, or epsilon = {guarantee.epsilon * wanted:.2g}, would do; "
+        "fewer columns and a smaller coverage help, too"
     )
     blind = [name for name, column in zip(names, search.columns, strict=True) if column.blind]
     if blind:
