@@ -577,3 +577,54 @@ def test_bad_rows_to_ask_about(run: Run, at: str, message: str) -> None:
     result = run(f"query guests.milepost --at {at}")
     assert result.code == 2
     assert message in result.err
+
+
+def test_bounds_are_found_printed_and_kept(run: Run, released: mp.Synopsis) -> None:  # noqa: ARG001
+    """The printed options and the space file are the same space; only the file keeps the record."""
+    result = run("bounds homes.csv --columns age,visits --epsilon 1 -o homes.toml")
+    assert result.code == 0
+    head, options, wrote = result.out.splitlines()
+    assert "2 columns" in head
+    assert "ε = 1 for one row replaced by another" in head
+    assert "homes.toml" in wrote
+    space = read_space(Path("homes.toml"))
+    assert isinstance(space, mp.L1)
+    typed = shlex.split(options)
+    assert typed[:2] == ["--space", "l1"]
+    plain = space_from_options("l1", {"bounds": typed[3::2]})
+    assert (plain.columns, plain.extent) == (space.columns, space.extent)
+    assert run("release homes.csv --space homes.toml --epsilon 1 -o found.milepost").code == 0
+    assert "ε = 1 for one row replaced by another, which adds" in run("show found.milepost --statement").out
+    assert "epsilon 1, neighbors replace, columns 2" in run("show found.milepost").out
+    assert run(f"release homes.csv {options} --epsilon 1 -o plain.milepost").code == 0
+    assert "Bounds" not in run("show plain.milepost --statement").out
+
+
+def test_bounds_of_another_space_and_relation(
+    run: Run,
+    released: mp.Synopsis,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And a table that is too small is said to be; without noise, which could show something that is not there."""
+    monkeypatch.setattr("milepost.bounds.laplace", lambda exact, _: exact)
+    result = run("bounds homes.csv --columns age --epsilon 0.0001 --space l2 --neighbors add-remove --coverage 0.9")
+    assert result.code == 0
+    assert "--space l2 --bounds age=" in result.out
+    assert "one row added or removed" in result.out
+    assert "note: no bounds were found for 'age'" in result.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("bounds homes.csv --epsilon 1 --space gower", "l1, l2"),
+        ("bounds homes.csv --epsilon 1 -o homes.csv", ".toml"),
+        ("bounds homes.csv --epsilon 1 -o there.toml", "exists already"),
+        ("bounds homes.csv --epsilon 1 --columns height", "no column 'height'"),
+        ("bounds homes.csv --epsilon 0", "epsilon must"),
+    ],
+)
+def test_bounds_refuses_bad_input(run: Run, released: mp.Synopsis, line: str, message: str) -> None:  # noqa: ARG001
+    Path("there.toml").write_text("")
+    result = run(line)
+    assert (result.code, message in result.err) == (2, True)

@@ -1,6 +1,7 @@
 """Milepost: how far is this point, on average, from the people in a private table?"""
 
 from milepost.audit import Report, audit
+from milepost.bounds import find_bounds
 from milepost.comparison import Comparison
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.field import Contours, Grid
@@ -42,6 +43,7 @@ __all__ = [
     "category",
     "edit_distance",
     "exact",
+    "find_bounds",
     "flag",
     "interactive",
     "jaccard",

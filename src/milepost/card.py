@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from milepost.errors import MilepostError
+from milepost.spaces.box import Box
 from milepost.synopsis import Synopsis
 
 STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
@@ -31,11 +32,14 @@ def facts(synopsis: Synopsis) -> dict[str, str]:
 def statement(synopsis: Synopsis) -> str:
     """One page for the people in the table; see `Synopsis.statement`."""
     unit, error = _unit(synopsis), synopsis.error(synopsis.confidence)
+    found = synopsis.space.found if isinstance(synopsis.space, Box) else None
+    bounds = f"  Bounds         found in the table itself: {found}, which adds to the guarantee of this file."
     return "\n".join(
         [
             "Privacy statement",
             f"  Protected      each single row of the table: neighbors are tables with {synopsis.change}.",
             f"  Guarantee      {synopsis.guarantee}, for everything this file can ever answer.",
+            *([] if found is None else [bounds]),
             f"  Mechanism      {synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
             (
                 f"  Public         the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)}),"

@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | release | query | show | audit`, thin over the library's functions."""
+"""The command line: `milepost demo | plan | bounds | release | query | show | audit`, thin over the library."""
 
 import io
 import sys
@@ -48,10 +48,11 @@ from milepost.options import (
     SpaceOption,
     StepOption,
     SynopsisArgument,
+    TableArgument,
     UnitOption,
     WeightsOption,
 )
-from milepost.spaces.words import space_from_options
+from milepost.spaces.words import options_of, space_from_options, toml_of
 
 app = typer.Typer(
     add_completion=False,
@@ -141,8 +142,42 @@ def plan(
 
 
 @app.command()
+def bounds(
+    table: TableArgument,
+    epsilon: EpsilonOption,
+    columns: ColumnsOption = None,
+    space: Annotated[str, typer.Option("--space", help="The distance: l1 or l2.")] = "l1",
+    neighbors: Annotated[
+        str, typer.Option("--neighbors", help="Who is protected: replace, or add-remove.")
+    ] = "replace",
+    coverage: Annotated[float, typer.Option("--coverage", help="The share of the rows to hold, roughly.")] = 0.99,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A space file to write, such as homes.toml.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Spend ε once to find bounds for columns of a private table that nobody knows any for."""
+    metrics: dict[str, type[mp.L1] | type[mp.L2]] = {"l1": mp.L1, "l2": mp.L2}
+    if space not in metrics:
+        raise mp.MilepostError(f"--space must be one of {', '.join(metrics)}, got {space!r}")
+    if output is not None:
+        if output.suffix.lower() != ".toml":
+            raise mp.MilepostError(f"--output must be a .toml file, which --space takes, got {output}")
+        check_output(output, force)
+    with _progress(f"Reading {table} and finding bounds"):
+        found = mp.find_bounds(
+            table, _names(columns), epsilon=epsilon, neighbors=neighbors, metric=metrics[space], coverage=coverage
+        )
+    typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
+    typer.echo(options_of(found))
+    if output is not None:
+        output.write_text(toml_of(found), encoding="utf-8")
+        typer.echo(f"wrote {output}: --space {output} has these bounds, and keeps the record of how they were found")
+
+
+@app.command()
 def release(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")],
+    table: TableArgument,
     space: SpaceOption,
     epsilon: EpsilonOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
@@ -275,7 +310,8 @@ def audit(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            "--mechanism", help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, tangents."
+            "--mechanism",
+            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, tangents, bounds.",
         ),
     ] = None,
 ) -> None:

@@ -66,4 +66,7 @@ EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the g
 DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
 BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+TableArgument = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")
+]
 SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file that `milepost release` wrote.")]

@@ -17,7 +17,9 @@ from scipy.special import ndtri
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
+from milepost.audit import search as bounds_search
 from milepost.audit.people import laplace_case
+from milepost.bounds import Scales
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy.change import Change
@@ -200,6 +202,36 @@ class OneEnded(Change):
 def one_ended() -> Known:
     """Leaving a group and entering another cost ε each, where both together should."""
     return Known(laplace_case("a move that is paid in one group only", OneEnded(groups=2), Guarantee(1.0)), 2.0)
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def forgotten_cell(epsilon: float = 1.0) -> Known:
+    """The rough histogram of find_bounds on a replaced row, with the noise of a row that is added or removed."""
+    exact = [bounds_search.table(rows).between(0, bounds_search.GRID.rough) for rows in ([1.0], [-np.inf])]
+    scale = 1 / epsilon
+
+    def draw(side: int) -> Callable[[int], Outcomes]:
+        generator = np.random.default_rng([16, side])
+
+        def outcomes(runs: int) -> Outcomes:
+            noisy = exact[side] + draw_laplace(generator, scale, (runs, len(exact[side])))
+            return Outcomes.of(score=(np.abs(noisy - exact[1]) - np.abs(noisy - exact[0])).sum(axis=1) / scale)
+
+        return outcomes
+
+    loss = float(np.abs(exact[0] - exact[1]).sum()) / scale
+    return Known(Case("bounds", "a histogram that forgets one of two cells", Pure(epsilon), draw(0), draw(1)), loss)
+
+
+def exact_total(epsilon: float = 2.0) -> Known:
+    """The shipped search, but with noise on the number of rows that is always 0: add-remove is then seen at once."""
+    pair = [bounds_search.table(rows) for rows in ([1.0], [])]
+    scales = replace(Scales.of(Guarantee(epsilon), Change("add-remove"), 1), total=1e-3)
+    draws = [bounds_search.draw(side, pair, scales) for side in pair]
+    loss = largest_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    return Known(Case("bounds", "exact number of rows", Pure(epsilon), *draws), loss)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from milepost.audit.shipped import shipped_cases
 from milepost.mechanisms import NAMES
 from tests.audit import known_bad
 
-KNOWN = {**known_bad.sparse_vectors(), **known_bad.noises()}
+KNOWN = {**known_bad.sparse_vectors(), **known_bad.noises(), "forgotten cell": known_bad.forgotten_cell()}
 RIGHT = "Algorithm 1 is right"
 
 
@@ -44,6 +44,13 @@ def test_a_move_that_is_paid_in_one_group_only_is_caught() -> None:
     known = known_bad.one_ended()
     assert known.true_loss > 1.15 * known.case.claim.loss
     assert examine(known.case, 20_000).verdict == "violated"
+
+
+def test_the_exact_number_of_rows_is_caught() -> None:
+    """The shipped search with one scale changed; the two tables never give the same number."""
+    known = known_bad.exact_total()
+    assert known.true_loss > 1.15 * known.case.claim.loss
+    assert examine(known.case, 600).violated
 
 
 def test_the_right_sparse_vector_is_not_accused() -> None:
@@ -155,7 +162,7 @@ def with_claim(case: Case, share: float) -> Case:
 # The share of a claim that 4000 runs must see: below their mean minus five standard deviations, found by resampling.
 # The offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
 SHARPNESS = {"noise": 0.35, "sparse-vector": 0.15, "slopes": 0.3, "hats": 0.12, "gaussian": 0.35, "laplace": 0.35}
-SHARPNESS |= {"tangents": 0.025, "private-total": 0.2}
+SHARPNESS |= {"tangents": 0.025, "private-total": 0.2, "bounds": 0.15}
 
 
 @pytest.mark.slow

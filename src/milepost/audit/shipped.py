@@ -10,6 +10,7 @@ from milepost.audit.direct import per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
 from milepost.audit.people import people_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
+from milepost.audit.search import bounds_cases
 
 
 def shipped_cases() -> list[Case]:
@@ -23,4 +24,5 @@ def shipped_cases() -> list[Case]:
         *people_cases(),
         *tangents_cases(),
         *session_cases(),
+        *bounds_cases(),
     ]

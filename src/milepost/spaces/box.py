@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.spaces.found import Found
 from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_missing
 
 
@@ -67,12 +68,16 @@ class Rows(ABC):
 
 @dataclass(frozen=True, init=False)
 class Box(Rows):
-    """Columns, by name or position, each with a public interval."""
+    """Columns, by name or position, each with a public interval.
+
+    found: how the bounds were found in the private table; None where they are public knowledge.
+    """
 
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
     unit: str
+    found: Found | None
 
     @property
     def width(self) -> int:
@@ -94,6 +99,11 @@ class Box(Rows):
     def extent(self) -> tuple[tuple[float, float], ...]:
         """The interval of each column."""
         return tuple(zip(self.low, self.high, strict=True))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the card says of `found`: nothing where bounds are public knowledge."""
+        return {} if self.found is None else {"found": self.found.to_json()}
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Host coordinates are as many as they are."""

@@ -11,6 +11,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of, summed
 from milepost.spaces.box import Box
 from milepost.spaces.directions import length_factor, sphere, stable
+from milepost.spaces.found import Found
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
 
@@ -25,6 +26,7 @@ class L1(Box):
     A record off the steps is moved to the nearest, low + k·step, which is no part of the error that is reported.
     None or 0: records can be anywhere.
     unit: of distances, for labels: "km".
+    found: as `find_bounds` says it, where bounds come from there.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -34,7 +36,9 @@ class L1(Box):
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
-    def __init__(self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "") -> None:
+    def __init__(
+        self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "", found: Any = None
+    ) -> None:
         columns, pairs = named_pairs(bounds)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "low", tuple(low for low, _ in pairs))
@@ -42,6 +46,7 @@ class L1(Box):
         object.__setattr__(self, "weights", named_numbers("weights", weights, columns, len(pairs), 1.0))
         object.__setattr__(self, "step", named_numbers("step", step, columns, len(pairs), 0.0))
         object.__setattr__(self, "unit", unit_of(unit))
+        object.__setattr__(self, "found", Found.of(found))
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
@@ -118,12 +123,13 @@ class L1(Box):
             "weights": list(self.weights),
             "step": list(self.step),
             "unit": self.unit,
+            **self.record,
         }
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """The inverse of `to_json`."""
-        return cls(card["bounds"], card["weights"], card["step"], unit=card["unit"])
+        return cls(card["bounds"], card["weights"], card["step"], unit=card["unit"], found=card.get("found"))
 
 
 @dataclass(frozen=True, init=False)
@@ -135,6 +141,7 @@ class L2(Projected):
     distortion: or as many as bring distances within this share of the metric's.
     unit: of distances, for labels: "km".
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
+    found: as `find_bounds` says it, where bounds come from there.
 
     >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
     10.0
@@ -154,8 +161,9 @@ class L2(Projected):
         clip: Any = 1.0,
         random_state: Any = 0,
         unit: Any = "",
+        found: Any = None,
     ) -> None:
-        self._settle(bounds, center, radius, directions, distortion, clip, random_state, unit)
+        self._settle(bounds, center, radius, directions, distortion, clip, random_state, unit, found)
 
     @staticmethod
     def default_directions(width: int) -> int:
@@ -199,11 +207,12 @@ class Lp(Projected):
         clip: Any = 1.0,
         random_state: Any = 0,
         unit: Any = "",
+        found: Any = None,
     ) -> None:
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, distortion, clip, random_state, unit)
+        self._settle(bounds, None, None, directions, distortion, clip, random_state, unit, found)
 
     @staticmethod
     def default_directions(width: int) -> int:

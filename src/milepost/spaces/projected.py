@@ -19,6 +19,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
 from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum
+from milepost.spaces.found import Found
 from milepost.spaces.numeric import check_whole, named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
@@ -48,6 +49,7 @@ class Projected(Box, ABC):
         clip: Any,
         random_state: Any,
         unit: Any,
+        found: Any,
     ) -> None:
         """Check the arguments and set the fields."""
         if (bounds is None) == (center is None and radius is None):
@@ -85,6 +87,7 @@ class Projected(Box, ABC):
             "clip": float(clip),
             "random_state": random_state,
             "unit": unit_of(unit),
+            "found": Found.of(found),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -308,6 +311,7 @@ class Projected(Box, ABC):
             "clip": self.clip,
             "random_state": self.random_state,
             "unit": self.unit,
+            **self.record,
         }
         pairs = [list(pair) for pair in zip(self.low, self.high, strict=True)]
         if self.radius is None:

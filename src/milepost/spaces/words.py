@@ -1,5 +1,7 @@
 """Words: a space as the command line and TOML files spell it."""
 
+import json
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,11 +83,13 @@ class Vocabulary:
 
 
 SPACES = {
-    "l1": Vocabulary(L1, ("bounds", "weights", "step", "unit"), (("bounds",),)),
+    "l1": Vocabulary(L1, ("bounds", "weights", "step", "unit", "found"), (("bounds",),)),
     "l2": Vocabulary(
-        L2, ("bounds", "center", "radius", "directions", "distortion", "clip", "unit"), (("bounds", "center"),)
+        L2,
+        ("bounds", "center", "radius", "directions", "distortion", "clip", "unit", "found"),
+        (("bounds", "center"),),
     ),
-    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit"), (("bounds",), ("p",))),
+    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit", "found"), (("bounds",), ("p",))),
     "great-circle": Vocabulary(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
     "angular": Vocabulary(Angular, ("dim", "directions", "columns"), (("dim",),)),
     "gower": Vocabulary(gower, ("columns", "weights"), (("columns",),)),
@@ -98,6 +102,7 @@ OPTIONS = SPACES | {  # where the command line has other words than a file
     ),
     "hamming": Vocabulary(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
 }
+FILE_ONLY = ("found",)  # a record, which is written rather than given
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
     "center": ("--center 52.5,13.4", "center = [52.5, 13.4]"),
@@ -166,6 +171,36 @@ def read_space(path: Path) -> Space:
     return _build(kind, words, "")
 
 
+def options_of(space: L1 | L2) -> str:
+    """A box as the command line spells it; the record of how its bounds were found is not among the options.
+
+    >>> options_of(L1({"age": (16, 92.5)}))
+    '--space l1 --bounds age=16:92.5'
+    """
+    names = [""] * space.width if space.columns is None else [f"{name}=" for name in space.columns]
+    pairs = [f"{name}{low:.17g}:{high:.17g}" for name, (low, high) in zip(names, space.extent, strict=True)]
+    return f"--space {space.to_json()['kind']} " + " ".join(f"--bounds {shlex.quote(pair)}" for pair in pairs)
+
+
+def toml_of(space: L1 | L2) -> str:
+    """The bounds of a box, and how they were found, as `read_space` reads them."""
+    card = space.to_json()
+    lines = [f"space = {_quoted(card['kind'])}"]
+    if space.columns is None:
+        lines += [f"bounds = {card['bounds']}"]
+    else:
+        lines += ["", "[bounds]", *(f"{_quoted(name)} = {pair}" for name, pair in card["bounds"].items())]
+    if space.found is not None:
+        lines += ["", "[found]"]
+        lines += [f"{k} = {_quoted(v) if isinstance(v, str) else v}" for k, v in space.found.to_json().items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: JSON's, but for one character that TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     """The space, once its words are known to fit; dashes: how the user wrote them."""
     if kind not in SPACES:
@@ -173,7 +208,8 @@ def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     vocabulary = OPTIONS[kind] if dashes else SPACES[kind]
     unknown = [word for word in words if word not in vocabulary.words]
     if unknown:
-        known = ", ".join(_spelled(word, dashes) for word in vocabulary.words)
+        words_known = [word for word in vocabulary.words if not (dashes and word in FILE_ONLY)]
+        known = ", ".join(_spelled(word, dashes) for word in words_known)
         raise MilepostError(f"space {kind} has no {_spelled(unknown[0], dashes)}; it may have {known}")
     for group in vocabulary.needed:
         if not any(word in words for word in group):

@@ -1,0 +1,201 @@
+"""find_bounds: a private release of its own, for columns whose bounds nobody knows. docs/proofs/bounds.md."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from milepost import data as tables
+from milepost.arrays import FloatArray, IntArray
+from milepost.data import Columns
+from milepost.ends import ends, hidden
+from milepost.errors import MilepostError, warn
+from milepost.geometry import located
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import laplace
+from milepost.spaces.found import Found
+from milepost.spaces.lp import L1, L2
+from milepost.spaces.numeric import read_matrix, refuse_missing
+from milepost.statistics.magnitudes import SMALLEST, SUBCELLS, Magnitudes, octave_borders
+
+TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
+ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide
+FINE_FAILURE = 0.05  # that noise alone moves an end within that range
+MOST_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refused before ε is spent
+NEAR_ZERO = 16  # an end of the rough range that is nearer to 0 by this factor than the other is 0
+
+
+def find_bounds(
+    data: Any,
+    columns: Columns = None,
+    *,
+    epsilon: float,
+    neighbors: str = "replace",
+    metric: type[L1] | type[L2] = L1,
+    coverage: float = 0.99,
+) -> L1 | L2:
+    """A space with bounds that were found in the private table itself; spends epsilon, with delta = 0.
+
+    The space is public afterwards, and its `found` says what it cost, which adds to whatever is released in it.
+
+    data: as for `release`. columns: which of its columns to use, all by default; they must hold numbers. Infinite
+    values count as very large ones.
+    metric: `L1` or `L2`.
+    coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
+    Guarantee: the bounds, and all noisy numbers behind them, are epsilon-differentially private.
+
+    >>> import milepost as mp
+    >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
+    >>> space = mp.find_bounds(ages, epsilon=1)
+    >>> space.low[0] < 20, 88 < space.high[0], space.found
+    (True, True, Found(epsilon=1.0, neighbors='replace', columns=1))
+    """
+    guarantee, change = Guarantee(epsilon), Change(neighbors)
+    if metric not in (L1, L2):
+        raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
+    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
+        raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
+    data = list(data) if hasattr(data, "__next__") else located(data, metric([(0, 1), (0, 1)]))
+    names, magnitudes = read_magnitudes(data, columns)
+    scales = Scales.of(guarantee, change, magnitudes.columns)
+    search = Search.run(magnitudes, scales, coverage)
+    _say(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)
+    pairs = [reading.bounds for reading in search.columns]
+    found = Found(guarantee.epsilon, change.neighbors, magnitudes.columns)
+    return metric(pairs if names is None else dict(zip(names, pairs, strict=True)), found=found)
+
+
+def read_magnitudes(data: Any, columns: Columns = None) -> tuple[tuple[str, ...] | None, Magnitudes]:
+    """Column names (None: by position) and the exact statistic of a table; bad rows are refused, nothing is spent."""
+    names: tuple[str, ...] | None = None
+    magnitudes: Magnitudes | None = None
+    for batch in tables.batches(data, columns):
+        if magnitudes is None:
+            names = None if isinstance(batch, np.ndarray) else tuple(batch.schema.names)
+            width = batch.shape[1] if isinstance(batch, np.ndarray) else len(batch.schema.names)
+            if names is not None and len(set(names)) < len(names):
+                raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
+            if width > MOST_COLUMNS:
+                raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
+            magnitudes = Magnitudes(width)
+        points = read_matrix(batch, names, magnitudes.columns)
+        shown = names or tuple(map(str, range(magnitudes.columns)))
+        refuse_missing(points, shown, "private rows", magnitudes.total)
+        magnitudes.add(points)
+    if magnitudes is None or not magnitudes.total or not magnitudes.columns:
+        raise MilepostError("the table is empty; at least one row and one column are needed")
+    return names, magnitudes
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Scales of the discrete Laplace noise on the number of rows and on each count of a column's two histograms."""
+
+    total: float
+    counts: float
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, change: Change, columns: int) -> "Scales":
+        """One row is in one cell of a histogram: replaced, it leaves that one and enters another."""
+        moved = 2 if change.public_total else 1  # (S)
+        each = guarantee.epsilon * (1 - TOTAL_SHARE) / columns / 2
+        return cls(_up(1 / (guarantee.epsilon * TOTAL_SHARE)), _up(moved / each))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Public borders: of the rough histogram, and how many cells the fine one has from end to end, about."""
+
+    rough: FloatArray = field(default_factory=octave_borders)
+    cells: int = SUBCELLS
+
+    def fine(self, low: float, high: float) -> FloatArray:
+        """Multiples of a power of two from `low` or just below to `high` or just above, all borders of `Magnitudes`."""
+        power = max(SMALLEST, math.ceil(math.log2((high - low) / self.cells)))
+        first, last = math.floor(math.ldexp(low, -power)), math.ceil(math.ldexp(high, -power))
+        return np.ldexp(np.arange(first, last + 1, dtype=np.float64), power)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One column: its noisy histograms, their borders, and the bounds that were read from them."""
+
+    rough: IntArray
+    borders: FloatArray
+    fine: IntArray
+    bounds: tuple[float, float]
+
+    @property
+    def blind(self) -> bool:
+        """Whether the rough histogram showed nothing, so that the bounds are those of the whole grid."""
+        return not len(self.fine)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """All noisy numbers of one release, and what was read from them.
+
+    Input: `Magnitudes`. Output: this object. Guarantee: ε-differentially private for the ε and change of its scales.
+    """
+
+    total: int
+    columns: tuple[Reading, ...]
+    hides: float  # rows in one power of two that noise may hide
+    outside: float  # rows that coverage lets lie outside of a column's bounds
+
+    @classmethod
+    def run(cls, magnitudes: Magnitudes, scales: Scales, coverage: float, grid: Grid | None = None) -> "Search":
+        """Spend the budget of the scales."""
+        grid = Grid() if grid is None else grid
+        total = int(laplace(np.array([magnitudes.total]), scales.total)[0])  # (T)
+        outside = (1 - coverage) * max(total, 1)
+        columns = tuple(_read(magnitudes, i, scales.counts, outside / 2, grid) for i in range(magnitudes.columns))
+        return cls(total, columns, hidden(scales.counts, len(grid.rough) - 1, ROUGH_FAILURE), outside)
+
+
+def _read(magnitudes: Magnitudes, column: int, scale: float, tail: float, grid: Grid) -> Reading:
+    """Powers of two first, then equal cells between those that were found; tail: rows to cut on either side."""
+    rough = laplace(magnitudes.between(column, grid.rough), scale)  # (R)
+    found = ends(rough, scale, tail, ROUGH_FAILURE, int(np.searchsorted(grid.rough, 0)))
+    if found is None:
+        whole = float(grid.rough[0]), float(grid.rough[-1])
+        return Reading(rough, grid.rough[:0], rough[:0], whole)
+    borders = grid.fine(*_toward_zero(float(grid.rough[found[0]]), float(grid.rough[found[1]])))
+    fine = laplace(magnitudes.between(column, borders), scale)  # (F)
+    # where noise hides more than a tail, bounds go beyond what is seen
+    spread = hidden(scale, len(fine), FINE_FAILURE) / (4 * tail)
+    low, high = ends(fine, scale, tail, FINE_FAILURE, int(np.searchsorted(borders, 0)), spread) or (0, len(fine))
+    return Reading(rough, borders, fine, (float(borders[low]), float(borders[high])))
+
+
+def _toward_zero(low: float, high: float) -> tuple[float, float]:
+    """The range down to 0 where that hardly widens it."""
+    return (0.0 if 0 < low * NEAR_ZERO <= high else low), (0.0 if low <= high * NEAR_ZERO < 0 else high)
+
+
+def _say(search: Search, names: tuple[str, ...], guarantee: Guarantee) -> None:
+    """Warn, from noisy numbers only, where noise hides more rows than may lie outside."""
+    more = search.hides / search.outside
+    wanted = max(more, 2.0)
+    remedy = (
+        f"about {max(search.total, 1) * wanted:,.0f} rows, or epsilon = {guarantee.epsilon * wanted:.2g}, would do; "
+        "fewer columns and a smaller coverage help, too"
+    )
+    blind = [name for name, column in zip(names, search.columns, strict=True) if column.blind]
+    if blind:
+        warn(
+            f"no bounds were found for {', '.join(map(repr, blind))}: noise hides up to {search.hides:,.0f} rows of a "
+            f"size. The bounds given are those of all numbers that are looked at, and of little use; {remedy}"
+        )
+    elif more > 1:
+        warn(
+            f"the table is small for epsilon = {guarantee.epsilon:g}: noise hides up to {search.hides:,.0f} rows of a "
+            f"size, and only {search.outside:,.0f} may lie outside. Bounds may hold fewer rows, or be wide; {remedy}"
+        )
+
+
+def _up(scale: float) -> float:
+    """Rounded up, by more than the error of the few float operations behind it."""
+    return math.nextafter(scale * (1 + 1e-12), math.inf)

@@ -1,0 +1,47 @@
+"""Found: the record that a space's bounds were found in the private table, and at what price."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from milepost.errors import MilepostError
+from milepost.spaces.numeric import check_whole
+
+WORDS = {"replace": "one row replaced by another", "add-remove": "one row added or removed"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A release of its own that chose the bounds: ε-differentially private, δ = 0, for neighbors of this relation.
+
+    It adds to the guarantee of whatever is released from the same table in this space.
+    """
+
+    epsilon: float
+    neighbors: str
+    columns: int  # how many bounds it found
+
+    def __post_init__(self) -> None:
+        if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float) or not self.epsilon > 0:
+            raise MilepostError(f"found: epsilon must be a positive number, got {self.epsilon!r}")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        if self.neighbors not in WORDS:
+            raise MilepostError(f"found: neighbors must be one of {', '.join(WORDS)}, got {self.neighbors!r}")
+        check_whole("found: columns", self.columns, 1)
+
+    @classmethod
+    def of(cls, words: Any) -> "Found | None":
+        """As a card or a file spells it; None where bounds are public knowledge."""
+        if words is None or isinstance(words, Found):
+            return words
+        if not isinstance(words, Mapping) or set(words) != set(cls.__dataclass_fields__):
+            raise MilepostError(f"found must have {', '.join(cls.__dataclass_fields__)}, got {words!r}")
+        return cls(**words)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the card stores it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        bounds = "the bounds of 1 column" if self.columns == 1 else f"the bounds of {self.columns} columns"
+        return f"{bounds} by a release of ε = {self.epsilon:g} for {WORDS[self.neighbors]}"

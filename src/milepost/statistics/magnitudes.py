@@ -1,0 +1,89 @@
+"""Magnitudes: how many values each column has by sign, power of two and 8 bits more, as integers that add up."""
+
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.statistics.sketch import LARGEST_TOTAL
+
+SMALLEST, LARGEST = (
+    -40,
+    60,
+)  # powers of two: sizes below the first count as one, sizes from the last on as just below it
+SUBCELLS = 256  # of an octave, from one power of two to the next
+SIDE = 1 + (LARGEST - SMALLEST) * SUBCELLS  # cells on either side of 0; the first is that of sizes below 2⁻⁴⁰
+OCTAVES = 2 * (1 + LARGEST - SMALLEST)
+
+
+class Magnitudes:
+    """Counts int64[columns, 2·SIDE] of the values in each cell of the public grid `edges()`, and the number of records.
+
+    A record adds its weight to one cell of each column. Counts do not depend on the order of records, and those of
+    parts of a table add up.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.counts = np.zeros((columns, 2 * SIDE), dtype=np.int64)
+        self.total = 0
+
+    @property
+    def columns(self) -> int:
+        """How many columns a record has."""
+        return len(self.counts)
+
+    def add(self, points: FloatArray, weight: AnyArray | None = None) -> None:
+        """Add records float64[n, columns], infinite values among them, with an integer weight each."""
+        weights = np.ones(len(points), dtype=np.int64) if weight is None else weight.astype(np.int64)
+        if self.total + int(weights.sum()) > LARGEST_TOTAL:
+            raise MilepostError("magnitudes hold a total weight of at most 2^37")
+        for column, counts in enumerate(self.counts):
+            np.add.at(counts, cell_of(points[:, column]), weights)
+        self.total += int(weights.sum())
+
+    def __add__(self, other: Self) -> "Magnitudes":
+        """The counts of both tables together."""
+        result = Magnitudes(self.columns)
+        result.counts, result.total = self.counts + other.counts, self.total + other.total
+        return result
+
+    def between(self, column: int, borders: FloatArray) -> IntArray:
+        """A column's values in the cells between borders, which are edges of the grid; those outside in the end cells.
+
+        Every value is in one of the cells.
+        """
+        starts = np.searchsorted(edges(), borders[:-1])
+        starts[0] = 0
+        return np.asarray(np.add.reduceat(self.counts[column], starts))
+
+
+def cell_of(values: FloatArray) -> IntArray:
+    """The cell of each value, which depends on that value alone; NaN must have been refused."""
+    # the largest size below 2⁶⁰ stands for all from there on, infinity included
+    size = np.minimum(np.abs(values), np.nextafter(2.0**LARGEST, 0))
+    share, power = np.frexp(size)  # size = share·2^power, ½ ≤ share < 1
+    inside = (power - 1 - SMALLEST) * SUBCELLS + np.floor((2 * share - 1) * SUBCELLS).astype(np.int64)
+    place = np.where(size < 2.0**SMALLEST, 0, 1 + inside)
+    return np.where(values < 0, SIDE - 1 - place, SIDE + place)
+
+
+@lru_cache(maxsize=1)
+def edges() -> FloatArray:
+    """The 2·SIDE + 1 borders of the cells: 0, and ±2^k·(1 + j/256) for k from −40 to 60; exact and public."""
+    powers = 2.0 ** np.arange(SMALLEST, LARGEST)
+    octaves = (powers[:, None] * (1 + np.arange(SUBCELLS) / SUBCELLS)).ravel()
+    upper = np.concatenate([octaves, [2.0**LARGEST]])
+    result = np.concatenate([-upper[::-1], [0.0], upper])
+    result.setflags(write=False)
+    return result
+
+
+@lru_cache(maxsize=1)
+def octave_borders() -> FloatArray:
+    """Those of them that are 0 or a power of two, of either sign."""
+    upper = 2.0 ** np.arange(SMALLEST, LARGEST + 1)
+    result = np.concatenate([-upper[::-1], [0.0], upper])
+    result.setflags(write=False)
+    return result

@@ -1,0 +1,80 @@
+"""Ends: noise alone is not taken for data, and data is not taken for noise."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, nbinom
+
+from milepost.arrays import IntArray
+from milepost.ends import ends, hidden, seen, tail_of_sum, tails_of_sums
+from milepost.privacy.noise import laplace
+
+
+@pytest.mark.parametrize("scale", [0.8, 4.4, 60.0])
+@pytest.mark.parametrize("count", [1, 2, 16, 200])
+@pytest.mark.parametrize("failure", [0.05, 1e-6])
+def test_tails_of_sums_hold_and_are_close(scale: float, count: int, failure: float) -> None:
+    """A sum of k draws is the difference of two negative binomial ones; its tail is summed exactly, a second method."""
+    limit = tail_of_sum(scale, count, failure)
+    success = -np.expm1(-1 / scale)
+    support = np.arange(int(count * scale * 4 + 80 * scale))
+
+    def beyond(t: float) -> float:
+        return float(nbinom.pmf(support, count, success) @ nbinom.sf(support + np.floor(t), count, success))
+
+    assert beyond(limit) <= failure * (1 + 1e-6)
+    assert beyond(0.5 * limit - 2) > failure
+    assert tails_of_sums(scale, count, failure)[-1] >= limit
+
+
+def blank(count: int, scale: float) -> IntArray:
+    return laplace(np.zeros(count, dtype=np.int64), scale)
+
+
+def test_noise_alone_shows_nothing() -> None:
+    """200 histograms at a failure of 0.05: 35 sightings or more would have a probability below 1e-8."""
+    assert binom.sf(34, 200, 0.05) < 1e-8
+    assert sum(seen(blank(202, 5.0), 5.0, 0.05) is not None for _ in range(200)) < 35
+    assert sum(seen(blank(202, 5.0), 2.5, 0.05) is not None for _ in range(200)) > 35  # noise that is twice as large
+
+
+@pytest.mark.parametrize("width", [1, 5, 40, 150])
+def test_what_is_there_is_seen_with_as_much_around_it(width: int) -> None:
+    """A flat block of 4000 records, 200 times; noise moves an end with probability 0.01, so 30 times below 1e-9."""
+    wrong = 0
+    for _ in range(200):
+        exact = np.zeros(202, dtype=np.int64)
+        exact[40 : 40 + width] = 4000 // width
+        found = ends(laplace(exact, 5.0), 5.0, 0, 0.01, zero=0)
+        wrong += found is None or not 40 - 2 * width <= found[0] <= 40 < 40 + width <= found[1] <= 40 + 3 * width
+    assert binom.sf(30, 200, 0.01) < 1e-9
+    assert wrong <= 30
+
+
+def test_tails_are_cut_where_that_is_certain() -> None:
+    """Of 500 records a cell 1300 may go on either side: two cells and a margin of less than 200 for noise.
+
+    Another end needs noise of over 100 on two or three cells, at a scale of 5: less likely than 1e-6 in all.
+    """
+    exact = np.full(200, 500, dtype=np.int64)
+    for _ in range(50):
+        assert ends(laplace(exact, 5.0), 5.0, 1300, 1e-8, zero=0) == (2, 198)
+
+
+def test_an_end_does_not_pass_0_for_noise() -> None:
+    exact = np.zeros(100, dtype=np.int64)
+    exact[50:60] = 1000
+    assert ends(exact, 1.0, 0, 1e-3, zero=0) == (49, 61)
+    assert ends(exact, 1.0, 0, 1e-3, zero=50) == (50, 61)
+    assert ends(exact, 1.0, 0, 1e-3, zero=60) == (49, 60)
+    assert ends(exact, 1.0, 0, 1e-3, zero=55) == (49, 61)
+    assert ends(exact, 1.0, 0, 1e-3, zero=50, spread=0.5) == (50, 67)
+    assert ends(exact, 1.0, 0, 1e-3, zero=50, spread=1e300) == (50, 100)
+
+
+def test_ends_never_meet() -> None:
+    """Even where all that is seen could be cut."""
+    exact = np.zeros(10, dtype=np.int64)
+    exact[4] = 100
+    assert ends(exact, 1.0, 1000, 1e-3, zero=0) == (3, 6)
+    assert ends(exact * 0, 1.0, 1000, 1e-3, zero=0) is None
+    assert 0 < hidden(1.0, 10, 1e-3) < 100
