@@ -100,6 +100,7 @@ def test_plan_prints_what_the_library_predicts(run: Run) -> None:
     planned = mp.plan(space, n=12_000, epsilon=1, delta=1e-6, neighbors="add-remove", groups=4, contributions=3)
     assert result.code == 0
     assert "in 4 groups" in result.out
+    assert "protects the rows, 3 at most, of one person added or removed" in " ".join(result.out.split())
     assert f"{planned.best.error:.3g}" in result.out
     assert "tangents" in result.out
 
@@ -232,6 +233,15 @@ def test_a_notebook_shows_the_card_without_a_picture(grouped: mp.Synopsis) -> No
     assert "a about" in grouped._repr_html_()
     assert "<img" not in grouped._repr_html_()
     assert "<img" in grouped.group("a")._repr_html_()
+
+
+def test_large_numbers_are_written_out() -> None:
+    rows = np.random.default_rng(0).uniform(0, 1e6, (3000, 1))
+    text = str(
+        mp.release(rows, mp.L1([(0, 1e6)]), epsilon=0.5, groups=["a", "b"] * 1500, labels=["a", "b"]).compare([[3e5]])
+    )
+    assert re.search(r"\d{6} ± \d{4,5}", text)
+    assert "e+" not in text
 
 
 def test_labels_of_two_types_compare(grouped: mp.Synopsis) -> None:

@@ -73,9 +73,9 @@ class Comparison:
             table.add_column(name, justify="right")
         for i, point in enumerate(self.asked[:most]):
             pairs = zip(self.distance[i], self.error[i], self.seen, strict=True)
-            cells = [f"{value:.4g} ± {error:.2g}" if seen else "–" for value, error, seen in pairs]
+            cells = [f"{_digits(value, 4)} ± {_digits(error, 2)}" if seen else "–" for value, error, seen in pairs]
             winner = escape(str(self.labels[self.place[i]]))
-            table.add_row(escape(spell(point)), *cells, winner, f"{self.margin[i]:.3g}", _percent(self.flip[i]))
+            table.add_row(escape(spell(point)), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
         return table
 
     def __str__(self) -> str:
@@ -168,6 +168,13 @@ def _alike(labels: tuple[Label, ...]) -> AnyArray:
     """Labels of one type: their own, or text where it is mixed."""
     mixed = len({type(label) for label in labels}) > 1
     return np.array([str(label) for label in labels] if mixed else labels)
+
+
+def _digits(number: float, digits: int) -> str:
+    """A number with so many digits, as a person writes it."""
+    if not 1e-4 <= abs(number) < 1e9:
+        return f"{number:.{digits}g}"
+    return np.format_float_positional(number, digits, unique=False, fractional=False, trim="-")
 
 
 def _percent(share: float) -> str:
