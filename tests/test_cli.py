@@ -181,8 +181,8 @@ def test_a_toml_file_says_the_same_as_options(run: Run, content: str) -> None:
     named = "[bounds]" in content
     Path("space.toml").write_text(content)
     assert run("release homes.csv --space space.toml --columns age,visits --epsilon 1 -o toml.milepost").code == 0
-    bounds = "--bounds age=18:90 --bounds visits=0:40 --weights age=2" if named else ""
-    bounds = bounds or "--bounds 18:90 --bounds 0:40 --weights 2 --weights 1"
+    bounds = "--bounds age=18:90 --bounds visits=0:40 --distance-weights age=2" if named else ""
+    bounds = bounds or "--bounds 18:90 --bounds 0:40 --distance-weights 2 --distance-weights 1"
     assert run(f"release homes.csv --space l1 {bounds} --columns age,visits --epsilon 1 -o options.milepost").code == 0
     assert mp.load("toml.milepost").space == mp.load("options.milepost").space
     assert mp.load("toml.milepost").guarantee.pure
@@ -216,7 +216,7 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         (f"{RELEASE} --space l1 --bounds age=90:18", "reversed"),
         (f"{RELEASE} --space l1 --bounds age=18:90 --bounds 0:40", "every column or to none"),
         (f"{RELEASE} --space l1 --bounds age=18:90 --bounds age=0:40", "'age' twice"),
-        (f"{RELEASE} {SPACE} --weights height=2", "unknown column 'height'"),
+        (f"{RELEASE} {SPACE} --distance-weights height=2", "unknown column 'height'"),
         (f"{RELEASE} --space nowhere.toml", "there is no file nowhere.toml"),
         (f"{RELEASE} --space homes.milepost.toml --bounds 0:1", "belongs in homes.milepost.toml"),
         (f"{RELEASE} --space broken.toml", "not a TOML file"),
@@ -428,7 +428,7 @@ def test_given_sites_of_a_map(run: Run, released: mp.Synopsis, tmp_path: Path) -
     assert "[31.0, 5.0] is not among them" in refused.err
 
 
-GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --weights age=2 --step age=1"
+GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --distance-weights age=2 --step age=1"
 
 
 @pytest.fixture
@@ -500,7 +500,8 @@ def test_a_toml_file_of_a_table_says_the_same_as_options(content: str, options: 
     (tmp_path / "space.toml").write_text(content)
     group: Any = typer.main.get_command(cli.app)
     words = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
-    given = {name: words[name] for name in ("number", "category", "flag", "weights", "step", "alphabet", "places")}
+    given = {name: words[name] for name in ("number", "category", "flag", "step", "alphabet", "places")}
+    given["weights"] = words["distance_weights"]
     assert read_space(tmp_path / "space.toml") == space_from_options(words["space"], given)
 
 
@@ -536,8 +537,8 @@ def test_sequences(run: Run) -> None:
         ("--space gower --flag a --flag a", "'a' is named twice"),
         ("--space gower --flag a --number a=0:1", "'a' is named twice"),
         ("--space gower --flag a --step a=1", "--step names 'a', which is no --number"),
-        ("--space gower --flag a --weights b=1", "unknown column 'b'"),
-        ("--space gower --flag a --weights a=0", "weights must be positive"),
+        ("--space gower --flag a --distance-weights b=1", "unknown column 'b'"),
+        ("--space gower --flag a --distance-weights a=0", "weights must be positive"),
         ("--space hamming --places 3", "space hamming needs --alphabet, such as --alphabet ACGT"),
         ("--space hamming --alphabet ACGT", "space hamming needs --places, such as --places 8"),
         ("--space hamming --alphabet ACGT --places -1", "--places must be"),

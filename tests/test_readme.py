@@ -19,10 +19,13 @@ README = (ROOT / "README.md").read_text()
 NUMBER = r"-?\d+(?:\.\d+)?"
 
 
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
 def block(language: str) -> str:
-    found = re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
+    (found,) = blocks(language)
+    return found
 
 
 def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,8 +37,8 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     printed, names = io.StringIO(), dict[str, Any]()
     with contextlib.redirect_stdout(printed):
-        exec(block("python"), names)  # noqa: S102
-    shown, real = block("text"), printed.getvalue()
+        exec(blocks("python")[0], names)  # noqa: S102
+    shown, real = blocks("text")[0], printed.getvalue()
     assert re.sub(rf"\s*{NUMBER}", "#", shown) == re.sub(rf"\s*{NUMBER}", "#", real)
 
     error = names["synopsis"].error()
@@ -46,6 +49,24 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
         assert confidence == 95
         assert promise == pytest.approx(error, abs=0.0015)  # its part for interpolation is estimated, so it varies
     assert mp.load("homes.milepost").error() == error
+
+
+def test_the_groups_are_compared_as_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above: shown distances within their errors, new ones within three times as much."""
+    monkeypatch.chdir(tmp_path)
+    first, second = blocks("python")
+    names, printed = dict[str, Any](), io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(first, names)  # noqa: S102
+    with contextlib.redirect_stdout(printed):
+        exec(second, names)  # noqa: S102
+    shown, real = blocks("text")[1], printed.getvalue()
+    assert re.sub(rf"─|{NUMBER}", "", shown).split() == re.sub(rf"─|{NUMBER}", "", real).split()
+    halves = names["people"][:25_000], names["people"][25_000:]
+    exact = np.array([mp.exact(half, names["space"], [[3, 4], [9, 6]]) for half in halves]).T
+    for text, room in ((shown, 1), (real, 3)):
+        cells = np.array(re.findall(rf"({NUMBER}) ± ({NUMBER})", text), dtype=float).reshape(2, 2, 2)
+        assert (np.abs(cells[..., 0] - exact) <= room * cells[..., 1] + 0.005).all()
 
 
 def test_the_words_are_answered_as_the_readme_shows() -> None:
@@ -83,7 +104,7 @@ def test_the_table_names_every_public_space_and_mechanism() -> None:
         assert f"`{name}`" in table
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md", "docs/groups.md"])
 def test_links_lead_somewhere(page: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text()):
         assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), link

@@ -1,10 +1,11 @@
-"""Asked: points to ask about from the command line, and their answers as a table, a CSV or a GeoJSON file."""
+"""Asked: points to ask about from the command line, and answers or comparisons as a table, CSV or GeoJSON file."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from rich.box import SIMPLE
@@ -40,35 +41,51 @@ def known_points(synopsis: Synopsis) -> list[Any] | None:
     return None if synopsis.known is None else [synopsis.space.written(point) for point in synopsis.known]
 
 
-def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> Table:
-    """Points, answers and the error of one answer, the first thousand of them."""
+def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis, most: int) -> Table:
+    """Points, answers and the error of one answer, of the first points only."""
     table = Table(box=SIMPLE)
-    names, rows = _rows(asked[:MOST_ROWS], synopsis.space)
+    names, rows = _rows(asked[:most], synopsis.space)
     for name in [*names, labelled("mean distance", synopsis.space.unit), "± error"]:
         table.add_column(escape(name), justify="right")
     error = synopsis.error(synopsis.confidence)
     places = min(max(0, 2 - math.floor(math.log10(error))), 15)
-    for row, value in zip(rows, values[:MOST_ROWS], strict=True):
+    for row, value in zip(rows, values[:most], strict=True):
         table.add_row(*(escape(_spelt(cell)) for cell in row), f"{value:.{places}f}", f"{error:.{places}f}")
     return table
 
 
-def write_answers(path: Path, asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> None:
-    """Points, answers and errors as a CSV file."""
-    names, rows = _rows(asked, synopsis.space)
+def answers(values: FloatArray, synopsis: Synopsis) -> pa.Table:
+    """Mean distances with their errors, as a table for programs."""
+    errors = np.full(len(values), synopsis.error(synopsis.confidence))
+    return pa.table({"mean_distance": values, "error": errors})
+
+
+def write_answers(path: Path, asked: Sequence[Any], found: pa.Table, space: Space) -> None:
+    """Points and what was found about each as a CSV file."""
+    names, rows = _rows(asked, space)
     columns = [list(column) for column in zip(*rows, strict=True)]
-    errors = [synopsis.error(synopsis.confidence)] * len(values)
-    pa.csv.write_csv(pa.table([*columns, values, errors], names=[*names, "mean_distance", "error"]), path)
+    pa.csv.write_csv(pa.table([*columns, *found.columns], names=[*names, *found.column_names]), path)
 
 
-def answer_features(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis) -> dict[str, Any]:
-    """Points, answers and errors as a GeoJSON FeatureCollection."""
-    space = synopsis.space
-    common = {"error": synopsis.error(synopsis.confidence), "unit": space.unit}
-    rows = zip(asked, values.tolist(), strict=True)
+def answer_features(asked: Sequence[Any], found: pa.Table, space: Space) -> dict[str, Any]:
+    """The same as a GeoJSON FeatureCollection, in which what is infinite is null."""
+    rows = zip(asked, found.to_pylist(), strict=True)
     return geojson.collection(
-        geojson.point(point, space.geographic, {"mean_distance": value} | common) for point, value in rows
+        geojson.point(
+            point, space.geographic, {word: _finite(cell) for word, cell in row.items()} | {"unit": space.unit}
+        )
+        for point, row in rows
     )
+
+
+def group_of(synopsis: Synopsis, label: str) -> Synopsis:
+    """The group with this label, which the command line always has as text."""
+    known = {str(one): one for one in synopsis.labels}
+    return synopsis.group(known.get(label, label))
+
+
+def _finite(cell: Any) -> Any:
+    return None if cell == math.inf else cell
 
 
 def _rows(asked: Sequence[Any], space: Space) -> tuple[Sequence[str], list[Any]]:

@@ -6,60 +6,50 @@ from io import BytesIO
 from typing import Any
 
 from milepost.errors import MilepostError
-from milepost.spaces.box import Box
+from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.groups import Groups
+from milepost.privacy.change import Change
 from milepost.synopsis import Synopsis
 
 STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
 
 
 def facts(synopsis: Synopsis) -> dict[str, str]:
-    """Space, rows, guarantee, mechanism, error and versions, by name."""
-    card, tensors = synopsis.card, synopsis.answerer.tensors()
-    space, unit = card["space"], _unit(synopsis)
+    """Space, rows, groups, guarantee, mechanism, error and versions, by name."""
+    card, space = synopsis.card, synopsis.card["space"]
     return {
-        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit}",
+        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{of_unit(synopsis)}",
         **{word: spell(value) for word, value in space.items()},
-        "rows": f"{synopsis.n:,}",
+        **_counts(synopsis),
         "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
         "guarantee": str(synopsis.guarantee),
         "mechanism": synopsis.mechanism,
         "error": promise(synopsis),
-        "released": f"{sum(t.size for t in tensors.values()):,} integers ({', '.join(tensors)})",
+        "released": _released(synopsis.answerer),
         "made with": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
 
 
-def statement(synopsis: Synopsis) -> str:
-    """One page for the people in the table; see `Synopsis.statement`."""
-    unit, error = _unit(synopsis), synopsis.error(synopsis.confidence)
-    found = synopsis.space.found if isinstance(synopsis.space, Box) else None
-    bounds = f"  Bounds         found in the table itself: {found}, which adds to the guarantee of this file."
-    return "\n".join(
-        [
-            "Privacy statement",
-            f"  Protected      each single row of the table: neighbors are tables with {synopsis.change}.",
-            f"  Guarantee      {synopsis.guarantee}, for everything this file can ever answer.",
-            *([] if found is None else [bounds]),
-            f"  Mechanism      {synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
-            (
-                f"  Public         the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)}),"
-                f"{'' if synopsis.queries is None else f' the {synopsis.queries.count:,} queries,'}"
-                f" and the number of rows, {synopsis.n:,}."
-            ),
-            f"  Outliers       {synopsis.space.outside}; how many is not recorded.",
-            (
-                f"  Accuracy       answers are within {error:.4g}{unit} of the truth, with "
-                f"{100 * synopsis.confidence:g} % confidence"
-                f" (distances go up to {synopsis.space.diameter:.4g}{unit})."
-            ),
-        ]
-    )
-
-
 def promise(synopsis: Synopsis) -> str:
     """The error of one answer and its confidence."""
-    error = synopsis.error(synopsis.confidence)
-    return f"± {error:.3g}{_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence"
+    low, high, small = errors(synopsis)
+    span = f"± {low:.3g}" if low == high else f"± {low:.3g} to {high:.3g}"
+    groups = ", by group" * (len(synopsis.labels) > 1) + f", {small} too small" * bool(small)
+    return f"{span}{of_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence{groups}"
+
+
+def size(synopsis: Synopsis, equals: str, about: str) -> str:
+    """The number of rows, or their weight, as a formula: n = 5,000 where it is public, n ≈ 5,012 where it is noisy."""
+    letter = "n" if synopsis.change.max_weight is None else "weight"
+    return f"{letter}{equals if synopsis.change.public_total else about}{amount(synopsis.n, synopsis.change)}"
+
+
+def counted(synopsis: Synopsis) -> str:
+    """The same in words, and how many groups there are."""
+    change, found = synopsis.change, amount(synopsis.n, synopsis.change)
+    rows = f"{found} rows" if change.max_weight is None else f"weight {found}"
+    rows = rows if change.public_total else f"about {rows} (noisy)"
+    return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
 
 
 def labelled(words: str, unit: str) -> str:
@@ -94,7 +84,65 @@ def _picture(synopsis: Synopsis) -> str:
     return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
 
 
-def _unit(synopsis: Synopsis) -> str:
+def _counts(synopsis: Synopsis) -> dict[str, str]:
+    """How many rows there are, or how much they weigh, alone and by group."""
+    change, found = synopsis.change, amount(synopsis.n, synopsis.change)
+    used = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
+    result = {"rows": f"{found if change.public_total else f'about {found} (noisy)'}{used}"}
+    if change.max_weight is not None:
+        result = {"weight of rows": f"about {found} in all (noisy), at most {change.max_weight:g} a row{used}"}
+    if synopsis.labels:
+        result["groups"] = ", ".join(group_sizes(synopsis))
+    elif change.groups:
+        result["groups"] = f"one of {change.groups:,}"
+    return result
+
+
+def group_sizes(synopsis: Synopsis) -> list[str]:
+    """Every group and its noisy size."""
+    if not isinstance(synopsis.answerer, Groups):
+        return []
+    totals = zip(synopsis.labels, [one.total for one in synopsis.answerer.answerers], strict=True)
+    return [
+        f"{label} about {amount(max(total.value, 0), synopsis.change)}"
+        + ("" if total.seen else " (too small to tell from empty)")
+        for label, total in totals
+    ]
+
+
+def amount(n: int, change: Change) -> str:
+    """Rows as a whole number; weight, which is counted in steps, in the user's unit."""
+    if change.max_weight is None:
+        return f"{n:,}"
+    weight = n / change.steps * change.max_weight
+    return f"{weight:,.0f}" if 100 <= weight < 1e15 else f"{weight:.3g}"
+
+
+def _released(answerer: Answerer) -> str:
+    grouped = isinstance(answerer, Groups)
+    names = ", ".join((answerer.answerers[0] if isinstance(answerer, Groups) else answerer).tensors())
+    count = sum(tensor.size for tensor in answerer.tensors().values())
+    return f"{count:,} integers ({names}{' of each group' * grouped})"
+
+
+def errors(synopsis: Synopsis) -> tuple[float, float, str]:
+    """The least and the largest error of groups, and how many groups are not counted in, as they are too small."""
+    if not isinstance(synopsis.answerer, Groups):
+        error = synopsis.error(synopsis.confidence)
+        return error, error, ""
+    answerers = synopsis.answerer.answerers
+    seen = [one for one in answerers if one.total.seen] or answerers
+    found = [min(one.half_width(synopsis.confidence), one.most) for one in seen]
+    small = len(answerers) - len(seen)
+    return min(found), max(found), _groups(small) if small else ""
+
+
+def _groups(count: int) -> str:
+    return f"{count:,} group{'s' * (count > 1)}"
+
+
+def of_unit(synopsis: Synopsis) -> str:
+    """The unit of distances after a number."""
     return f" {synopsis.space.unit}" if synopsis.space.unit else ""
 
 

@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,11 +21,13 @@ from milepost.asked import (
     MOST_ROWS,
     answer_features,
     answer_table,
+    answers,
+    group_of,
     known_points,
     read_points,
     write_answers,
 )
-from milepost.card import facts, promise
+from milepost.card import counted, facts, promise
 from milepost.options import (
     AlphabetOption,
     BetaOption,
@@ -32,13 +35,18 @@ from milepost.options import (
     CategoryOption,
     CenterOption,
     ColumnsOption,
+    ContributionsOption,
     DeltaOption,
     DiameterOption,
     DimOption,
     DirectionsOption,
+    DistanceUnitOption,
+    DistanceWeightsOption,
     EpsilonOption,
     FlagOption,
     ForceOption,
+    GroupOption,
+    NeighborsOption,
     NumberOption,
     PlacesOption,
     PowerOption,
@@ -49,10 +57,8 @@ from milepost.options import (
     StepOption,
     SynopsisArgument,
     TableArgument,
-    UnitOption,
-    WeightsOption,
 )
-from milepost.spaces.words import options_of, space_from_options, toml_of
+from milepost.spaces.words import labels_of, options_of, space_from_options, toml_of
 
 app = typer.Typer(
     add_completion=False,
@@ -94,7 +100,7 @@ def plan(
     error: Annotated[float | None, typer.Option("--error", help="Find the least ε with this error instead.")] = None,
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
-    weights: WeightsOption = None,
+    distance_weights: DistanceWeightsOption = None,
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
@@ -102,7 +108,7 @@ def plan(
     p: PowerOption = None,
     dim: DimOption = None,
     directions: DirectionsOption = None,
-    unit: UnitOption = None,
+    distance_unit: DistanceUnitOption = None,
     diameter: DiameterOption = None,
     number: NumberOption = None,
     category: CategoryOption = None,
@@ -113,13 +119,19 @@ def plan(
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
     ] = None,
+    neighbors: NeighborsOption = "replace",
+    groups: Annotated[
+        int | None, typer.Option("--groups", help="How many groups of about equal size the table has.")
+    ] = None,
+    contributions: ContributionsOption = 1,
     beta: BetaOption = 0.05,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
+    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    words |= {"unit": distance_unit, "diameter": diameter}
     words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
@@ -135,6 +147,9 @@ def plan(
             max_queries=max_queries,
             queries=given,
             beta=beta,
+            neighbors=neighbors,
+            groups=groups,
+            contributions=contributions,
         )
         if plot is not None:
             plots.save(planned.plot(), plot)
@@ -183,7 +198,7 @@ def release(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
-    weights: WeightsOption = None,
+    distance_weights: DistanceWeightsOption = None,
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
@@ -191,7 +206,7 @@ def release(
     p: PowerOption = None,
     dim: DimOption = None,
     directions: DirectionsOption = None,
-    unit: UnitOption = None,
+    distance_unit: DistanceUnitOption = None,
     diameter: DiameterOption = None,
     number: NumberOption = None,
     category: CategoryOption = None,
@@ -203,16 +218,42 @@ def release(
     mechanism: Annotated[
         str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, gaussian or laplace.")
     ] = "auto",
+    neighbors: NeighborsOption = "replace",
+    groups: Annotated[
+        str | None, typer.Option("--groups", metavar="COLUMN", help="The column of each row's group.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="A,B", help="The public list of groups, CSV-quoted if need be.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
+    ] = None,
+    contributions: ContributionsOption = 1,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
+    ] = None,
+    max_weight: Annotated[
+        float | None, typer.Option("--max-weight", help="The public maximum that larger weights are cut to.")
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="About how many rows there are, where that is private but roughly known.")
+    ] = None,
     beta: BetaOption = 0.05,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    words: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
+    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions, "unit": unit, "diameter": diameter}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    words |= {"unit": distance_unit, "diameter": diameter}
     words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
+    if weights is not None and "=" in weights and max_weight is None:
+        raise mp.MilepostError(
+            f"--weights is the column of rows' weights, with --max-weight; what a column counts in the distance is "
+            f"--distance-weights {weights}"
+        )
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -225,11 +266,19 @@ def release(
             mechanism=mechanism,
             columns=_names(columns),
             queries=given,
+            neighbors=neighbors,
+            groups=groups,
+            labels=() if labels is None else labels_of("--labels", labels),
+            unit=unit,
+            contributions=contributions,
+            weights=weights,
+            max_weight=max_weight,
+            n=n,
             beta=beta,
         )
         synopsis.save(output)
     typer.echo(
-        f"wrote {output}: {synopsis.n:,} rows, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
+        f"wrote {output}: {counted(synopsis)}, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
         f"answers within {promise(synopsis)}"
     )
 
@@ -242,6 +291,10 @@ def query(
     ] = None,
     points: Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")] = None,
     columns: ColumnsOption = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest", help="Compare the groups of a file that has some: which is nearest?")
+    ] = False,
+    group: GroupOption = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
     geojson_: Annotated[
         Path | None, typer.Option("--geojson", help="Write points of two columns and their answers to this file.")
@@ -252,7 +305,9 @@ def query(
     written = [path for path in (csv, geojson_) if path is not None]
     for path in written:
         check_output(path, force)
-    synopsis = mp.load(file)
+    if nearest and group is not None:
+        raise mp.MilepostError("--nearest compares all groups, --group asks about one: give one of these")
+    synopsis = _loaded(file, group, any_group=nearest)
     if geojson_ is not None:
         geojson.check(synopsis.space)
     asked = None if at or points else known_points(synopsis)
@@ -263,18 +318,23 @@ def query(
             asked = read_points(points, synopsis.space, _names(columns))
         elif asked is None:
             asked = [synopsis.space.parse(text) for text in at or []]
-        values = synopsis.mean_distance(asked)
+        if nearest:
+            compared = synopsis.compare(asked)
+            found, table = compared.arrow(), compared.table
+        else:
+            values = synopsis.mean_distance(asked)
+            found, table = answers(values, synopsis), partial(answer_table, asked, values, synopsis)
     if csv is not None:
-        write_answers(csv, asked, values, synopsis)
+        write_answers(csv, asked, found, synopsis.space)
     if geojson_ is not None:
-        geojson.write(geojson_, answer_features(asked, values, synopsis))
+        geojson.write(geojson_, answer_features(asked, found, synopsis.space))
     for path in written:
-        typer.echo(f"wrote {path}: {len(values):,} answers, each within {promise(synopsis)}")
+        typer.echo(f"wrote {path}: {len(asked):,} answers, each within {promise(synopsis)}")
     if written:
         return
-    _console().print(answer_table(asked, values, synopsis))
-    if len(values) > MOST_ROWS:
-        _note(f"these are the first {MOST_ROWS:,} of {len(values):,} answers; --csv answers.csv writes them all")
+    _console(60 + 20 * len(synopsis.labels)).print(table(most=MOST_ROWS))
+    if len(asked) > MOST_ROWS:
+        _note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
 
 
 @app.command()
@@ -284,19 +344,20 @@ def show(
         bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
     ] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")] = None,
+    group: GroupOption = None,
     force: ForceOption = False,
 ) -> None:
     """Print what is public about a released file, or draw it."""
     if plot is not None:
         plots.check_picture(plot)
         check_output(plot, force)
-    synopsis = mp.load(file)
+    synopsis = _loaded(file, group, any_group=plot is None)
     if plot is not None:
         with _progress("Drawing"):
             plots.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
     if statement:
-        typer.echo(synopsis.statement())
+        typer.echo(mp.load(file).statement())
         return
     known = facts(synopsis) | {"size": f"{file.stat().st_size:,} bytes"}
     width = max(len(word) for word in known)
@@ -365,12 +426,26 @@ def _print_plan(planned: mp.Plan) -> None:
         typer.echo(note)
 
 
+def _loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
+    """A synopsis, or the group of it that is asked about; any_group: whether none has to be."""
+    synopsis = mp.load(file)
+    if group is not None:
+        return group_of(synopsis, group)
+    if synopsis.labels and not any_group:
+        listed = ", ".join(map(str, synopsis.labels))
+        raise mp.MilepostError(
+            f"{file} has groups ({listed}): say which with --group {synopsis.labels[0]}; "
+            "`milepost query --nearest` compares all of them"
+        )
+    return synopsis
+
+
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
-def _console() -> Console:
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+def _console(wide: int = 0) -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
 
 
 def _progress(what: str) -> AbstractContextManager[Any]:

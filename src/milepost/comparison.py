@@ -54,7 +54,7 @@ class Comparison:
     def arrow(self) -> pa.Table:
         """A row a point: the nearest group, margin and flip, then distance and error of every group."""
         columns: dict[str, Any] = {
-            "nearest": pa.array([self.labels[k] for k in self.place]),
+            "nearest": pa.array(_alike(self.labels)[self.place].tolist()),
             "margin": self.margin,
             "flip": self.flip,
         }
@@ -62,8 +62,8 @@ class Comparison:
             columns |= {f"distance {label}": self.distance[:, k], f"error {label}": self.error[:, k]}
         return pa.table(columns)
 
-    def table(self) -> Table:
-        """The comparison as a rich table."""
+    def table(self, most: int | None = None) -> Table:
+        """The comparison as a rich table, of the first points only where `most` says of how many."""
         table = Table(box=SIMPLE)
         table.add_column("point")
         for label, seen in zip(self.labels, self.seen, strict=True):
@@ -71,11 +71,11 @@ class Comparison:
             table.add_column(escape(heading), justify="right")
         for name in ("nearest", "margin", "noise could change it"):
             table.add_column(name, justify="right")
-        for i, point in enumerate(self.asked):
+        for i, point in enumerate(self.asked[:most]):
             pairs = zip(self.distance[i], self.error[i], self.seen, strict=True)
-            cells = [f"{value:.4g} ± {error:.2g}" if seen else "–" for value, error, seen in pairs]
+            cells = [f"{_digits(value, 4)} ± {_digits(error, 2)}" if seen else "–" for value, error, seen in pairs]
             winner = escape(str(self.labels[self.place[i]]))
-            table.add_row(escape(spell(point)), *cells, winner, f"{self.margin[i]:.3g}", _percent(self.flip[i]))
+            table.add_row(escape(spell(point)), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
         return table
 
     def __str__(self) -> str:
@@ -162,6 +162,19 @@ def _flips(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: B
         beyond[rows, place] = 1.0
         stays += weight * np.where(seen, beyond, 1.0).prod(axis=1)
     return np.clip(1 - stays, 0, 1)
+
+
+def _alike(labels: tuple[Label, ...]) -> AnyArray:
+    """Labels of one type: their own, or text where it is mixed."""
+    mixed = len({type(label) for label in labels}) > 1
+    return np.array([str(label) for label in labels] if mixed else labels)
+
+
+def _digits(number: float, digits: int) -> str:
+    """A number with so many digits, as a person writes it."""
+    if not 1e-4 <= abs(number) < 1e9:
+        return f"{number:.{digits}g}"
+    return np.format_float_positional(number, digits, unique=False, fractional=False, trim="-")
 
 
 def _percent(share: float) -> str:

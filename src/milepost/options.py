@@ -16,9 +16,9 @@ BoundsOption = Annotated[
     list[str] | None,
     typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Once a column; LOW:HIGH goes by position."),
 ]
-WeightsOption = Annotated[
+DistanceWeightsOption = Annotated[
     list[str] | None,
-    typer.Option("--weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
+    typer.Option("--distance-weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
 ]
 StepOption = Annotated[
     list[str] | None,
@@ -34,7 +34,9 @@ RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball 
 RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="Of a great-circle cap.")]
 DimOption = Annotated[int | None, typer.Option("--dim", help="How many numbers a vector has (angular).")]
 PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
-UnitOption = Annotated[str | None, typer.Option("--unit", help="Of distances of l1, l2 or lp, for labels, such as km.")]
+DistanceUnitOption = Annotated[
+    str | None, typer.Option("--distance-unit", help="Of distances of l1, l2 or lp, for labels, such as km.")
+]
 DirectionsOption = Annotated[
     int | None,
     typer.Option(
@@ -62,6 +64,14 @@ QueriesOption = Annotated[
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
 ]
+NeighborsOption = Annotated[
+    str,
+    typer.Option("--neighbors", help="replace, or add-remove where it is private whether somebody is in the table."),
+]
+ContributionsOption = Annotated[
+    int, typer.Option("--contributions", help="How many rows of one person are used at most.")
+]
+GroupOption = Annotated[str | None, typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the guarantee.")]
 DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
 BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]

@@ -8,7 +8,7 @@ import numpy as np
 
 from milepost import marks
 from milepost.arrays import FloatArray
-from milepost.card import labelled, promise
+from milepost.card import labelled, promise, size
 from milepost.errors import MilepostError
 from milepost.field import Grid, border_of, level_values, make_grid
 from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
@@ -184,7 +184,7 @@ def _center(synopsis: Synopsis) -> Site:
 
 
 def _title(synopsis: Synopsis) -> str:
-    first = f"Mean distance, n = {synopsis.n:,}, {synopsis.guarantee}"
+    first = f"Mean distance, {size(synopsis, ' = ', ' ≈ ')}, {synopsis.guarantee}"
     return f"{first}\n{synopsis.mechanism}, {promise(synopsis)}"
 
 

@@ -160,7 +160,7 @@ def plan(
     if groups is not None:
         check_whole("groups", groups, 1, n)
     check_whole("contributions", contributions, 1)
-    change = Change(neighbors, contributions, groups=groups)
+    change = Change(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
     check_game(1 if max_queries is None else max_queries, beta)
     possible = candidates(space, queries, beta=beta)
     if max_queries is not None:

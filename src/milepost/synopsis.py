@@ -65,7 +65,7 @@ class Synopsis:
         from milepost.comparison import nearest_groups
 
         labels, single, index = nearest_groups(self, points)
-        return labels[0].item() if single and labels.dtype != object else _shaped(labels, single, index, "nearest")
+        return labels[:1].tolist()[0] if single else _shaped(labels, False, index, "nearest")
 
     def compare(self, points: Any) -> "Comparison":
         """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
@@ -306,7 +306,7 @@ class Synopsis:
 
     def statement(self) -> str:
         """One page for the people in the table: who is protected, how much, and what was treated as public."""
-        from milepost.card import statement
+        from milepost.statement import statement
 
         return statement(self)
 
@@ -317,11 +317,12 @@ class Synopsis:
         write(self, Path(path))
 
     def __repr__(self) -> str:
+        from milepost.card import size
+
         error = self.error(self.confidence)
         unit = f" {self.space.unit}" if self.space.unit else ""
         groups = f", {len(self.labels)} groups" if self.labels else ""
-        about = "n=" if self.change.public_total else "n≈"
-        what = f"{self.space.kind}, {about}{self.n:,}{groups}, {self.guarantee}, {self.mechanism}"
+        what = f"{self.space.kind}, {size(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
         return f"Synopsis({what}, ±{error:.4g}{unit})"
 
 

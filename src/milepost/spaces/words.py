@@ -1,5 +1,6 @@
 """Words: a space as the command line and TOML files spell it."""
 
+import csv
 import json
 import shlex
 import tomllib
@@ -55,7 +56,7 @@ def hamming_of_options(alphabet: str, places: int) -> Hamming:
     """Sequences over one alphabet, letters or labels with commas between, which is the same at every place."""
     if not places > 0:
         raise MilepostError(f"--places must be a whole number of at least 1, got {places}")
-    return Hamming([_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
+    return Hamming([labels_of("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
 
 
 def _column(name: str, words: Any) -> Column:
@@ -103,6 +104,7 @@ OPTIONS = SPACES | {  # where the command line has other words than a file
     "hamming": Vocabulary(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
 }
 FILE_ONLY = ("found",)  # a record, which is written rather than given
+SPELLED = {"unit": "distance-unit", "weights": "distance-weights"}  # rows of a table have a unit and weights, too
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
     "center": ("--center 52.5,13.4", "center = [52.5, 13.4]"),
@@ -122,7 +124,7 @@ EXAMPLES = {
 
 
 def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None = None) -> Space:
-    """The space of `--space l1 --bounds age=18:90 --weights age=2`, or of `--space file.toml`.
+    """The space of `--space l1 --bounds age=18:90 --distance-weights age=2`, or of `--space file.toml`.
 
     words: the options as given, by name; empty ones count as not given. queries: the file of `--queries`, of which a
     space of objects is made.
@@ -142,13 +144,14 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
     readers: dict[str, Callable[[str, str], Any]] = {
         "bounds": _pair,
         "number": _pair,
-        "category": _labels,
+        "category": labels_of,
         "weights": _number,
         "step": _number,
         "center": _number,
     }
     read = {
-        word: _by_name(f"--{word}", value, readers[word]) if word in readers else value for word, value in given.items()
+        word: _by_name(_spelled(word, "--"), value, readers[word]) if word in readers else value
+        for word, value in given.items()
     }
     if queries is not None and kind in SPACES and "queries" in SPACES[kind].words:
         read["queries"] = queries
@@ -219,7 +222,7 @@ def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
 
 
 def _spelled(word: str, dashes: str) -> str:
-    return f"{dashes}{word.replace('_', '-')}" if dashes else word
+    return f"{dashes}{SPELLED.get(word, word).replace('_', '-')}" if dashes else word
 
 
 def _by_name(option: str, texts: Sequence[str], value: Any) -> Any:
@@ -251,8 +254,16 @@ def _pair(option: str, text: str) -> tuple[float, float]:
     return _number(option, low), _number(option, high)
 
 
-def _labels(option: str, text: str) -> list[str]:
-    labels = [label.strip() for label in text.split(",")]
-    if not all(labels):
+def labels_of(option: str, text: str) -> list[str]:
+    """Labels with commas between; one that has a comma itself stands in quotes, as in a CSV file.
+
+    >>> labels_of("--labels", 'north, "east, or so",south')
+    ['north', 'east, or so', 'south']
+    """
+    try:
+        labels = [label.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for label in row]
+    except csv.Error:
+        labels = []
+    if not labels or not all(labels):
         raise MilepostError(f"{option} must give labels with commas between, such as a,b, got {text!r}")
     return labels

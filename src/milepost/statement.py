@@ -1,0 +1,93 @@
+"""Statement: one page for the people in a table: who is protected, how much, and what is public."""
+
+from milepost.card import amount, errors, group_sizes, of_unit
+from milepost.privacy.change import Change
+from milepost.spaces.box import Box
+from milepost.spaces.columns import OTHER
+from milepost.synopsis import Synopsis
+
+MOST_GROUPS = 12  # on one page
+
+
+def statement(synopsis: Synopsis) -> str:
+    """One page for the people in the table; see `Synopsis.statement`."""
+    lines = {
+        "Protected": _protected(synopsis.change),
+        "Guarantee": f"{synopsis.guarantee}, for everything this file can ever answer.",
+        "Bounds": _found(synopsis),
+        "Mechanism": f"{synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
+        "Public": f"{_public(synopsis)}.",
+        "Private": _private(synopsis),
+        "Groups": _group_line(synopsis),
+        "Weights": _weight_line(synopsis.change),
+        "Outliers": f"{synopsis.space.outside}; how many is not recorded.",
+        "Accuracy": _accuracy(synopsis),
+    }
+    return "\n".join(["Privacy statement", *(f"  {word:<13}  {line}" for word, line in lines.items() if line)])
+
+
+def _protected(change: Change) -> str:
+    """Who, and against what."""
+    whose = "each single row" if change.unit is None else f"all rows of each single {change.unit}"
+    more = [word for word, said in (("group", change.groups), ("weight", change.max_weight)) if said is not None]
+    included = f", with {'its' if change.unit is None else 'their'} {' and '.join(more)}" if more else ""
+    presence = "" if change.replaces else f", and whether {'it is' if change.unit is None else 'they are'} there at all"
+    return f"{whose} of the table{included}{presence}: neighbors are tables with {change}."
+
+
+def _found(synopsis: Synopsis) -> str:
+    found = synopsis.space.found if isinstance(synopsis.space, Box) else None
+    return "" if found is None else f"found in the table itself: {found}, which adds to the guarantee of this file."
+
+
+def _public(synopsis: Synopsis) -> str:
+    change = synopsis.change
+    known = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
+    if synopsis.queries is not None:
+        known.append(f"the {synopsis.queries.count:,} queries")
+    if change.groups:
+        known.append("the labels of the groups")
+    if change.unit is not None:
+        rows = "1 row" if change.contributions == 1 else f"{change.contributions:,} rows"
+        known.append(f"the limit of {rows} of one {change.unit}")
+    if change.max_weight is not None:
+        known.append(f"the largest weight, {change.max_weight:g}")
+    if change.public_total:
+        known.append(f"the number of rows{' used' if change.unit else ''}, {synopsis.n:,}")
+    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])}, and {known[-1]}"
+
+
+def _private(synopsis: Synopsis) -> str:
+    if synopsis.change.public_total:
+        return ""
+    what = "the number of rows; a noisy one is"
+    if synopsis.change.max_weight is not None:
+        what = "the number of rows and their total weight; the latter with noise is"
+    return f"{what} {amount(synopsis.n, synopsis.change)}."
+
+
+def _group_line(synopsis: Synopsis) -> str:
+    if not synopsis.labels:
+        return f"one of {synopsis.change.groups:,} of one release." if synopsis.change.groups else ""
+    listed = group_sizes(synopsis)
+    shown = ", ".join(listed[:MOST_GROUPS]) + f", … ({len(listed):,} in all)" * (len(listed) > MOST_GROUPS)
+    others = "were added to other" if OTHER in map(str, synopsis.labels) else "were left out"
+    return f"{shown}; rows with labels that are not listed {others}."
+
+
+def _weight_line(change: Change) -> str:
+    if change.max_weight is None:
+        return ""
+    most = f"{change.max_weight:g}"
+    return f"0 to {most}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
+
+
+def _accuracy(synopsis: Synopsis) -> str:
+    unit, (low, high, small) = of_unit(synopsis), errors(synopsis)
+    error = f"{low:.4g}{unit}" if low == high else f"{low:.4g} to {high:.4g}{unit}"
+    groups = ", by group" * (len(synopsis.labels) > 1)
+    rest = f"; {small} too small to say anything" * bool(small)
+    return (
+        f"answers are within {error} of the truth{groups}, with {100 * synopsis.confidence:g} % confidence "
+        f"(distances go up to {synopsis.space.diameter:.4g}{unit}){rest}."
+    )
