@@ -93,7 +93,7 @@ class Roles:
 
     def change(self, neighbors: str) -> Change:
         """What one person can alter."""
-        unit = None if self.unit is None else _name("unit", self.unit)
+        unit = None if self.unit is None else self.unit if isinstance(self.unit, str) else "person"
         groups = len(self.labels) if self.groups is not None else None
         return Change(neighbors, self.contributions, unit, self.max_weight, groups)
 

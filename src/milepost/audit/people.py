@@ -19,7 +19,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
-NAME, LINE, SIZE = "private-total", L1([(0, 1)]), 8
+NAME, LINE, SIZE = "private-total", L1([(0, 1)]), 1
 CHANGES = {
     "one record more": Change("add-remove"),
     "one record to another group": Change(groups=2),

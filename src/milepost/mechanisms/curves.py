@@ -19,6 +19,7 @@ from milepost.mechanisms.polygon import Polygon, possible
 from milepost.mechanisms.totals import Total
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
 
+MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a fraction of a second
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
 BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
 BAND_SEED = 0
@@ -243,10 +244,13 @@ def predict(
 def cell_bits(hosts: Hosts, deviation: float, groups: int | None = None) -> list[int]:
     """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
 
-    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing.
+    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group are
+    closer together than those of a whole table: groups have cells of a quarter of that width, while they are few.
     """
     share = 1 / 20 if hosts.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
     cells = math.sqrt(hosts.total / (4 * share * deviation))
+    if groups is not None:
+        cells = max(cells, min(4 * cells, MANY_NUMBERS / (groups * hosts.dimension)))
     most = default_cells(hosts.dimension * (groups or 1)).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
     return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
