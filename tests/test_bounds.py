@@ -24,6 +24,7 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.bounds import Grid, Scales, Search, read_magnitudes
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.roles import Roles
 from milepost.spaces.found import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
@@ -106,6 +107,25 @@ def test_the_worst_pair_costs_all_of_it(relation: str, width: int) -> None:
         assert cost_of(whole, far, forgetful) > 1
     else:
         assert cost_of(whole, other, replace(scales, counts=0.9 * scales.counts)) > 1
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.parametrize("rows", [1, 3])
+def test_no_person_costs_more_than_epsilon(relation: str, rows: int) -> None:
+    """One with more rows than are used, replaced by another or taken away: three rows move, and cost all of ε."""
+    frame = pd.DataFrame({"income": [1.0] * 5 + [1.5] * 20, "person": ["x"] * 5 + list(range(20))})
+    other = frame.assign(income=np.where(frame.person == "x", -np.inf, frame.income))
+    other = other if relation == "replace" else other[other.person != "x"]
+    roles = Roles(unit="person", contributions=rows)
+    pair = [read_magnitudes(side, "income", roles)[1] for side in (frame, other)]
+    assert pair[0].total == 20 + rows
+    scales = Scales.of(Guarantee(1.0), roles.change(relation), 1)
+    cost = cost_of(pair[0], pair[1], scales)
+    assert 0.94 < cost <= 1
+    found = mp.find_bounds(frame, "income", epsilon=100, unit="person", contributions=rows, neighbors=relation)
+    assert found.found == Found(100.0, relation, 1, "person", rows)
+    assert "person" in mp.release(frame, found, epsilon=1, columns="income").statement()
 
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])

@@ -15,10 +15,11 @@ from milepost.geometry import located
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
+from milepost.reading import PLAIN, blocks
+from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
-from milepost.spaces.numeric import read_matrix, refuse_missing
-from milepost.statistics.magnitudes import SMALLEST, SUBCELLS, Magnitudes, octave_borders
+from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
 
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
 ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide
@@ -33,6 +34,8 @@ def find_bounds(
     *,
     epsilon: float,
     neighbors: str = "replace",
+    unit: Role = None,
+    contributions: int = 1,
     metric: type[L1] | type[L2] = L1,
     coverage: float = 0.99,
 ) -> L1 | L2:
@@ -42,6 +45,7 @@ def find_bounds(
 
     data: as for `release`. columns: which of its columns to use, all by default; they must hold numbers. Infinite
     values count as very large ones.
+    neighbors, unit, contributions: who is protected, as for `release`.
     metric: `L1` or `L2`.
     coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
     Guarantee: the bounds, and all noisy numbers behind them, are epsilon-differentially private.
@@ -50,42 +54,43 @@ def find_bounds(
     >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
     >>> space = mp.find_bounds(ages, epsilon=1)
     >>> space.low[0] < 20, 88 < space.high[0], space.found
-    (True, True, Found(epsilon=1.0, neighbors='replace', columns=1))
+    (True, True, Found(epsilon=1.0, neighbors='replace', columns=1, unit=None, contributions=1))
     """
-    guarantee, change = Guarantee(epsilon), Change(neighbors)
+    roles = Roles(unit=unit, contributions=contributions)
+    guarantee, change = Guarantee(epsilon), roles.change(neighbors)
     if metric not in (L1, L2):
         raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
-    data = list(data) if hasattr(data, "__next__") else located(data, metric([(0, 1), (0, 1)]))
-    names, magnitudes = read_magnitudes(data, columns)
+    names, magnitudes = read_magnitudes(list(data) if hasattr(data, "__next__") else data, columns, roles)
     scales = Scales.of(guarantee, change, magnitudes.columns)
     search = Search.run(magnitudes, scales, coverage)
     _say(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)
     pairs = [reading.bounds for reading in search.columns]
-    found = Found(guarantee.epsilon, change.neighbors, magnitudes.columns)
+    found = Found(guarantee.epsilon, change.neighbors, magnitudes.columns, change.unit, contributions)
     return metric(pairs if names is None else dict(zip(names, pairs, strict=True)), found=found)
 
 
-def read_magnitudes(data: Any, columns: Columns = None) -> tuple[tuple[str, ...] | None, Magnitudes]:
+def read_magnitudes(
+    data: Any, columns: Columns = None, roles: Roles = PLAIN
+) -> tuple[tuple[str, ...] | None, Magnitudes]:
     """Column names (None: by position) and the exact statistic of a table; bad rows are refused, nothing is spent."""
-    names: tuple[str, ...] | None = None
-    magnitudes: Magnitudes | None = None
-    for batch in tables.batches(data, columns):
-        if magnitudes is None:
-            names = None if isinstance(batch, np.ndarray) else tuple(batch.schema.names)
-            width = batch.shape[1] if isinstance(batch, np.ndarray) else len(batch.schema.names)
-            if names is not None and len(set(names)) < len(names):
-                raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
-            if width > MOST_COLUMNS:
-                raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
-            magnitudes = Magnitudes(width)
-        points = read_matrix(batch, names, magnitudes.columns)
-        shown = names or tuple(map(str, range(magnitudes.columns)))
-        refuse_missing(points, shown, "private rows", magnitudes.total)
-        magnitudes.add(points)
-    if magnitudes is None or not magnitudes.total or not magnitudes.columns:
+    placed = located(data, L1([(0, 1), (0, 1)]))
+    if placed is not data:
+        data, roles = placed, roles.taken(data)
+    first, _ = next(tables.parts(data, columns, beside=roles.beside), (None, None))
+    if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")
+    names, width = None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
+    if names is not None and len(set(names)) < len(names):
+        raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
+    if width > MOST_COLUMNS:
+        raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
+    ends = (-(2.0**LARGEST), 2.0**LARGEST)  # values outside are in the outermost cells either way
+    everything = L1([ends] * width if names is None else dict.fromkeys(names, ends))
+    magnitudes = Magnitudes(width)
+    for block in blocks(data, everything, columns, width, roles):
+        magnitudes.add(block.points)
     return names, magnitudes
 
 
@@ -99,9 +104,9 @@ class Scales:
     @classmethod
     def of(cls, guarantee: Guarantee, change: Change, columns: int) -> "Scales":
         """One row is in one cell of a histogram: replaced, it leaves that one and enters another."""
-        moved = 2 if change.public_total else 1  # (S)
+        moved = (2 if change.replaces else 1) * change.contributions  # (S)
         each = guarantee.epsilon * (1 - TOTAL_SHARE) / columns / 2
-        return cls(_up(1 / (guarantee.epsilon * TOTAL_SHARE)), _up(moved / each))
+        return cls(_up(change.contributions / (guarantee.epsilon * TOTAL_SHARE)), _up(moved / each))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ from milepost.options import (
     StepOption,
     SynopsisArgument,
     TableArgument,
+    UnitOption,
 )
 from milepost.spaces.words import labels_of, options_of, space_from_options, toml_of
 
@@ -162,9 +163,9 @@ def bounds(
     epsilon: EpsilonOption,
     columns: ColumnsOption = None,
     space: Annotated[str, typer.Option("--space", help="The distance: l1 or l2.")] = "l1",
-    neighbors: Annotated[
-        str, typer.Option("--neighbors", help="Who is protected: replace, or add-remove.")
-    ] = "replace",
+    neighbors: NeighborsOption = "replace",
+    unit: UnitOption = None,
+    contributions: ContributionsOption = 1,
     coverage: Annotated[float, typer.Option("--coverage", help="The share of the rows to hold, roughly.")] = 0.99,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A space file to write, such as homes.toml.")
@@ -181,7 +182,14 @@ def bounds(
         check_output(output, force)
     with _progress(f"Reading {table} and finding bounds"):
         found = mp.find_bounds(
-            table, _names(columns), epsilon=epsilon, neighbors=neighbors, metric=metrics[space], coverage=coverage
+            table,
+            _names(columns),
+            epsilon=epsilon,
+            neighbors=neighbors,
+            unit=unit,
+            contributions=contributions,
+            metric=metrics[space],
+            coverage=coverage,
         )
     typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(found))
@@ -225,9 +233,7 @@ def release(
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B", help="The public list of groups, CSV-quoted if need be.")
     ] = None,
-    unit: Annotated[
-        str | None, typer.Option("--unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
-    ] = None,
+    unit: UnitOption = None,
     contributions: ContributionsOption = 1,
     weights: Annotated[
         str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
@@ -372,7 +378,8 @@ def audit(
         str | None,
         typer.Option(
             "--mechanism",
-            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, tangents, bounds.",
+            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, private-total, tangents or "
+            "bounds.",
         ),
     ] = None,
 ) -> None:

@@ -68,6 +68,9 @@ NeighborsOption = Annotated[
     str,
     typer.Option("--neighbors", help="replace, or add-remove where it is private whether somebody is in the table."),
 ]
+UnitOption = Annotated[
+    str | None, typer.Option("--unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
+]
 ContributionsOption = Annotated[
     int, typer.Option("--contributions", help="How many rows of one person are used at most.")
 ]

@@ -244,8 +244,8 @@ def predict(
 def cell_bits(hosts: Hosts, deviation: float, groups: int | None = None) -> list[int]:
     """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
 
-    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group are
-    closer together than those of a whole table: groups have cells of a quarter of that width, while they are few.
+    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group
+    are closer together than those of a whole table: groups have cells of a quarter of that width, while they are few.
     """
     share = 1 / 20 if hosts.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
     cells = math.sqrt(hosts.total / (4 * share * deviation))

@@ -20,6 +20,8 @@ class Found:
     epsilon: float
     neighbors: str
     columns: int  # how many bounds it found
+    unit: str | None = None  # whose rows are protected together; None where a row is a person
+    contributions: int = 1  # and how many of them are used at most
 
     def __post_init__(self) -> None:
         if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float) or not self.epsilon > 0:
@@ -28,20 +30,25 @@ class Found:
         if self.neighbors not in WORDS:
             raise MilepostError(f"found: neighbors must be one of {', '.join(WORDS)}, got {self.neighbors!r}")
         check_whole("found: columns", self.columns, 1)
+        check_whole("found: contributions", self.contributions, 1)
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise MilepostError(f"found: unit must be a column's name, got {self.unit!r}")
 
     @classmethod
     def of(cls, words: Any) -> "Found | None":
         """As a card or a file spells it; None where bounds are public knowledge."""
         if words is None or isinstance(words, Found):
             return words
-        if not isinstance(words, Mapping) or set(words) != set(cls.__dataclass_fields__):
+        known = set(cls.__dataclass_fields__)
+        if not isinstance(words, Mapping) or not known - {"unit", "contributions"} <= set(words) <= known:
             raise MilepostError(f"found must have {', '.join(cls.__dataclass_fields__)}, got {words!r}")
         return cls(**words)
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
-        return asdict(self)
+        return {word: value for word, value in asdict(self).items() if value != getattr(Found, word, None)}
 
     def __str__(self) -> str:
         bounds = "the bounds of 1 column" if self.columns == 1 else f"the bounds of {self.columns} columns"
-        return f"{bounds} by a release of ε = {self.epsilon:g} for {WORDS[self.neighbors]}"
+        whose = f" ({self.contributions} of one {self.unit} at most)" if self.unit is not None else ""
+        return f"{bounds} by a release of ε = {self.epsilon:g} for {WORDS[self.neighbors]}{whose}"
