@@ -23,6 +23,7 @@ from milepost.synopsis import Synopsis
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # how often a normal number is within one standard deviation
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # of an integral over one group's noise
+TIE = 1e-12  # by how much a share is moved so that it is the largest of several equal ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +94,10 @@ def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
         raise MilepostError("there are no points to compare; give at least one")
     places = synopsis.places(queries)
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
-    error, deviation = (
-        np.column_stack(
-            [np.minimum(answerer.half_widths(places, level), answerer.most) for answerer in groups.answerers]
-        )
-        for level in (synopsis.confidence, ONE_SIGMA)
-    )
+    error, deviation = (_errors(groups, places, level) for level in (synopsis.confidence, ONE_SIGMA))
     seen = seen_groups(groups)
     place, margin = _winners(distance, seen)
-    flip = _flips(distance, deviation, place, seen)
+    flip = np.clip(1 - _first(distance, deviation, place, seen), 0, 1)
     asked = [synopsis.space.written(query) for query in queries]
     return Comparison(
         groups.labels, asked, distance, error, seen, place, margin, flip, synopsis.confidence, synopsis.space.unit
@@ -115,6 +111,22 @@ def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Any
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
     return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, index
+
+
+def chances(synopsis: Synopsis, points: Any) -> FloatArray:
+    """How likely each group is the nearest, float64[k, groups], if true distances lie around those found as errors say.
+
+    A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.
+    """
+    groups = grouped(synopsis)
+    batch, _, _ = batch_of(points, synopsis.space)
+    places = synopsis.places(synopsis.space.read_queries(batch))
+    distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
+    deviation, seen = _errors(groups, places, ONE_SIGMA), seen_groups(groups)
+    shares = np.zeros_like(distance)
+    for k in np.flatnonzero(seen).tolist():
+        shares[:, k] = _first(distance, deviation, np.full(len(distance), k), seen)
+    return _agreeing(shares / shares.sum(axis=1, keepdims=True), _winners(distance, seen)[0])
 
 
 def grouped(synopsis: Synopsis) -> Groups:
@@ -151,17 +163,39 @@ def _winners(distance: FloatArray, seen: BoolArray) -> tuple[IntArray, FloatArra
     return place, margin
 
 
-def _flips(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: BoolArray) -> FloatArray:
-    """One less the probability that the winner stays first when every distance gets fresh normal noise."""
+def _errors(groups: Groups, places: AnyArray, confidence: float) -> FloatArray:
+    """Half-widths of every group's answers: float64[k, groups]."""
+    widths = [np.minimum(answerer.half_widths(places, confidence), answerer.most) for answerer in groups.answerers]
+    return np.column_stack(widths)
+
+
+def _first(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: BoolArray) -> FloatArray:
+    """The probability that the group at `place` is nearest when every distance gets fresh normal noise."""
     rows = np.arange(len(distance))
     mean, sigma = distance[rows, place], deviation[rows, place]
-    stays = np.zeros(len(distance))
+    result = np.zeros(len(distance))
     for node, weight in zip(NODES.tolist(), (WEIGHTS / WEIGHTS.sum()).tolist(), strict=True):
         at = mean + sigma * node
         beyond = ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
         beyond[rows, place] = 1.0
-        stays += weight * np.where(seen, beyond, 1.0).prod(axis=1)
-    return np.clip(1 - stays, 0, 1)
+        result += weight * np.where(seen, beyond, 1.0).prod(axis=1)
+    return result
+
+
+def _agreeing(shares: FloatArray, place: IntArray) -> FloatArray:
+    """Shares changed as little as need be (in squares) for the largest of a row to be the one at `place`."""
+    result = shares.copy()
+    for row in np.flatnonzero(shares.argmax(axis=1) != place).tolist():
+        own = result[row]
+        order = np.argsort(-own, kind="stable")
+        rivals = order[order != place[row]]
+        pooled, count = own[place[row]], 1  # with every rival that is above the mean of those before it
+        while count <= len(rivals) and own[rivals[count - 1]] > pooled / count:
+            pooled, count = pooled + own[rivals[count - 1]], count + 1
+        own[rivals[: count - 1]] = pooled / count * (1 - TIE)
+        own[place[row]] = pooled / count * (1 + (count - 1) * TIE) + TIE
+    result /= result.sum(axis=1, keepdims=True)
+    return result
 
 
 def _alike(labels: tuple[Label, ...]) -> AnyArray:

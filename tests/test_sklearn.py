@@ -1,0 +1,252 @@
+"""NearestGroup: a scikit-learn classifier that spends once, says so, and answers as its synopsis does."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks
+
+import milepost as mp
+from milepost.comparison import _agreeing, _first
+from milepost.sklearn import NearestGroup
+
+SPACE = mp.L1([(0, 10), (0, 10)])
+CENTERS = np.array([[2, 2], [8, 3], [5, 8]])
+
+
+def town(n: int = 6000) -> tuple[Any, Any]:
+    """Three classes, 0 to 2, far apart: noise at ε = 1 moves a mean distance by 0.01, and never a prediction."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, n)
+    return rng.normal(CENTERS[y], 0.7), y
+
+
+def model(space: Any = SPACE, **options: Any) -> NearestGroup:
+    wanted: dict[str, Any] = {"classes": [0, 1, 2], "epsilon": 1.0}
+    return NearestGroup(space, **wanted | options)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> NearestGroup:
+    return model().fit(*town())
+
+
+def test_the_nearest_class_is_predicted(fitted: NearestGroup) -> None:
+    x, y = town()
+    assert fitted.score(x, y) > 0.98
+    assert_array_equal(fitted.predict(x), fitted.synopsis_.nearest(x))
+    assert fitted.synopsis_.guarantee == mp.Guarantee(1.0)
+    assert fitted.spent_ == [mp.Guarantee(1.0)]
+    assert fitted.n_features_in_ == 2
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("classes", "sorted_"),
+    [
+        ([2, 0, 1], [0, 1, 2]),
+        (["b", "c", "a"], ["a", "b", "c"]),
+        (np.array([1, 2, 0]), [0, 1, 2]),
+        ([True, False], [False, True]),
+        (["other", 1, 0], ["other", 1, 0]),
+    ],
+)
+def test_classes_are_sorted_and_keep_their_type(classes: Any, sorted_: list[Any]) -> None:
+    """Of mixed types, they stay as given; columns of probabilities follow `classes_`."""
+    x, y = town()
+    named = np.array(sorted_, dtype=object)[np.minimum(y, len(sorted_) - 1)]
+    estimator = model(classes=classes).fit(x, named.tolist())
+    assert estimator.classes_.tolist() == sorted_
+    found, shares = estimator.predict(x), estimator.predict_proba(x)
+    assert found.dtype == estimator.classes_.dtype
+    assert (found == named).mean() > 0.9
+    assert_array_equal(estimator.classes_[shares.argmax(axis=1)], found)
+
+
+def test_other_classes_are_left_out_or_other() -> None:
+    """As a release has it; and classes that nobody is in are passed over, with a warning and without probability."""
+    x, y = town()
+    assert set(model(classes=[0, 1]).fit(x, y).predict(x).tolist()) == {0, 1}
+    assert set(model(classes=[0, "other"]).fit(x, y).predict(x).tolist()) == {0, "other"}
+    empty = model(classes=[0, 1, 2, 3]).fit(x, y)
+    if not empty.synopsis_.group(3).answerer.total.seen:  # 99 times of 100
+        with pytest.warns(mp.PromiseWarning, match="too small"):
+            assert not empty.predict_proba(x)[:, 3].any()
+
+
+def test_probabilities_are_those_of_the_noise(fitted: NearestGroup) -> None:
+    """They sum to 1, agree with predictions and, of two groups, are a normal probability."""
+    x, _ = town()
+    shares = fitted.predict_proba(x)
+    assert shares.shape == (len(x), 3)
+    assert (shares >= 0).all()
+    assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
+    assert_array_equal(fitted.classes_[shares.argmax(axis=1)], fitted.predict(x))
+    assert_allclose(1 - shares.max(axis=1), fitted.synopsis_.compare(x).flip, atol=1e-3)
+
+    distance, deviation = np.array([[1.0, 1.3], [2.0, 2.0]]), np.array([[0.3, 0.4], [0.1, 0.1]])
+    first = _first(distance, deviation, np.array([0, 0]), np.array([True, True]))
+    assert_allclose(first, norm.cdf([0.3 / 0.5, 0]), atol=1e-9)
+
+
+def test_the_largest_probability_is_that_of_the_nearest_class() -> None:
+    """A class of uncertain distance shares with the nearest one where it would be likelier; ties are broken."""
+    shares = np.array([[0.2, 0.5, 0.3], [0.25, 0.3, 0.45], [0.5, 0.5, 0.0], [0.7, 0.2, 0.1]])
+    found = _agreeing(shares, np.array([0, 1, 1, 0]))
+    assert found.argmax(axis=1).tolist() == [0, 1, 1, 0]
+    assert_allclose(found, [[0.35, 0.35, 0.3], [0.25, 0.375, 0.375], [0.5, 0.5, 0], [0.7, 0.2, 0.1]], atol=1e-9)
+    assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+
+
+def test_frames_keep_their_names() -> None:
+    x, y = town()
+    frame = pd.DataFrame(x, columns=["east", "north"])
+    estimator = model(mp.L1({"east": (0, 10), "north": (0, 10)})).fit(frame, pd.Series(y))
+    assert estimator.feature_names_in_.tolist() == ["east", "north"]
+    found = estimator.predict(frame.iloc[::-1])
+    assert isinstance(found, np.ndarray)
+    assert (found == y[::-1]).mean() > 0.98
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.predict(frame.rename(columns={"east": "west"}))
+
+
+def test_tables_of_labels_and_numbers_work() -> None:
+    """Any space does."""
+    x, y = town()
+    frame = pd.DataFrame({"east": x[:, 0], "kind": np.array(["home", "work", "shop"])[y]})
+    space = mp.Gower({"east": mp.number(0, 10), "kind": mp.category(["home", "work", "shop"])})
+    assert model(space).fit(frame, y).score(frame, y) > 0.98
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"classes": None}, "classes found in y would tell who is in it"),
+        ({"space": None}, r"public bounds and a distance, such as mp\.L1"),
+        ({"classes": []}, "public list"),
+        ({"classes": [0, 0]}, "each label once"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"mechanism": "magic"}, "unknown mechanism"),
+        ({"neighbors": "friends"}, "neighbors"),
+    ],
+)
+def test_bad_settings_are_refused_by_fit(options: dict[str, Any], words: str) -> None:
+    estimator = model(**{"space": SPACE} | options)
+    with pytest.raises(mp.MilepostError, match=words):
+        estimator.fit(*town(100))
+    assert not hasattr(estimator, "spent_")
+
+
+def broken(x: Any, y: Any) -> list[tuple[Any, Any]]:
+    missing = x.copy()
+    missing[3, 1] = np.nan
+    return [(missing, y), (x[:, :1], y), (x, y[:-1]), (x, None), (x, "city"), (x[:, 0], y), (x, np.c_[y, y])]
+
+
+@pytest.mark.parametrize("case", range(7))
+def test_bad_tables_are_refused_and_nothing_is_spent(case: int) -> None:
+    estimator = model()
+    with pytest.raises(ValueError, match=r"."):
+        estimator.fit(*broken(*town(100))[case])
+    assert not hasattr(estimator, "spent_")
+
+
+def test_bad_points_are_refused(fitted: NearestGroup) -> None:
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        fitted.predict([[1, 2, 3]])
+    with pytest.raises(mp.MilepostError, match="missing"):
+        fitted.predict_proba([[1, np.nan]])
+    with pytest.raises(ValueError, match="does not contain any features"):
+        fitted.predict([1, 2])
+    for ask in (model().predict, model().predict_proba):
+        with pytest.raises(NotFittedError):
+            ask([[1, 2]])
+
+
+def test_another_fit_warns_before_it_spends() -> None:
+    """The sum is said, and an error made of the warning keeps it from being spent."""
+    x, y = town()
+    estimator = model(epsilon=0.5, delta=1e-6).fit(x, y)
+    first = estimator.synopsis_
+    with pytest.raises(mp.PromiseWarning, match="spends again"):  # warnings are errors in this suite
+        estimator.fit(x, y)
+    assert estimator.synopsis_ is first
+    estimator.set_params(epsilon=1)
+    with pytest.warns(mp.PromiseWarning, match="ε = 1.5, δ = 2e-06 in all"):
+        estimator.fit(x, y)
+    assert estimator.spent_ == [mp.Guarantee(0.5, 1e-6), mp.Guarantee(1, 1e-6)]
+    assert not hasattr(clone(estimator), "spent_")
+
+
+def test_what_was_fitted_is_saved_and_not_pickled(fitted: NearestGroup, tmp_path: Path) -> None:
+    """An unfitted one holds nothing but settings, and goes to the workers of a search."""
+    for keep in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(mp.MilepostError, match=r"synopsis_\.save\(path\).*NearestGroup\.load"):
+            keep(fitted)
+    again = pickle.loads(pickle.dumps(model(epsilon=2)))  # noqa: S301
+    assert again.get_params() == model(epsilon=2).get_params()
+
+    x, _ = town()
+    fitted.synopsis_.save(tmp_path / "town.milepost")
+    loaded = NearestGroup.load(tmp_path / "town.milepost")
+    assert_array_equal(loaded.predict(x), fitted.predict(x))
+    assert_array_equal(loaded.predict_proba(x), fitted.predict_proba(x))
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    assert (loaded.spent_, loaded.n_features_in_) == (fitted.spent_, 2)
+    assert loaded.get_params() == fitted.get_params() | {"mechanism": fitted.synopsis_.mechanism}
+    with pytest.warns(mp.PromiseWarning, match="ε = 2 in all"):
+        loaded.fit(*town())
+
+
+def test_a_release_with_named_columns_is_loaded_and_one_without_groups_is_not(tmp_path: Path) -> None:
+    x, y = town()
+    frame, space = pd.DataFrame(x, columns=["east", "north"]), mp.L1({"east": (0, 10), "north": (0, 10)})
+    mp.release(frame, space, epsilon=1, groups=y, labels=["2", "1", "0"]).save(tmp_path / "groups")
+    loaded = NearestGroup.load(tmp_path / "groups")
+    assert loaded.classes_.tolist() == ["0", "1", "2"]
+    assert loaded.predict(frame)[:50].tolist() == [str(label) for label in y[:50]]
+    assert loaded.feature_names_in_.tolist() == ["east", "north"]
+    mp.release(frame, space, epsilon=1).save(tmp_path / "plain")
+    with pytest.raises(mp.MilepostError, match="no groups"):
+        NearestGroup.load(tmp_path / "plain")
+
+
+def test_it_works_in_pipelines_and_cross_validation() -> None:
+    x, y = town(3000)
+    pipe = make_pipeline(FunctionTransformer(lambda points: points / 10), model(mp.L1([(0, 1), (0, 1)])))
+    assert pipe.fit(x, y).score(x, y) > 0.95
+    assert cross_val_score(pipe, x, y, cv=3).min() > 0.95
+    shares = cross_val_predict(model(), x, y, cv=3, method="predict_proba")
+    assert (shares.argmax(axis=1) == y).mean() > 0.95
+    assert cross_val_score(model(), x, y, cv=3, scoring="neg_log_loss").shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["check_no_attributes_set_in_init", "check_get_params_invariance", "check_set_params", "check_estimator_cloneable"],
+)
+def test_settings_are_those_of_scikit_learn(check: str) -> None:
+    getattr(estimator_checks, check)("NearestGroup", model())
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+
+def test_the_core_does_without_scikit_learn() -> None:
+    assert run("import sys, milepost; print('sklearn' in sys.modules)").strip() == "False"
+    lines = "import sys; sys.modules['sklearn'] = None\ntry: import milepost.sklearn\nexcept ImportError as e: print(e)"
+    assert "pip install 'milepost[sklearn]'" in run(lines)
