@@ -1,0 +1,142 @@
+"""Groups: one release answers for every group, and says which is nearest, by how much, and how surely."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import milepost as mp
+from milepost.comparison import _first, labels_at
+from milepost.mechanisms.groups import Groups
+
+LABELS = ["low", "middle", "high"]
+SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
+OPTIONS: dict[str, dict[str, Any]] = {
+    "slopes": {"delta": 1e-6},
+    "hats": {},
+    "gaussian": {"delta": 1e-6, "queries": [[1, 1], [5, 5], [9, 9]]},
+    "laplace": {"queries": [[1, 1], [5, 5], [9, 9]]},
+}
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 3, 6000)
+    points = np.clip(np.array([[1, 1], [5, 5], [9, 9]])[place] + rng.normal(0, 0.5, (6000, 2)), 0, 10)
+    return pd.DataFrame(points, columns=["x", "y"]).assign(part=np.array(LABELS)[place])
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def released(people: pd.DataFrame, request: pytest.FixtureRequest) -> mp.Synopsis:
+    options = {"groups": "part", "labels": LABELS, "epsilon": 5, "mechanism": request.param} | OPTIONS[request.param]
+    return mp.release(people, SPACE, **options)
+
+
+def test_every_group_is_answered_within_its_error(released: mp.Synopsis, people: pd.DataFrame) -> None:
+    """Three times the 95 % error is over five standard deviations, even for Laplace noise 1e-4; 36 answers."""
+    asked = [[1, 1], [5, 5], [9, 9]]
+    for label in LABELS:
+        exact = mp.exact(people[people.part == label], SPACE, asked)
+        found = released.mean_distance(asked, group=label)
+        low, high = released.interval(asked, group=label).T
+        assert np.abs(found - exact).max() < 3 * released.error(group=label)
+        assert ((low <= found) & (found <= high)).all()
+        assert released.group(label).n == pytest.approx((people.part == label).sum(), abs=200)
+    assert released.error() == max(released.error(group=label) for label in LABELS)
+
+
+def test_the_nearest_group_of_points_frames_and_one_point(released: mp.Synopsis) -> None:
+    assert released.nearest([1, 1]) == "low"
+    assert released.nearest([[9, 9], [5, 5]]).tolist() == ["high", "middle"]
+    frame = pd.DataFrame({"x": [9, 1], "y": [9, 1]}, index=["p", "q"])
+    assert released.nearest(frame).to_dict() == {"p": "high", "q": "low"}
+
+
+def test_a_comparison_has_all_groups(released: mp.Synopsis) -> None:
+    compared = released.compare([[1, 1], [5, 5]])
+    assert compared.distance.shape == compared.error.shape == (2, 3)
+    assert compared.nearest.tolist() == ["low", "middle"]
+    assert compared.distance[0, 0] == released.mean_distance([1, 1], group="low")
+    assert (compared.margin > 3).all()
+    assert (compared.flip < 0.01).all()
+    assert compared.arrow().column_names[:3] == ["nearest", "margin", "flip"]
+    assert "noise could change it" in str(compared)
+
+
+def test_a_file_keeps_its_groups(released: mp.Synopsis, tmp_path: Path) -> None:
+    released.save(tmp_path / "x.milepost")
+    again = mp.load(tmp_path / "x.milepost")
+    assert (again.labels, again.card, again.n) == (released.labels, released.card, released.n)
+    asked = [[1, 1], [5, 5]]
+    assert np.array_equal(again.compare(asked).distance, released.compare(asked).distance)
+    assert np.array_equal(again.compare(asked).error, released.compare(asked).error)
+
+
+def test_a_question_has_to_name_its_group(released: mp.Synopsis) -> None:
+    for ask in (
+        lambda: released.mean_distance([1, 1]),
+        lambda: released.interval([1, 1]),
+        released.center,
+        lambda: released.sites([[1, 1]]),
+    ):
+        with pytest.raises(mp.MilepostError, match="'low', 'middle', 'high'"):
+            ask()
+    with pytest.raises(mp.MilepostError, match="no group 'lower'"):
+        released.mean_distance([1, 1], group="lower")
+
+
+def test_a_release_without_groups_has_none(people: pd.DataFrame) -> None:
+    plain = mp.release(people, SPACE, epsilon=1)
+    assert plain.labels == ()
+    for ask in (lambda: plain.group("low"), lambda: plain.nearest([1, 1]), lambda: plain.compare([[1, 1]])):
+        with pytest.raises(mp.MilepostError, match="no groups"):
+            ask()
+
+
+def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
+    """Of an empty group and one of two people, at ε = 0.5: noise shows 40 or more with probability 1e-7."""
+    few = people.assign(part=np.where(people.index < 2, "few", people.part))
+    made = mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"])
+    with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
+        assert made.nearest([1, 1]) == "high"
+    with pytest.warns(mp.PromiseWarning, match="too small"):
+        compared = made.compare([[1, 1]])
+    assert compared.seen.tolist() == [True, False, False]
+    assert compared.error[0, 2] == pytest.approx(SPACE.diameter)
+
+
+def test_rows_with_other_labels_are_left_out_or_others(people: pd.DataFrame) -> None:
+    alone = mp.release(people, SPACE, epsilon=5, groups="part", labels=["low"])
+    assert alone.n == pytest.approx((people.part == "low").sum(), abs=100)
+    rest = mp.release(people, SPACE, epsilon=5, groups="part", labels=["low", "other"])
+    assert rest.group("other").n == pytest.approx((people.part != "low").sum(), abs=100)
+
+
+def test_labels_keep_their_types() -> None:
+    rows = np.repeat([[0.1], [0.9]], 400, axis=0)
+    cases: list[list[Any]] = [[0, 1], [False, True], ["0", "1"], [0, "one"]]
+    for labels in cases:
+        column = np.repeat(np.array(labels, dtype=object), 400)
+        made = mp.release(rows, mp.L1([(0, 1)]), epsilon=20, groups=column, labels=labels)
+        assert [type(made.nearest([place])) for place in (0.1, 0.9)] == [type(label) for label in labels]
+        assert made.nearest([[0.1], [0.9]]).tolist() == labels
+    assert labels_at((1, 2), np.array([1, 0])).dtype == np.int64
+
+
+def test_a_flip_is_the_chance_of_another_winner() -> None:
+    """Two groups: Φ(margin/√(σ₁² + σ₂²)); groups that are too small do not count."""
+    distance, deviation = np.array([[1.0, 1.5, 0.2]]), np.array([[0.3, 0.4, 9.0]])
+    stays = _first(distance, deviation, np.array([0]), np.array([True, True, False]))
+    assert stays[0] == pytest.approx(norm.cdf(0.5 / 0.5), abs=1e-3)
+    certain = _first(np.array([[1.0, 2.0]]), np.zeros((1, 2)), np.array([0]), np.array([True, True]))
+    assert certain[0] == 1
+
+
+def test_groups_are_a_list_beside_an_array(people: pd.DataFrame) -> None:
+    made = mp.release(people[["x", "y"]].to_numpy(), SPACE, epsilon=5, groups=people.part.tolist(), labels=LABELS)
+    assert isinstance(made.answerer, Groups)
+    assert made.nearest([9, 9]) == "high"
