@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milepost import data
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
-from milepost.mechanisms.polygon import Polygon, possible
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import read_matrix
 from milepost.spaces.queries import Queries
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class Synopsis:
         from milepost.comparison import nearest_groups
 
         labels, single, index = nearest_groups(self, points)
-        return labels[:1].tolist()[0] if single else _shaped(labels, False, index, "nearest")
+        return labels[:1].tolist()[0] if single else shaped(labels, False, index, "nearest")
 
     def compare(self, points: Any) -> "Comparison":
         """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
@@ -92,19 +90,17 @@ class Synopsis:
         if group is not None:
             return self.group(group).mean_distance(points, columns=columns, raw=raw)
         if columns is not None:
-            if self.space.objects:
-                raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
-            coordinates = self._coordinates(columns)
-            places, single, index = self._read(points, columns)
-            return _shaped(self.hosted.parts(places, coordinates, raw), single, index, "mean_distance")
-        places, single, index = self._read(points)
-        return _shaped(self.answerer.values(places, raw), single, index, "mean_distance")
+            from milepost.columnwise import part
+
+            return shaped(*part(self, points, columns, raw), "mean_distance")
+        places, single, index = self.read(points)
+        return shaped(self.answerer.values(places, raw), single, index, "mean_distance")
 
     def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
         """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
-        places, single, _ = self._read(points)
+        places, single, _ = self.read(points)
         values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
         widths = widths if raw else np.minimum(widths, self.answerer.most)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
@@ -143,53 +139,21 @@ class Synopsis:
 
     def cdf(self, column: str | int, values: Any) -> Any:
         """The share of people at or below each value of a column, from the slope of its part of the distance."""
-        i = self._coordinate(column)
-        hosts = self.space.hosts
-        at = _numbers(values, f"values of column {column!r}")
-        positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
-        shares = (self._possible(i).slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
-        shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
-        shares = np.clip(shares, 0, 1)
-        return float(shares[0]) if at.ndim == 0 else shares
+        from milepost.columnwise import cdf
+
+        return cdf(self, column, values)
 
     def quantile(self, column: str | int, q: Any) -> Any:
         """The value of a column that a share q of the people do not pass; of a column of steps, one of these."""
-        i = self._coordinate(column)
-        wanted = _numbers(q, "q")
-        if not ((wanted >= 0) & (wanted <= 1)).all():
-            raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
-        hosts, polygon = self.space.hosts, self._possible(i)
-        shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
-        shares = np.clip(shares, 0, 1)
-        if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
-            positions = polygon.nodes[np.searchsorted(shares, wanted)]
-            positions = np.rint(positions / hosts.step[i]) * hosts.step[i]  # tangents cross between steps
-        else:  # in a cell it is about the share below the middle
-            middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
-            positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
-        result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
-        return float(result) if wanted.ndim == 0 else result
+        from milepost.columnwise import quantile
 
-    def _possible(self, i: int) -> Polygon:
-        """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
-        return possible(self.hosted.polygons(raw=True)[i], float(self.space.hosts.quantum[i]))
+        return quantile(self, column, q)
 
     def explain(self, point: Any) -> dict[str, float]:
         """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
-        columns = self._host_columns()
-        positions, _, _ = self._read(point)
-        if len(positions) != 1:
-            raise MilepostError(f"explain takes one point, got {len(positions)}")
-        hosts, answerer = self.space.hosts, self.hosted
-        positions = answerer.reached(positions)
-        whole = float(answerer.values(positions)[0])
-        shares = np.array([answerer.parts(positions, [i])[0] for i in range(hosts.dimension)])
-        # the whole is moved into its possible range, and the columns with it, by their widths
-        shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
-        result = dict.fromkeys(self.space.names, 0.0)
-        for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
-            result[self.space.names[column]] += share
-        return result
+        from milepost.columnwise import explain
+
+        return explain(self, point)
 
     def grid(self, step: float | Sequence[float] | None = None) -> "Grid":
         """The field of a space with one or two numeric columns on a regular grid; NaN outside the space.
@@ -232,17 +196,10 @@ class Synopsis:
 
         return html(self)
 
-    def _read(self, points: Any, columns: Sequence[str | int] | None = None) -> tuple[AnyArray, bool, Any]:
-        """Places of points; where only some columns are given, the others stand in the middle."""
-        batch, single, index = data.points(points, self.space, None if columns is None else len(columns))
-        if columns is None:
-            return self.places(self.space.read_queries(batch)), single, index
-        places = self._places(columns)
-        names = tuple(self.space.names[place] for place in places)
-        given = read_matrix(batch, names if self.space.columns else None, len(names))
-        whole = np.tile(self.space.center, (len(given), 1))
-        whole[:, places] = given
-        return self.space.place(self.space.read_queries(whole)), single, index
+    def read(self, points: Any) -> tuple[AnyArray, bool, Any]:
+        """Places of points as users write them, whether it was one single point, and a pandas index to keep."""
+        batch, single, index = data.points(points, self.space)
+        return self.places(self.space.read_queries(batch)), single, index
 
     def places(self, points: AnyArray) -> AnyArray:
         """Host positions of points as the space reads them, or their numbers among the given queries."""
@@ -259,43 +216,6 @@ class Synopsis:
                 f"with one of {', '.join(ANSWERERS)}"
             )
         return self.answerer
-
-    def _coordinates(self, columns: Sequence[str | int]) -> list[int]:
-        """Host coordinates of columns; those without width or weight have none."""
-        places = self._places(columns)
-        return [i for i, column in enumerate(self._host_columns().tolist()) if column in places]
-
-    def _places(self, columns: Sequence[str | int]) -> list[int]:
-        """Where columns, by name or by position, stand in the space."""
-        if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
-            raise MilepostError(f"columns must be a list of column names, got {columns!r}")
-        names = self.space.names
-        places = []
-        for column in columns:
-            if str(column) in names:
-                places.append(names.index(str(column)))
-            elif isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
-                places.append(column)
-            else:
-                raise MilepostError(f"the space has no column {column!r}; it has {', '.join(names)}")
-        if len(set(places)) < len(places):
-            raise MilepostError(f"columns must name each column once, got {list(columns)}")
-        return places
-
-    def _coordinate(self, column: str | int) -> int:
-        found = self._coordinates([column])
-        if not found:
-            raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
-        if len(found) > 1:
-            raise MilepostError(f"column {column!r} has labels, which have no order: ask mean_distance or explain")
-        return found[0]
-
-    def _host_columns(self) -> IntArray:
-        columns = self.space.host_columns
-        _ = self.hosted
-        if columns is None:
-            raise MilepostError(f"a {self.space.kind} release knows distances, not columns: this answer needs columns")
-        return columns
 
     @property
     def card(self) -> dict[str, Any]:
@@ -326,17 +246,7 @@ class Synopsis:
         return f"Synopsis({what}, ±{error:.4g}{unit})"
 
 
-def _numbers(values: Any, what: str) -> FloatArray:
-    try:
-        result = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise MilepostError(f"{what} must be numbers, got {values!r}") from None
-    if np.isnan(result).any():
-        raise MilepostError(f"{what} must be numbers, got NaN")
-    return result
-
-
-def _shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:
+def shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:
     """A float for one point, a Series where the points had an index, else the array."""
     if single:
         return float(values[0])

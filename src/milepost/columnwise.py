@@ -1,0 +1,132 @@
+"""Columnwise: what a synopsis says about single columns: their shares, quantiles and parts of a distance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from milepost import data
+from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.mechanisms.polygon import Polygon, possible
+from milepost.spaces.numeric import read_matrix
+from milepost.synopsis import Synopsis
+
+
+def part(synopsis: Synopsis, points: Any, columns: Sequence[str | int], raw: bool) -> tuple[FloatArray, bool, Any]:
+    """Some columns' part of the distance; points have these columns only, the others stand in the middle."""
+    space = synopsis.space
+    if space.objects:
+        raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
+    coordinates, places = _coordinates(synopsis, columns), _places(synopsis, columns)
+    batch, single, index = data.points(points, space, len(columns))
+    names = tuple(space.names[place] for place in places)
+    given = read_matrix(batch, names if space.columns else None, len(names))
+    whole = np.tile(space.center, (len(given), 1))
+    whole[:, places] = given
+    return synopsis.hosted.parts(space.place(space.read_queries(whole)), coordinates, raw), single, index
+
+
+def cdf(synopsis: Synopsis, column: str | int, values: Any) -> Any:
+    """The share of people at or below each value of a column, from the slope of its part of the distance."""
+    i = _coordinate(synopsis, column)
+    hosts = synopsis.space.hosts
+    at = _numbers(values, f"values of column {column!r}")
+    positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
+    shares = (_possible(synopsis, i).slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
+    shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
+    shares = np.clip(shares, 0, 1)
+    return float(shares[0]) if at.ndim == 0 else shares
+
+
+def quantile(synopsis: Synopsis, column: str | int, q: Any) -> Any:
+    """The value of a column that a share q of the people do not pass; of a column of steps, one of these."""
+    i = _coordinate(synopsis, column)
+    wanted = _numbers(q, "q")
+    if not ((wanted >= 0) & (wanted <= 1)).all():
+        raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
+    hosts, polygon = synopsis.space.hosts, _possible(synopsis, i)
+    shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
+    shares = np.clip(shares, 0, 1)
+    if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
+        positions = polygon.nodes[np.searchsorted(shares, wanted)]
+        positions = np.rint(positions / hosts.step[i]) * hosts.step[i]  # tangents cross between steps
+    else:  # in a cell it is about the share below the middle
+        middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
+        positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
+    result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
+    return float(result) if wanted.ndim == 0 else result
+
+
+def explain(synopsis: Synopsis, point: Any) -> dict[str, float]:
+    """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
+    columns = _host_columns(synopsis)
+    positions, _, _ = synopsis.read(point)
+    if len(positions) != 1:
+        raise MilepostError(f"explain takes one point, got {len(positions)}")
+    hosts, answerer = synopsis.space.hosts, synopsis.hosted
+    positions = answerer.reached(positions)
+    whole = float(answerer.values(positions)[0])
+    shares = np.array([answerer.parts(positions, [i])[0] for i in range(hosts.dimension)])
+    # the whole is moved into its possible range, and the columns with it, by their widths
+    shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
+    result = dict.fromkeys(synopsis.space.names, 0.0)
+    for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
+        result[synopsis.space.names[column]] += share
+    return result
+
+
+def _possible(synopsis: Synopsis, i: int) -> Polygon:
+    """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
+    return possible(synopsis.hosted.polygons(raw=True)[i], float(synopsis.space.hosts.quantum[i]))
+
+
+def _coordinates(synopsis: Synopsis, columns: Sequence[str | int]) -> list[int]:
+    """Host coordinates of columns; those without width or weight have none."""
+    places = _places(synopsis, columns)
+    return [i for i, column in enumerate(_host_columns(synopsis).tolist()) if column in places]
+
+
+def _places(synopsis: Synopsis, columns: Sequence[str | int]) -> list[int]:
+    """Where columns, by name or by position, stand in the space."""
+    if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
+        raise MilepostError(f"columns must be a list of column names, got {columns!r}")
+    names = synopsis.space.names
+    places = []
+    for column in columns:
+        if str(column) in names:
+            places.append(names.index(str(column)))
+        elif isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
+            places.append(column)
+        else:
+            raise MilepostError(f"the space has no column {column!r}; it has {', '.join(names)}")
+    if len(set(places)) < len(places):
+        raise MilepostError(f"columns must name each column once, got {list(columns)}")
+    return places
+
+
+def _coordinate(synopsis: Synopsis, column: str | int) -> int:
+    found = _coordinates(synopsis, [column])
+    if not found:
+        raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
+    if len(found) > 1:
+        raise MilepostError(f"column {column!r} has labels, which have no order: ask mean_distance or explain")
+    return found[0]
+
+
+def _host_columns(synopsis: Synopsis) -> IntArray:
+    columns = synopsis.space.host_columns
+    _ = synopsis.hosted
+    if columns is None:
+        raise MilepostError(f"a {synopsis.space.kind} release knows distances, not columns: this answer needs columns")
+    return columns
+
+
+def _numbers(values: Any, what: str) -> FloatArray:
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MilepostError(f"{what} must be numbers, got {values!r}") from None
+    if np.isnan(result).any():
+        raise MilepostError(f"{what} must be numbers, got NaN")
+    return result
