@@ -61,8 +61,8 @@ class Sketch:
         weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
         of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
         self._check_total(int(self.totals.sum()) + int(weights.sum()))
-        # a block's count and offsets are summed as one float64, count·2^room + offsets, which is exact below 2⁵²
-        size = max(1, (1 << (26 - (self.bits + 1) // 2)) // int(weights.max(initial=1)))
+        # a block's count and offsets are summed as one float64, count·2^room + offsets, which is exact up to 2⁵³
+        size = max(1, (1 << (25 - self.bits // 2)) // int(weights.max(initial=1)))
         for start in range(0, len(quanta), size):
             part = slice(start, start + size)
             self._add_block(quanta[part], of[part], weights[part])
