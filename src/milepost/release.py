@@ -70,7 +70,7 @@ def release(
     >>> abs(synopsis.mean_distance([5, 5]) - 5) < synopsis.error() + 0.1
     True
     """
-    roles = Roles(groups, tuple(labels), unit, contributions, weights, max_weight)
+    roles = Roles(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
     table = Table(_settled(data), space, change, columns, roles)

@@ -277,6 +277,15 @@ def test_tangents_refuses_a_private_number_of_rows(who: str) -> None:
         release(mp.L1([(0, 1)]), people, "slopes", "replace", WHO[who], mechanism="tangents")
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"), [("abc", "labels must be a list"), (None, "labels=\\[…\\]"), (5, "labels must be a list")]
+)
+def test_labels_that_are_no_list_are_refused(labels: Any, message: str) -> None:
+    table = np.linspace(0, 1, 6)[:, None]
+    with silent(), pytest.raises(mp.MilepostError, match=message):
+        mp.release(table, mp.L1([(0, 1)]), epsilon=1, groups=list("abcabc"), labels=labels)
+
+
 def test_nothing_is_spent_where_too_little_would_be_left() -> None:
     """The least epsilon there is has no share to give away for the number of rows."""
     with silent(), pytest.raises(mp.MilepostError, match="epsilon"):
