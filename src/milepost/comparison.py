@@ -52,9 +52,14 @@ class Comparison:
         return labels_at(self.labels, self.place)
 
     def arrow(self) -> pa.Table:
-        """A row a point: the nearest group, margin and flip, then distance and error of every group."""
+        """A row a point: the nearest group, margin and flip, then distance and error of every group.
+
+        A column has one type: labels of different types are text there.
+        """
+        alike = len({type(label) for label in self.labels}) == 1
+        labels = self.labels if alike else tuple(map(str, self.labels))
         columns: dict[str, Any] = {
-            "nearest": pa.array([self.labels[k] for k in self.place]),
+            "nearest": pa.array([labels[k] for k in self.place]),
             "margin": self.margin,
             "flip": self.flip,
         }

@@ -65,7 +65,7 @@ class Synopsis:
         from milepost.comparison import nearest_groups
 
         labels, single, index = nearest_groups(self, points)
-        return labels[0].item() if single and labels.dtype != object else _shaped(labels, single, index, "nearest")
+        return labels.tolist()[0] if single else _shaped(labels, single, index, "nearest")
 
     def compare(self, points: Any) -> "Comparison":
         """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
