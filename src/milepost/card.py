@@ -18,7 +18,7 @@ def facts(synopsis: Synopsis) -> dict[str, str]:
     return {
         "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit}",
         **{word: spell(value) for word, value in space.items()},
-        "rows": f"{synopsis.n:,}",
+        "rows": f"{'' if synopsis.change.public_total else 'about '}{_rows(synopsis)}",
         "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
         "guarantee": str(synopsis.guarantee),
         "mechanism": synopsis.mechanism,
@@ -31,17 +31,19 @@ def facts(synopsis: Synopsis) -> dict[str, str]:
 def statement(synopsis: Synopsis) -> str:
     """One page for the people in the table; see `Synopsis.statement`."""
     unit, error = _unit(synopsis), synopsis.error(synopsis.confidence)
+    whom = "row of" if synopsis.change.unit is None else f"{synopsis.change.unit} in"
+    public = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
+    public += [] if synopsis.queries is None else [f"the {synopsis.queries.count:,} queries"]
+    public += [f"the labels of {len(synopsis.labels):,} groups"] if synopsis.labels else []
+    public += [f"and the number of rows, {_rows(synopsis)}"] if synopsis.change.public_total else []
+    noisy = "" if synopsis.change.public_total else f" Not the number of rows: {_rows(synopsis)} is a noisy one."
     return "\n".join(
         [
             "Privacy statement",
-            f"  Protected      each single row of the table: neighbors are tables with {synopsis.change}.",
+            f"  Protected      each single {whom} the table: neighbors are tables with {synopsis.change}.",
             f"  Guarantee      {synopsis.guarantee}, for everything this file can ever answer.",
             f"  Mechanism      {synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
-            (
-                f"  Public         the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)}),"
-                f"{'' if synopsis.queries is None else f' the {synopsis.queries.count:,} queries,'}"
-                f" and the number of rows, {synopsis.n:,}."
-            ),
+            f"  Public         {', '.join(public)}.{noisy}",
             f"  Outliers       {synopsis.space.outside}; how many is not recorded.",
             (
                 f"  Accuracy       answers are within {error:.4g}{unit} of the truth, with "
@@ -88,6 +90,13 @@ def _picture(synopsis: Synopsis) -> str:
     except MilepostError:  # no matplotlib, or a space that has no picture: the table says enough
         return ""
     return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+def _rows(synopsis: Synopsis) -> str:
+    """The number of rows, or their weight in rows of the largest."""
+    if synopsis.change.max_weight is None:
+        return f"{synopsis.n:,}"
+    return f"{synopsis.n / synopsis.change.steps:,.0f} (of weight {synopsis.change.max_weight:g} each)"
 
 
 def _unit(synopsis: Synopsis) -> str:
