@@ -107,6 +107,10 @@ def test_a_coordinate_alone() -> None:
     """`only(i)` is the sketch of that column."""
     quanta = np.random.default_rng(0).integers(0, QUANTA + 1, (50, 3))
     assert same(sketch_of(quanta).only(1), sketch_of(quanta[:, 1:2]))
+    grouped, group = Sketch(3, groups=2, cells=64), np.arange(50) % 2
+    grouped.add(quanta, group)
+    assert same(grouped.only(1, group=1), sketch_of(quanta[group == 1, 1:2]))
+    assert grouped.only(1).groups == 2
 
 
 @pytest.mark.parametrize(("dimension", "cells"), [(1, 1 << 16), (64, 1 << 16), (65, 1 << 15), (1000, 1 << 12)])

@@ -105,11 +105,11 @@ class Sketch:
         check_weight(int(self.totals.sum()) * times)
         return self._with(self.counts * times, self.offsets * times, self.totals * times)
 
-    def only(self, i: int) -> "Sketch":
-        """The sketch of host coordinate i alone."""
-        part = slice(i, i + 1)
-        result = Sketch(1, self.groups, self.cells)
-        result.counts, result.offsets, result.totals = self.counts[:, part], self.offsets[:, part], self.totals
+    def only(self, i: int, group: int | None = None) -> "Sketch":
+        """The sketch of host coordinate i alone, of one group alone where it is named."""
+        part, of = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)
+        result = Sketch(1, cells=self.cells)
+        result.counts, result.offsets, result.totals = self.counts[of, part], self.offsets[of, part], self.totals[of]
         return result
 
     def cumulative(self, group: int = 0) -> IntArray:
