@@ -53,7 +53,10 @@ class Comparison:
         return labels_at(self.labels, self.place)
 
     def arrow(self) -> pa.Table:
-        """A row a point: the nearest group, margin and flip, then distance and error of every group."""
+        """A row a point: the nearest group, margin and flip, then distance and error of every group.
+
+        A column has one type: labels of different types are text there.
+        """
         columns: dict[str, Any] = {
             "nearest": pa.array(_alike(self.labels)[self.place].tolist()),
             "margin": self.margin,

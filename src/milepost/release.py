@@ -21,7 +21,7 @@ from milepost.roles import Role, Roles
 from milepost.session import Session, SynopsisSession, TangentSession
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
 from milepost.table import Table
@@ -70,7 +70,7 @@ def release(
     >>> abs(synopsis.mean_distance([5, 5]) - 5) < synopsis.error() + 0.1
     True
     """
-    roles = Roles(groups, tuple(labels), unit, contributions, weights, max_weight)
+    roles = Roles(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
     table = Table(_settled(data), space, change, columns, roles)
@@ -138,10 +138,12 @@ def _size(table: Table, guarantee: Guarantee, n: int | None) -> Size:
     if n is not None:
         check_whole("n", n, 1, LARGEST_TOTAL // change.steps)
         return Size(change.weight(n), guarantee)
-    exact = table.total()  # every row is read: one that is bad is refused before anything is spent
     spent = SIZE_SHARE * guarantee.epsilon
+    left = replace(guarantee, epsilon=guarantee.epsilon - spent)
+    exact = table.total()  # every row is read: one that is bad is refused before anything is spent
+    check_weight(exact)
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
-    return Size(min(max(noisy, 1), LARGEST_TOTAL), replace(guarantee, epsilon=guarantee.epsilon - spent))
+    return Size(min(max(noisy, 1), LARGEST_TOTAL), left)
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:

@@ -99,8 +99,9 @@ class Session(ABC):
 
     def __repr__(self) -> str:
         limit = "" if self.remaining is None else f" of {self.asked + self.remaining:,}"
+        about = "n=" if self.change.public_total else "n≈"
         return (
-            f"Session({self.space.kind}, n={self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
+            f"Session({self.space.kind}, {about}{self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
             f"{self.asked:,}{limit} queries asked)"
         )
 

@@ -19,6 +19,7 @@ import milepost as mp
 from milepost.mechanisms import totals
 from milepost.privacy.change import Change, Split
 from milepost.release import SIZE_SHARE
+from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent
 
 MECHANISMS = {"slopes": APPROXIMATE, "hats": PURE, "gaussian": APPROXIMATE, "laplace": PURE}
@@ -275,3 +276,26 @@ def test_tangents_refuses_a_private_number_of_rows(who: str) -> None:
     people = [Person([Row([0.5])])] * 5
     with silent(), pytest.raises(mp.MilepostError, match="tangents needs a public number of rows"):
         release(mp.L1([(0, 1)]), people, "slopes", "replace", WHO[who], mechanism="tangents")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [("abc", "labels must be a list"), (None, "labels=\\[…\\]"), (5, "labels must be a list")]
+)
+def test_labels_that_are_no_list_are_refused(labels: Any, message: str) -> None:
+    table = np.linspace(0, 1, 6)[:, None]
+    with silent(), pytest.raises(mp.MilepostError, match=message):
+        mp.release(table, mp.L1([(0, 1)]), epsilon=1, groups=list("abcabc"), labels=labels)
+
+
+def test_nothing_is_spent_where_too_little_would_be_left() -> None:
+    """The least epsilon there is has no share to give away for the number of rows."""
+    with silent(), pytest.raises(mp.MilepostError, match="epsilon"):
+        mp.release(np.zeros((3, 1)), mp.L1([(0, 1)]), epsilon=1e-9, neighbors="add-remove")
+
+
+@names
+def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 2 * 1024)
+    people = [Person([Row([0.5])])] * 3
+    with silent(), pytest.raises(mp.MilepostError, match="at most 2"):
+        release(mp.L1([(0, 1)]), people, name, "add-remove", WHO["weights"], n=None)

@@ -307,3 +307,39 @@ def test_a_session_takes_l2() -> None:
     with mp.interactive(people, space, epsilon=50, delta=1e-6, max_queries=100, mechanism="tangents") as session:
         answer = session.ask([0.1, 0.2])
         assert abs(answer.value - mp.exact(people, space, [0.1, 0.2])) <= answer.error
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        mp.L2(center=[0.0] * 10, radius=1, directions=20),
+        mp.L2([(0, 1 + j) for j in range(6)], directions=16, clip=0.4),
+        mp.Lp(1.5, [(-1, 1)] * 5, directions=32),
+        mp.GreatCircle((80, 170), 3000, directions=8),
+    ],
+    ids=lambda space: space.kind,
+)
+def test_answers_are_where_some_table_could_have_them(space: mp.L2 | mp.Lp | mp.GreatCircle) -> None:
+    """Mean host distances of any record are in the range, which is no wider than the reach, also around the space."""
+    rng, hosts = np.random.default_rng(0), space.hosts
+    low, high = np.array(space.extent).T
+    rows = low + (high - low) * np.vstack([rng.integers(0, 2, (50, len(low))), rng.random((50, len(low)))])
+    asked = space.place((low + high) / 2 + (rows - (low + high) / 2) * np.linspace(0, 1, 100)[:, None])
+    least, most = hosts.range(asked)
+    for image in space.quantize(space.read(rows)):
+        distance = np.abs(asked - image) @ hosts.quantum
+        assert (least * (1 - 1e-12) <= distance).all()
+        assert (distance <= most * (1 + 1e-12)).all()
+    assert (most - least).max() <= hosts.reach * (1 + 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_an_interval_covers_where_noise_drowns_the_answer(neighbors: str) -> None:
+    """An answer is off by no more than the reach, which is all that is promised then."""
+    space = mp.L2(center=[0.0] * 10, radius=1, directions=20)
+    table = np.random.default_rng(0).standard_normal((30, 10)) / 20
+    for _ in range(20):
+        synopsis = mp.release(table, space, epsilon=0.01, delta=1e-6, mechanism="slopes", neighbors=neighbors)
+        low, high = synopsis.interval([0.0] * 10)
+        assert low <= mp.exact(table, space, [0.0] * 10) <= high

@@ -56,6 +56,22 @@ def test_coarsening_is_exact(quanta: IntArray, cells: int) -> None:
     assert same(sketch_of(quanta).coarsen(cells), sketch_of(quanta, cells))
 
 
+@pytest.mark.parametrize("cells", [1, 2, 64, 1 << 15, 1 << 16])
+@pytest.mark.parametrize("weight", [1, 1000, 1024])
+def test_as_many_records_as_there_may_be_in_one_cell_are_summed_exactly(cells: int, weight: int) -> None:
+    """Odd sums at and around every power of two of records that one float64 could be asked to hold."""
+    rows = 1 << (26 - Sketch(1, cells=cells).bits // 2)
+    for count in {rows // weight, rows // 2, rows // weight + 1}:
+        quanta = np.ones((count, 1), dtype=np.int64)
+        quanta[0] = 2
+        sketch = Sketch(1, cells=cells)
+        sketch.add(quanta, weight=np.full(count, weight))
+        assert (sketch.counts[0, 0, 0], sketch.offsets[0, 0, 0]) == (count * weight, (count + 1) * weight)
+    sketch = Sketch(1, cells=cells)
+    sketch.add(np.r_[np.full(rows - 1, QUANTA // cells - 1), 0][:, None])
+    assert (sketch.counts[0, 0, 0], sketch.offsets[0, 0, 0]) == (rows, (rows - 1) * (QUANTA // cells - 1))
+
+
 @given(tables, st.randoms(use_true_random=False))
 def test_sums_do_not_depend_on_order_or_batches(quanta: IntArray, random: Random) -> None:
     """Any order and any split into parts give the same integers."""
@@ -91,6 +107,10 @@ def test_a_coordinate_alone() -> None:
     """`only(i)` is the sketch of that column."""
     quanta = np.random.default_rng(0).integers(0, QUANTA + 1, (50, 3))
     assert same(sketch_of(quanta).only(1), sketch_of(quanta[:, 1:2]))
+    grouped, group = Sketch(3, groups=2, cells=64), np.arange(50) % 2
+    grouped.add(quanta, group)
+    assert same(grouped.only(1, group=1), sketch_of(quanta[group == 1, 1:2]))
+    assert grouped.only(1).groups == 2
 
 
 @pytest.mark.parametrize(("dimension", "cells"), [(1, 1 << 16), (64, 1 << 16), (65, 1 << 15), (1000, 1 << 12)])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
+
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Answerer
@@ -39,8 +41,12 @@ class Groups:
 
     def of(self, label: Any) -> Answerer:
         """The answers of one group."""
+        label = label.item() if isinstance(label, np.generic) else label
         for known, answerer in zip(self.labels, self.answerers, strict=True):
-            if known == label and isinstance(known, bool) == isinstance(label, bool):
+            if isinstance(label, str | float | int) and (known, isinstance(known, bool)) == (
+                label,
+                isinstance(label, bool),
+            ):
                 return answerer
         raise MilepostError(f"there is no group {label!r}; there are {self.listed}")
 

@@ -63,7 +63,7 @@ class Hats:
         middles = _middles(hosts, change.public_total)
         sags = []
         for i, b in enumerate(bits):
-            exact = schauder.analyse(sketch.only(i).coarsen(1 << (QUANTUM_BITS - b)).borders(group).value[0])
+            exact = schauder.analyse(sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
             exact[0] -= total * middles[i]
             scales = _scales(b, epsilons[i])
             pairs = zip(schauder.parts(len(scales) - 1), scales, strict=True)

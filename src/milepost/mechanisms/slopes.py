@@ -78,7 +78,7 @@ class Slopes:
         anchor = None if change.public_total else Anchor.of(hosts)
 
         def noisy(i: int) -> IntArray:
-            counts = sketch.only(i).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative(group)[0]
+            counts = sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
             counts = counts[: int(hosts.span[i]) >> bits[i]]
             return gaussian(counts if anchor is None else counts - exact * anchor.marks(i, bits[i]), scales[i])
 

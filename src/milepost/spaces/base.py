@@ -103,6 +103,10 @@ class Hosts:
             to_low, to_high = positions[:, unit.start], span - positions[:, unit.start]
             high += quantum * np.maximum(to_low, to_high)
             low -= quantum * np.minimum(np.minimum(to_low, to_high), 0)
+        if self.symmetric:  # no record is farther from the middle than half of the reach, rounding included
+            away = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
+            farthest = self.reach / 2 + float(self.quantum.sum())
+            low, high = np.maximum(low, away - farthest), np.minimum(high, away + farthest)
         return low, high
 
     def alone(self, i: int) -> "Hosts":

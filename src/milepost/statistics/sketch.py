@@ -60,9 +60,9 @@ class Sketch:
         """Add records at quanta int64[n, D] in 0..2²⁴, with a group index and an integer weight each."""
         weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
         of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
-        self._check_total(int(self.totals.sum()) + int(weights.sum()))
-        # a block's count and offsets are summed as one float64, count·2^room + offsets, which is exact below 2⁵²
-        size = max(1, (1 << (26 - (self.bits + 1) // 2)) // int(weights.max(initial=1)))
+        check_weight(int(self.totals.sum()) + int(weights.sum()))
+        # a block's count and offsets are summed as one float64, count·2^room + offsets, which is exact up to 2⁵³
+        size = max(1, (1 << (25 - self.bits // 2)) // int(weights.max(initial=1)))
         for start in range(0, len(quanta), size):
             part = slice(start, start + size)
             self._add_block(quanta[part], of[part], weights[part])
@@ -86,7 +86,7 @@ class Sketch:
         """The sketch of both tables together."""
         if self.counts.shape != other.counts.shape:
             raise MilepostError(f"sketches of shapes {self.counts.shape} and {other.counts.shape} do not add up")
-        self._check_total(int(self.totals.sum()) + int(other.totals.sum()))
+        check_weight(int(self.totals.sum()) + int(other.totals.sum()))
         return self._with(self.counts + other.counts, self.offsets + other.offsets, self.totals + other.totals)
 
     def coarsen(self, cells: int) -> "Sketch":
@@ -102,14 +102,14 @@ class Sketch:
 
     def repeat(self, times: int) -> "Sketch":
         """The sketch of the table in which every record stands `times` times."""
-        self._check_total(int(self.totals.sum()) * times)
+        check_weight(int(self.totals.sum()) * times)
         return self._with(self.counts * times, self.offsets * times, self.totals * times)
 
-    def only(self, i: int) -> "Sketch":
-        """The sketch of host coordinate i alone."""
-        part = slice(i, i + 1)
-        result = Sketch(1, self.groups, self.cells)
-        result.counts, result.offsets, result.totals = self.counts[:, part], self.offsets[:, part], self.totals
+    def only(self, i: int, group: int | None = None) -> "Sketch":
+        """The sketch of host coordinate i alone, of one group alone where it is named."""
+        part, of = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)
+        result = Sketch(1, cells=self.cells)
+        result.counts, result.offsets, result.totals = self.counts[of, part], self.offsets[of, part], self.totals[of]
         return result
 
     def cumulative(self, group: int = 0) -> IntArray:
@@ -134,7 +134,8 @@ class Sketch:
         result.counts, result.offsets, result.totals = counts, offsets, totals
         return result
 
-    @staticmethod
-    def _check_total(total: int) -> None:
-        if total > LARGEST_TOTAL:
-            raise MilepostError("a sketch holds a total weight of at most 2^37")
+
+def check_weight(total: int) -> None:
+    """Refuse more than 64-bit sums have room for."""
+    if total > LARGEST_TOTAL:
+        raise MilepostError("a table may have a total weight of at most 2^37")

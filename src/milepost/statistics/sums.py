@@ -6,7 +6,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.sketch import check_weight
 
 
 class Sums:
@@ -33,7 +33,7 @@ class Sums:
         """Add records at distances int64[n, k] in 0..2²⁴ quanta, with a group index and an integer weight each."""
         weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
         of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
-        _check_total(int(self.totals.sum()) + int(weights.sum()))
+        check_weight(int(self.totals.sum()) + int(weights.sum()))
         if len(of) and not 0 <= int(of.min()) <= int(of.max()) < self.groups:
             raise MilepostError(f"groups are numbered from 0 to {self.groups - 1}, got {of.min()} to {of.max()}")
         for label in range(self.groups):
@@ -49,16 +49,11 @@ class Sums:
 
     def repeat(self, times: int) -> "Sums":
         """The sums of the table in which every record stands `times` times."""
-        _check_total(int(self.totals.sum()) * times)
+        check_weight(int(self.totals.sum()) * times)
         return self._with(self.values * times, self.totals * times)
 
     def _with(self, values: IntArray, totals: IntArray) -> "Sums":
-        _check_total(int(totals.sum()))
+        check_weight(int(totals.sum()))
         result = Sums(self.count, self.groups)
         result.values, result.totals = values, totals
         return result
-
-
-def _check_total(total: int) -> None:
-    if total > LARGEST_TOTAL:
-        raise MilepostError("sums hold a total weight of at most 2^37")

@@ -1,0 +1,59 @@
+"""Labels of groups: text, whole numbers, True and False, also side by side, wherever they are named or given back."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+
+LABELS: list[str | int | bool] = ["a", 1, True]
+ASKED = [[0.0], [0.5], [1.0]]
+
+
+@pytest.fixture(scope="module")
+def mixed() -> mp.Synopsis:
+    """Group k is at k/2."""
+    table = np.repeat([0.0, 0.5, 1.0], 500)[:, None]
+    groups = [label for label in LABELS for _ in range(500)]
+    return mp.release(table, mp.L1([(0, 1)]), epsilon=20, groups=groups, labels=LABELS)
+
+
+def test_one_point_gets_the_label_as_it_is(mixed: mp.Synopsis) -> None:
+    found = [mixed.nearest(point) for point in ASKED]
+    assert [(type(label), label) for label in found] == [(type(label), label) for label in LABELS]
+
+
+def test_a_comparison_of_mixed_labels_has_a_column_of_text(mixed: mp.Synopsis) -> None:
+    assert mixed.compare(ASKED).arrow()["nearest"].to_pylist() == ["a", "1", "True"]
+    assert mixed.compare(ASKED).nearest.tolist() == LABELS
+
+
+@pytest.mark.parametrize("label", [np.str_("a"), np.int64(1), np.float64(1), np.True_])
+def test_a_label_of_numpy_is_the_same_label(label: Any, mixed: mp.Synopsis) -> None:
+    place = LABELS.index("a") if isinstance(label, str) else 2 if label.dtype == bool else 1
+    assert mixed.mean_distance([place / 2], group=label) < 0.1
+
+
+@pytest.mark.parametrize("label", ["b", 0, False, 1.5, ["a"], np.array(["a", "b"]), {}])
+def test_another_label_is_refused(label: Any, mixed: mp.Synopsis) -> None:
+    with pytest.raises(mp.MilepostError, match=r"there is no group .*; there are 'a', 1, True"):
+        mixed.group(label)
+
+
+@pytest.mark.parametrize(
+    ("words", "whom", "public"),
+    [
+        ({}, "each single row of the table", "and the number of rows, 60."),
+        ({"neighbors": "add-remove"}, "each single row of the table", "Not the number of rows: "),
+        ({"unit": list(range(60)), "contributions": 3}, "each single unit in the table", "Not the number of rows: "),
+        ({"weights": [2.0] * 60, "max_weight": 4.0}, "each single row of the table", "(of weight 4 each) is a noisy"),
+        ({"groups": ["a"] * 60, "labels": ["a", "b"]}, "each single row of the table", ", the labels of 2 groups. Not"),
+    ],
+)
+def test_the_statement_says_who_is_protected_and_what_was_public(words: dict[str, Any], whom: str, public: str) -> None:
+    """A number of rows is called public only where it is."""
+    statement = mp.release(np.zeros((60, 1)), mp.L1([(0, 1)]), epsilon=100, **words).statement()
+    assert whom in statement
+    assert public in statement
+    assert ("and the number of rows" in statement) == (not words)
