@@ -20,6 +20,7 @@ from milepost.spaces.queries import Queries
 from milepost.table import Table
 
 Promised = TypeVar("Promised")
+MOST_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB
 WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
 
 
@@ -183,6 +184,12 @@ def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, gua
     """The mechanism on as many host coordinates as suit it."""
 
     def promise(hosts: Hosts) -> tuple[float, Prediction]:
+        groups = change.groups or 1
+        if hosts.cells(groups) * hosts.dimension * groups > MOST_NUMBERS:
+            raise MilepostError(
+                f"{groups:,} groups and {hosts.dimension:,} coordinates of up to {hosts.cells(groups):,} steps do not "
+                "fit memory; use fewer labels, or a larger step"
+            )
         prediction = mechanism.predict(hosts, n, change, guarantee)
         return prediction.error, replace(prediction, coordinates=hosts.dimension)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.choice import Candidates, candidates, check_oblivious, no_choice, session_choice
+from milepost.choice import Candidates, Choice, candidates, check_oblivious, no_choice, session_choice
 from milepost.data import Columns
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
@@ -74,7 +74,7 @@ def release(
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
     table = Table(_settled(data), space, change, columns, roles)
-    return _release(table, fitting, _size(table, guarantee, n), guarantee)
+    return _release(table, fitting, _size(table, fitting, guarantee, n), guarantee)
 
 
 def interactive(
@@ -106,7 +106,7 @@ def interactive(
     check_game(max_queries, beta)
     fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
     table = Table(_settled(data), space, change, columns, roles)
-    size = _size(table, guarantee, n)
+    size = _size(table, fitting, guarantee, n)
     if Tangents.name in fitting.hosts:
         del fitting.hosts[Tangents.name]
         variant, margins = session_choice(space, size.total, guarantee, max_queries, beta)
@@ -128,7 +128,7 @@ class Size:
     left: Guarantee
 
 
-def _size(table: Table, guarantee: Guarantee, n: int | None) -> Size:
+def _size(table: Table, fitting: Candidates, guarantee: Guarantee, n: int | None) -> Size:
     """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε."""
     change = table.change
     if change.public_total:
@@ -140,6 +140,7 @@ def _size(table: Table, guarantee: Guarantee, n: int | None) -> Size:
         return Size(change.weight(n), guarantee)
     spent = SIZE_SHARE * guarantee.epsilon
     left = replace(guarantee, epsilon=guarantee.epsilon - spent)
+    _best(fitting, 1, change, left)  # noise that does not fit is refused before anything is spent
     exact = table.total()  # every row is read: one that is bad is refused before anything is spent
     check_weight(exact)
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
@@ -166,14 +167,19 @@ def _fitting(possible: Candidates, change: Change, guarantee: Guarantee) -> Cand
     return fitting
 
 
+def _best(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:
+    """The choice with the smallest predicted error; refused when there is none."""
+    choices, refused = fitting.choices(n, change, guarantee)
+    if not choices:
+        raise no_choice(refused)
+    return choices[0]
+
+
 def _release(table: Table, fitting: Candidates, size: Size, guarantee: Guarantee) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
     change = table.change
     n = max(1, size.total // (change.groups or 1))  # of a group
-    choices, refused = fitting.choices(n, change, size.left)
-    if not choices:
-        raise no_choice(refused)
-    best = choices[0]
+    best = _best(fitting, n, change, size.left)
     spend = best.prepare(table, n, size.left)
     warn_wide(best.prediction.error, best.bias, table.space, change.rows(n))
     if change.public_total:

@@ -241,7 +241,8 @@ class Synopsis:
 
         error = self.error(self.confidence)
         unit = f" {self.space.unit}" if self.space.unit else ""
-        groups = f", {len(self.labels)} groups" if self.labels else ""
+        count = len(self.labels)
+        groups = f", {count:,} group{'s' * (count > 1)}" if count else ""
         what = f"{self.space.kind}, {size(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
         return f"Synopsis({what}, ±{error:.4g}{unit})"
 

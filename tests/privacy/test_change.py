@@ -299,3 +299,15 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
     people = [Person([Row([0.5])])] * 3
     with silent(), pytest.raises(mp.MilepostError, match="at most 2"):
         release(mp.L1([(0, 1)]), people, name, "add-remove", WHO["weights"], n=None)
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "words"),
+    [
+        (mp.L1([(0, 1)]), {"epsilon": 1e-8, "weights": [1.0] * 50, "max_weight": 1}, "epsilon is too small"),
+        (mp.L1([(0, 65536)], step=1), {"epsilon": 1, "groups": [0] * 50, "labels": range(4000)}, "do not fit memory"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_size_is_drawn(space: mp.L1, options: Any, words: str) -> None:
+    with silent(), pytest.raises(mp.MilepostError, match=words):
+        mp.release(np.zeros((50, 1)), space, **options)
