@@ -39,21 +39,3 @@ def test_a_label_of_numpy_is_the_same_label(label: Any, mixed: mp.Synopsis) -> N
 def test_another_label_is_refused(label: Any, mixed: mp.Synopsis) -> None:
     with pytest.raises(mp.MilepostError, match=r"there is no group .*; there are 'a', 1, True"):
         mixed.group(label)
-
-
-@pytest.mark.parametrize(
-    ("words", "whom", "public"),
-    [
-        ({}, "each single row of the table", "and the number of rows, 60."),
-        ({"neighbors": "add-remove"}, "each single row of the table", "Not the number of rows: "),
-        ({"unit": list(range(60)), "contributions": 3}, "each single unit in the table", "Not the number of rows: "),
-        ({"weights": [2.0] * 60, "max_weight": 4.0}, "each single row of the table", "(of weight 4 each) is a noisy"),
-        ({"groups": ["a"] * 60, "labels": ["a", "b"]}, "each single row of the table", ", the labels of 2 groups. Not"),
-    ],
-)
-def test_the_statement_says_who_is_protected_and_what_was_public(words: dict[str, Any], whom: str, public: str) -> None:
-    """A number of rows is called public only where it is."""
-    statement = mp.release(np.zeros((60, 1)), mp.L1([(0, 1)]), epsilon=100, **words).statement()
-    assert whom in statement
-    assert public in statement
-    assert ("and the number of rows" in statement) == (not words)
