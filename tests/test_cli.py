@@ -3,8 +3,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +18,17 @@ from milepost import cli
 from milepost.audit import report
 from milepost.spaces.words import read_space, space_from_options
 from tests.audit.known_bad import sparse_vectors
+from tests.commands import Run, runner
 
 SPACE = "--space l1 --bounds age=18:90 --bounds visits=0:40"
 ROOT = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Result:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[[str], Result]
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(line: str) -> Result:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main(shlex.split(line))
-        out, err = capsys.readouterr()
-        return Result(int(stop.value.code or 0), out, err)
-
-    return call
+    return runner(capsys)
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +68,7 @@ def test_plan_prints_what_the_library_predicts(run: Run) -> None:
 
 
 def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_console", lambda: Console(width=60))
+    monkeypatch.setattr(cli, "console", lambda: Console(width=60))
     result = run(f"plan {SPACE} --n 1000000 --epsilon 1 --delta 1e-6")
     assert "…" not in result.out
     assert "paper's alpha" in result.out

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,12 @@ import pytest
 import milepost as mp
 from milepost import cli
 from milepost.card import facts
+from tests.commands import Run, runner
 
 SPACE = "--space l1 --bounds spend=0:300 --bounds visits=0:60 --distance-unit points"
 MIDDLES = {"budget, plain": (20, 10), "family": (60, 25), "premium": (150, 8)}
 LABELS = """--labels '"budget, plain",family,premium,empty' """
 GROUPED = f"{SPACE} --epsilon 1 --delta 1e-6 --groups segment {LABELS}"
-
-
-@dataclass(frozen=True)
-class Result:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[[str], Result]
 
 
 @pytest.fixture(scope="session")
@@ -57,15 +47,7 @@ def run(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.chdir(tmp_path)
     for name in ("customers.csv", "groups.milepost"):
         Path(name).symlink_to(shop / name)
-
-    def call(line: str) -> Result:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main(shlex.split(line))
-        out, err = capsys.readouterr()
-        return Result(int(stop.value.code or 0), out, err)
-
-    return call
+    return runner(capsys)
 
 
 def test_release_says_that_its_counts_are_noisy(run: Run) -> None:

@@ -62,7 +62,7 @@ def find_bounds(
         raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
-    names, magnitudes = read_magnitudes(list(data) if hasattr(data, "__next__") else data, columns, roles)
+    names, magnitudes = read_magnitudes(tables.settled(data), columns, roles)
     scales = Scales.of(guarantee, change, magnitudes.columns)
     search = Search.run(magnitudes, scales, coverage)
     _say(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)

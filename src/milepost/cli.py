@@ -2,17 +2,14 @@
 
 import io
 import sys
-import tempfile
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 import milepost as mp
@@ -60,6 +57,7 @@ from milepost.options import (
     UnitOption,
 )
 from milepost.spaces.words import labels_of, options_of, space_from_options, toml_of
+from milepost.terminal import check_output, console, fail, note, progress
 
 app = typer.Typer(
     add_completion=False,
@@ -90,7 +88,7 @@ def demo(
     """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""
     from milepost.demo import run
 
-    run(output, n, _console())
+    run(output, n, console())
 
 
 @app.command()
@@ -138,7 +136,7 @@ def plan(
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
         plots.check_picture(plot)
-    with _progress("Planning"):
+    with progress("Planning"):
         planned = mp.plan(
             chosen,
             n=n,
@@ -180,7 +178,7 @@ def bounds(
         if output.suffix.lower() != ".toml":
             raise mp.MilepostError(f"--output must be a .toml file, which --space takes, got {output}")
         check_output(output, force)
-    with _progress(f"Reading {table} and finding bounds"):
+    with progress(f"Reading {table} and finding bounds"):
         found = mp.find_bounds(
             table,
             _names(columns),
@@ -263,7 +261,7 @@ def release(
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
-    with _progress(f"Reading {table} and releasing"):
+    with progress(f"Reading {table} and releasing"):
         synopsis = mp.release(
             table,
             chosen,
@@ -319,7 +317,7 @@ def query(
     asked = None if at or points else known_points(synopsis)
     if asked is None and bool(at) == bool(points):
         raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
-    with _progress("Answering"):
+    with progress("Answering"):
         if points is not None:
             asked = read_points(points, synopsis.space, _names(columns))
         elif asked is None:
@@ -338,9 +336,9 @@ def query(
         typer.echo(f"wrote {path}: {len(asked):,} answers, each within {promise(synopsis)}")
     if written:
         return
-    _console(60 + 20 * len(synopsis.labels)).print(table(most=MOST_ROWS))
+    console(60 + 20 * len(synopsis.labels)).print(table(most=MOST_ROWS))
     if len(asked) > MOST_ROWS:
-        _note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
+        note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
 
 
 @app.command()
@@ -359,7 +357,7 @@ def show(
         check_output(plot, force)
     synopsis = _loaded(file, group, any_group=plot is None)
     if plot is not None:
-        with _progress("Drawing"):
+        with progress("Drawing"):
             plots.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
     if statement:
@@ -384,13 +382,13 @@ def audit(
     ] = None,
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
-    with _progress("Auditing") as status:
+    with progress("Auditing") as status:
         report = mp.audit(
             runs=runs,
             mechanism=mechanism,
             progress=lambda case: status.update(escape(f"Auditing {case.mechanism}: {case.pair} …")),
         )
-    _console().print(report.table())
+    console().print(report.table())
     if report.violated:
         raise typer.Exit(1)
 
@@ -405,32 +403,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(args=None if arguments is None else list(arguments), prog_name="milepost")
         except mp.MilepostError as error:
-            _fail(str(error))
+            fail(str(error))
         except OSError as error:
-            _fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+            fail(f"{error.filename or 'a file'}: {error.strerror or error}")
         finally:
             for warning in caught:
-                _note(str(warning.message))
-
-
-def check_output(path: Path, force: bool) -> None:
-    """Refuse a file that cannot or should not be written, before anything is spent."""
-    if path.is_dir():
-        raise mp.MilepostError(f"{path} is a folder; give the name of a file")
-    if path.exists() and not force:
-        raise mp.MilepostError(f"{path} exists already; give --force to replace it")
-    if not path.parent.is_dir():
-        raise mp.MilepostError(f"{path} cannot be written: there is no folder {path.parent}")
-    try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise mp.MilepostError(f"{path} cannot be written: {error.strerror}") from None
+                note(str(warning.message))
 
 
 def _print_plan(planned: mp.Plan) -> None:
-    _console().print(*planned.tables(), sep="\n")
-    for note in planned.notes:
-        typer.echo(note)
+    console().print(*planned.tables(), sep="\n")
+    for line in planned.notes:
+        typer.echo(line)
 
 
 def _loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
@@ -449,23 +433,6 @@ def _loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
 
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
-
-
-def _console(wide: int = 0) -> Console:
-    return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
-
-
-def _progress(what: str) -> AbstractContextManager[Any]:
-    return Console(stderr=True).status(escape(f"{what} …"))
-
-
-def _note(message: str) -> None:
-    typer.echo(f"note: {message}", err=True)
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo("error: " + " ".join(message.split()), err=True)
-    sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Comparison:
         A column has one type: labels of different types are text there.
         """
         columns: dict[str, Any] = {
-            "nearest": pa.array(_alike(self.labels)[self.place].tolist()),
+            "nearest": pa.array(labels_at(self.labels, self.place, text=True).tolist()),
             "margin": self.margin,
             "flip": self.flip,
         }
@@ -90,7 +90,7 @@ class Comparison:
 
 def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
     """Every point against every group; see `Synopsis.compare`."""
-    groups = grouped(synopsis)
+    groups = synopsis.grouped
     batch, _, _ = batch_of(points, synopsis.space)
     queries = synopsis.space.read_queries(batch)
     if not len(queries):
@@ -109,7 +109,7 @@ def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
 
 def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Any]:
     """The label of the nearest group of each point, whether it was one single point, and a pandas index."""
-    groups = grouped(synopsis)
+    groups = synopsis.grouped
     batch, single, index = batch_of(points, synopsis.space)
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
@@ -121,7 +121,7 @@ def chances(synopsis: Synopsis, points: Any) -> FloatArray:
 
     A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.
     """
-    groups = grouped(synopsis)
+    groups = synopsis.grouped
     batch, _, _ = batch_of(points, synopsis.space)
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
@@ -132,17 +132,10 @@ def chances(synopsis: Synopsis, points: Any) -> FloatArray:
     return _agreeing(shares / shares.sum(axis=1, keepdims=True), _winners(distance, seen)[0])
 
 
-def grouped(synopsis: Synopsis) -> Groups:
-    """The groups of a release that has some."""
-    if not isinstance(synopsis.answerer, Groups):
-        raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
-    return synopsis.answerer
-
-
-def labels_at(labels: tuple[Label, ...], places: IntArray) -> AnyArray:
-    """Labels as an array of their own type; of objects where they are mixed."""
-    alike = len({type(label) for label in labels}) == 1
-    known = np.array(labels) if alike else np.array(labels, dtype=object)
+def labels_at(labels: tuple[Label, ...], places: IntArray, text: bool = False) -> AnyArray:
+    """Labels as an array of their own type; where types are mixed, of objects, or of text."""
+    mixed = len({type(label) for label in labels}) > 1
+    known = np.array([str(label) for label in labels] if mixed and text else labels, dtype=object if mixed else None)
     result: AnyArray = known[places]
     return result
 
@@ -199,12 +192,6 @@ def _agreeing(shares: FloatArray, place: IntArray) -> FloatArray:
         own[place[row]] = pooled / count * (1 + (count - 1) * TIE) + TIE
     result /= result.sum(axis=1, keepdims=True)
     return result
-
-
-def _alike(labels: tuple[Label, ...]) -> AnyArray:
-    """Labels of one type: their own, or text where it is mixed."""
-    mixed = len({type(label) for label in labels}) > 1
-    return np.array([str(label) for label in labels] if mixed else labels)
 
 
 def _digits(number: float, digits: int) -> str:

@@ -86,6 +86,11 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
     return data if isinstance(data, pa.Array | np.ndarray) else list(data)
 
 
+def settled(data: Any) -> Any:
+    """A table that can be read twice."""
+    return list(data) if hasattr(data, "__next__") else data
+
+
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from milepost.choice import Candidates, Choice, candidates, check_oblivious, no_choice, session_choice
-from milepost.data import Columns
+from milepost.data import Columns, settled
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
 from milepost.mechanisms.margins import check_game
 from milepost.mechanisms.tangents import Tangents, interactive_error
-from milepost.privacy.change import Change
+from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
 from milepost.reading import check_count, count, records
@@ -27,7 +27,6 @@ from milepost.synopsis import Synopsis
 from milepost.table import Table
 
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
-SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 
 
 def release(
@@ -73,7 +72,7 @@ def release(
     roles = Roles(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
-    table = Table(_settled(data), space, change, columns, roles)
+    table = Table(settled(data), space, change, columns, roles)
     return _release(table, fitting, _size(table, fitting, guarantee, n), guarantee)
 
 
@@ -105,7 +104,7 @@ def interactive(
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     check_game(max_queries, beta)
     fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
-    table = Table(_settled(data), space, change, columns, roles)
+    table = Table(settled(data), space, change, columns, roles)
     size = _size(table, fitting, guarantee, n)
     if Tangents.name in fitting.hosts:
         del fitting.hosts[Tangents.name]
@@ -151,7 +150,7 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
     """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
     batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
-    sums, n, data = np.zeros(len(queries)), 0, _settled(data)
+    sums, n, data = np.zeros(len(queries)), 0, settled(data)
     for block in records(data, space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
@@ -185,11 +184,6 @@ def _release(table: Table, fitting: Candidates, size: Size, guarantee: Guarantee
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
     return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)
-
-
-def _settled(data: Any) -> Any:
-    """A table that can be read twice."""
-    return list(data) if hasattr(data, "__next__") else data
 
 
 def warn_wide(error: float, bias: float, space: Space, n: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray
-from milepost.comparison import chances, grouped, labels_at, nearest_groups
+from milepost.comparison import chances, labels_at, nearest_groups
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
 from milepost.privacy.guarantee import Guarantee
@@ -118,7 +118,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | Path) -> Self:
         """A fitted estimator from a grouped synopsis that `synopsis_.save` or `Synopsis.save` wrote."""
         synopsis = load(path)
-        labels, space = grouped(synopsis).labels, synopsis.space
+        labels, space = synopsis.grouped.labels, synopsis.space
         result = cls(
             space,
             epsilon=synopsis.guarantee.epsilon,

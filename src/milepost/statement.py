@@ -2,7 +2,6 @@
 
 from milepost.card import amount, errors, group_sizes, of_unit
 from milepost.privacy.change import Change
-from milepost.spaces.box import Box
 from milepost.spaces.columns import OTHER
 from milepost.synopsis import Synopsis
 
@@ -36,7 +35,7 @@ def _protected(change: Change) -> str:
 
 
 def _found(synopsis: Synopsis) -> str:
-    found = synopsis.space.found if isinstance(synopsis.space, Box) else None
+    found = synopsis.space.found
     return "" if found is None else f"found in the table itself: {found}, which adds to the guarantee of this file."
 
 

@@ -53,9 +53,7 @@ class Synopsis:
 
     def group(self, label: Any) -> "Synopsis":
         """The synopsis of one group alone; the guarantee is that of all groups together."""
-        if not isinstance(self.answerer, Groups):
-            raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
-        answerer = self.answerer.of(label)
+        answerer = self.grouped.of(label)
         return replace(self, answerer=answerer, n=answerer.total.size)
 
     def nearest(self, points: Any) -> Any:
@@ -204,6 +202,13 @@ class Synopsis:
     def places(self, points: AnyArray) -> AnyArray:
         """Host positions of points as the space reads them, or their numbers among the given queries."""
         return self.space.place(points) if self.queries is None else self.queries.find(self.space.inside(points))
+
+    @property
+    def grouped(self) -> Groups:
+        """The answerers of all groups, of a release that has some."""
+        if not isinstance(self.answerer, Groups):
+            raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
+        return self.answerer
 
     @property
     def hosted(self) -> HostAnswerer:

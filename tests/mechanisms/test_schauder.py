@@ -208,3 +208,16 @@ def test_the_largest_error_is_taken_over_all_borders_in_blocks(monkeypatch: pyte
 def test_levels_finer_than_a_quantum_are_refused(levels: int) -> None:
     with pytest.raises(MilepostError, match="levels"):
         schauder.scales(levels)
+
+
+@pytest.mark.parametrize("levels", range(11))
+def test_one_record_more_costs_as_much_as_single_says(levels: int) -> None:
+    """Lemma 2 of docs/proofs/change.md by brute force over a small interval: 0.50 to 0.62 of a pair's cost."""
+    quanta = 16 << levels
+    borders = np.arange((1 << levels) + 1) * 16
+    found = schauder.analyse(np.abs(np.arange(quanta + 1)[:, None] - borders))
+    found[:, 0] -= quanta // 2
+    scales = np.repeat(schauder.scales(levels), [part.stop - part.start for part in schauder.parts(levels)]) * quanta
+    most = float((np.abs(found) / scales).sum(axis=1).max())
+    assert most == pytest.approx(schauder.single(levels), rel=2e-9)
+    assert 0.495 < most < 0.625

@@ -1,6 +1,7 @@
 """Cases of private totals: somebody is added, or goes to another group; the outcome is every number of every group."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from milepost.audit.claims import Pure
 from milepost.audit.curves import CELLS, sag_scales
 from milepost.mechanisms import schauder
 from milepost.mechanisms.hats import Hats, HatSags
-from milepost.mechanisms.per_query import MIDDLE, NoisySums, PerQuery
+from milepost.mechanisms.per_query import MIDDLE, PerQuery
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import QUANTA, QUANTUM_BITS
@@ -50,21 +51,15 @@ def laplace_case(tables: str, change: Change, guarantee: Guarantee) -> Case:
         sums.add(np.full((1, queries.count), QUANTA), np.array([group]), np.array([weight]))
         pair.append(sums)
 
-    def released(sums: Sums) -> list[NoisySums]:
-        return [mechanism.run(sums, queries, change, guarantee, n=SIZE, group=group) for group in range(sums.groups)]
+    def released(sums: Sums) -> FloatArray:
+        made = [mechanism.run(sums, queries, change, guarantee, n=SIZE, group=group) for group in range(sums.groups)]
+        return _joined((one.sums, one.total.value) for one in made)
 
     scale, total = mechanism.scales(queries, change, guarantee)
     exact = [_joined(zip(sums.values - sums.totals[:, None] * MIDDLE, sums.totals, strict=True)) for sums in pair]
     scales = np.tile(np.append(np.full(queries.count, scale), total), pair[0].groups)
-
-    def draw(sums: Sums) -> Draw:
-        def score() -> float:
-            noisy = _joined((made.sums, made.total.value) for made in released(sums))
-            return laplace_ratio(noisy, exact[0], exact[1], scales)
-
-        return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
-
-    return Case(NAME, f"laplace, {tables}", Pure(guarantee.epsilon), *(draw(sums) for sums in pair))
+    draws = [_draw(partial(released, sums), exact, scales) for sums in pair]
+    return Case(NAME, f"laplace, {tables}", Pure(guarantee.epsilon), *draws)
 
 
 def hats_case(tables: str, change: Change, guarantee: Guarantee) -> Case:
@@ -95,14 +90,18 @@ def hats_case(tables: str, change: Change, guarantee: Guarantee) -> Case:
     exact = [_joined((sags(side, group), side.totals[group]) for group in range(side.groups)) for side in pair]
     scales = np.tile(np.append(scale, made.total.scale), pair[0].groups)
 
-    def draw(sketch: Sketch) -> Draw:
-        def score() -> float:
-            noisy = _joined((found.sags[0], found.total.value) for found in released(sketch))
-            return laplace_ratio(noisy, exact[0], exact[1], scales)
+    def noisy(sketch: Sketch) -> FloatArray:
+        return _joined((found.sags[0], found.total.value) for found in released(sketch))
 
-        return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+    draws = [_draw(partial(noisy, sketch), exact, scales) for sketch in pair]
+    return Case(NAME, f"hats, {tables}", Pure(guarantee.epsilon), *draws)
 
-    return Case(NAME, f"hats, {tables}", Pure(guarantee.epsilon), *(draw(sketch) for sketch in pair))
+
+def _draw(released: Callable[[], FloatArray], exact: Sequence[FloatArray], scales: FloatArray) -> Draw:
+    """Runs on one table, each reduced to ln of its likelihood ratio."""
+    return lambda runs: Outcomes.of(
+        score=np.array([laplace_ratio(released(), exact[0], exact[1], scales) for _ in range(runs)])
+    )
 
 
 def _joined(groups: Iterator[tuple[AnyArray, int]] | Sequence[tuple[AnyArray, int]]) -> FloatArray:

@@ -53,6 +53,7 @@ class AnyMetric:
     width: ClassVar[int] = 1
     host_columns: ClassVar[None] = None
     unit: ClassVar[str] = ""
+    found: ClassVar[None] = None
     extent: ClassVar[None] = None
 
     metric: Metric | None  # None in a file whose metric only its maker has

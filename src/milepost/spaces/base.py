@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.spaces.found import Found
 from milepost.spaces.numeric import Aliases
 
 QUANTUM_BITS = 24
@@ -160,6 +161,10 @@ class Space(Protocol):
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
+
+    @property
+    def found(self) -> Found | None:
+        """How its bounds were found in the private table; None where they are public knowledge."""
 
     @property
     def unit(self) -> str:

@@ -23,6 +23,7 @@ class Rows(ABC):
     aliases: ClassVar[Aliases] = NO_ALIASES
     geographic: ClassVar[bool] = False
     unit: str = ""  # of distances, as labels show it
+    found: Found | None = None
 
     @property
     @abstractmethod

@@ -31,6 +31,7 @@ class MixedTable(ABC):
     aliases: ClassVar[Aliases] = NO_ALIASES
     geographic: ClassVar[bool] = False
     unit: ClassVar[str] = ""
+    found: ClassVar[None] = None
     extent: ClassVar[None] = None
 
     columns: tuple[str, ...] | None

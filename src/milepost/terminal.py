@@ -1,0 +1,48 @@
+"""Terminal: what the command line writes besides answers, and where it may write files."""
+
+import sys
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from milepost.errors import MilepostError
+
+
+def check_output(path: Path, force: bool) -> None:
+    """Refuse a file that cannot or should not be written, before anything is spent."""
+    if path.is_dir():
+        raise MilepostError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not force:
+        raise MilepostError(f"{path} exists already; give --force to replace it")
+    if not path.parent.is_dir():
+        raise MilepostError(f"{path} cannot be written: there is no folder {path.parent}")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def console(wide: int = 0) -> Console:
+    """Where tables are printed; as wide as they need where nobody looks."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
+
+
+def progress(what: str) -> AbstractContextManager[Any]:
+    """Say what takes a while, on stderr, while it lasts."""
+    return Console(stderr=True).status(escape(f"{what} …"))
+
+
+def note(message: str) -> None:
+    """One line beside the output."""
+    typer.echo(f"note: {message}", err=True)
+
+
+def fail(message: str) -> NoReturn:
+    """One line, and exit code 2."""
+    typer.echo("error: " + " ".join(message.split()), err=True)
+    sys.exit(2)
