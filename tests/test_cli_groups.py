@@ -272,7 +272,7 @@ def releases() -> dict[str, mp.Synopsis]:
         (
             "added",
             ["and whether it is there at all: neighbors are tables with one row added or removed.", "a noisy one is"],
-            ["3,000", "Groups", "Weights"],
+            ["rows, 3,000", "Groups", "Weights"],
         ),
         (
             "people",
