@@ -9,7 +9,7 @@ import numpy as np
 
 from milepost.data import points
 from milepost.errors import MilepostError, warn
-from milepost.mechanisms import direct_mechanisms, mechanisms
+from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
 from milepost.mechanisms.margins import Margins, check_game
 from milepost.mechanisms.tangents import interactive_error, interactive_margins
@@ -63,7 +63,7 @@ class DirectChoice:
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[Answerer]]:
         """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
-        sums, change = table.sums(self.queries), table.change
+        sums, change = table.sums(self.queries, self.mechanism.counted), table.change
         return lambda: [
             self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
         ]
@@ -131,7 +131,7 @@ def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta:
     """The mechanism of this name, or all for "auto"."""
     check_game(1, beta)
     given = given_queries(space, queries)
-    hosts, direct = mechanisms(beta), direct_mechanisms()
+    hosts, direct = mechanisms(beta), dict(DIRECT)
     if mechanism == "auto":
         return Candidates(space, hosts, direct if given is not None else {}, given)
     if mechanism in hosts:
@@ -147,7 +147,7 @@ def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta:
 def given_queries(space: Space, queries: Any) -> Queries | None:
     """The points that were given to be asked about, or those that the space itself has."""
     if queries is None:
-        return None if space.known is None else Queries(space.known, space.diameter)
+        return None if space.known is None else Queries(space.known, space)
     if hasattr(queries, "__len__") and not len(queries):
         raise MilepostError("queries must be a list of points, got none")
     batch, single, _ = points(queries, space)
@@ -157,7 +157,7 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
     inside = space.inside(found)
     if moved := int(np.any(np.reshape(inside != found, (len(found), -1)), axis=1).sum()):
         warn(f"{moved} of {len(found)} queries lie outside the space; they are answered at its border")
-    return Queries(inside, space.diameter)
+    return Queries(inside, space)
 
 
 def best_size(

@@ -1,9 +1,9 @@
 """Reading: from a private table to its exact statistic, block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 23  # host coordinates, or distances, in memory at a time
 PLAIN = Roles()
+Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +148,16 @@ def read_sums(
     *,
     empty: bool = False,
     chosen: Chosen | None = None,
+    counted: Counted | None = None,
 ) -> Sums:
-    """The exact sums of distances to given queries; bad rows are refused and nothing is spent."""
+    """The exact sums of distances to given queries; bad rows are refused and nothing is spent.
+
+    counted: what is summed of a record's distances in quanta, int64[n, k], where it is not these themselves.
+    """
     sums = Sums(queries.count, roles.group_count)
     for block in blocks(data, space, columns, queries.count, roles, chosen):
-        sums.add(queries.quantize(space.distance(block.points, queries.points)), block.group, block.weight)
+        quanta = queries.quantize(space.distance(block.points, queries.points))
+        sums.add(quanta if counted is None else counted(queries, quanta), block.group, block.weight)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums

@@ -8,8 +8,9 @@ from typing import Any
 from milepost import file
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import ANSWERERS, DIRECT_ANSWERERS, Answerer
+from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
+from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
@@ -17,7 +18,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.synopsis import Synopsis
 
-FORMAT = 1
+FORMAT = 2
 SPACE = "space."  # before the names of a space's own tensors
 
 
@@ -85,4 +86,4 @@ def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, 
     n = card["n"] or 0  # where it is private, the tensors have a noisy one
     if queries is None:
         return ANSWERERS[card["mechanism"]].load(space.hosts, n, card["parameters"], tensors)
-    return DIRECT_ANSWERERS[card["mechanism"]].load(queries, n, card["parameters"], tensors)
+    return NoisySums.load(DIRECT[card["mechanism"]].name, queries, n, card["parameters"], tensors)

@@ -6,7 +6,7 @@ from typing import Any
 
 from milepost.data import Columns
 from milepost.privacy.change import Change
-from milepost.reading import PLAIN, Chosen, check_some, choose, count, read_sketch, read_sums, total
+from milepost.reading import PLAIN, Chosen, Counted, check_some, choose, count, read_sketch, read_sums, total
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
@@ -53,7 +53,9 @@ class Table:
         cells, empty = space.hosts.cells(self.roles.group_count), not self.change.public_total
         return read_sketch(self.data, space, self.columns, self.roles, cells, empty=empty, chosen=self.chosen)
 
-    def sums(self, queries: Queries) -> Sums:
-        """The exact sums of distances to given queries."""
+    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
+        """The exact sums of distances to given queries, or of what is counted of them."""
         empty = not self.change.public_total
-        return read_sums(self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen)
+        return read_sums(
+            self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen, counted=counted
+        )

@@ -18,7 +18,8 @@ from scipy.stats import binom
 
 import milepost as mp
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.per_query import NoisySums, PerQuery
+from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy import noise
 from milepost.privacy.change import Change
 from milepost.reading import read_sums
@@ -35,7 +36,7 @@ laws = pytest.mark.parametrize("law", LAWS)
 
 
 def on_the_line(count: int) -> Queries:
-    return Queries(np.linspace(0, 1, count)[:, None], LINE.diameter)
+    return Queries(np.linspace(0, 1, count)[:, None], LINE)
 
 
 def budget(law: str, guarantee: mp.Guarantee) -> Fraction:
@@ -93,7 +94,7 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
     rows = {"left": data.draw(row), "right": data.draw(row), "other": data.draw(row)}
     guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), 1e-6 if law == "gaussian" else 0)
     space = mp.AnyMetric(broken_metric(rows), diameter=5, queries=list(range(count)))
-    asked = Queries(space.known, space.diameter)
+    asked = Queries(space.known, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
     cost = pair_cost(law, space, asked, ["left", "right"], rest, guarantee)
     assert cost <= budget(law, guarantee)
@@ -104,7 +105,7 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
 @pytest.mark.parametrize("epsilon", [0.01, 1, 3.7, 1000])
 def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: float) -> None:
     """One end of the line and the other, asked about at one end; a tenth less noise would be too little."""
-    asked = Queries(np.zeros((count, 1)), LINE.diameter)
+    asked = Queries(np.zeros((count, 1)), LINE)
     guarantee = mp.Guarantee(epsilon, 1e-6 if law == "gaussian" else 0)
 
     def worst() -> Any:
@@ -182,9 +183,8 @@ def test_answers_lie_within_their_half_widths(law: str) -> None:
         errors = found.values(places, raw=True) - exact
         raw.count(errors, *widths)
         moved.count(found.values(places) - exact, *widths)
-        claims = [
-            NoisySums(found.law, queries, found.total, found.scale / factor, found.sums) for factor in (1.1, 1.25)
-        ]
+        known = law, queries, found.total, found.sums, found.anchors
+        claims = [NoisySums(*known, found.deviations / factor, found.kurtoses) for factor in (1.1, 1.25)]
         claimed.count(errors, claims[0].half_width(0.95), claims[1].half_width(0.95, uniform=True))
     single, together = binom(10 * releases, 0.95), binom(releases, 0.95)
     assert single.ppf(FALSE_ALARM) <= raw.each <= single.isf(FALSE_ALARM)
@@ -466,7 +466,7 @@ def test_bad_sums_are_refused_before_anything_is_drawn(law: str) -> None:
     other = Sums(2)
     other.add(np.zeros((5, 2), dtype=np.int64))
     mechanism, tiny = PerQuery(law), mp.Guarantee(1e-9, min(guarantee.delta, 1e-50))
-    many = Queries(np.zeros((1 << 12, 1)), 1.0)
+    many = Queries(np.zeros((1 << 12, 1)), LINE)
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: mechanism.run(other, queries, Change(), guarantee), "2 queries do not fit 3"),
         (lambda: mechanism.run(grouped, queries, Change(), guarantee), "one group"),

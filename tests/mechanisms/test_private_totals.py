@@ -39,7 +39,7 @@ def people() -> AnyArray:
 def releases(name: str) -> tuple[Callable[[], Any], AnyArray]:
     """A way to release the table by a mechanism, and the places of ASKED in it."""
     if name in ("gaussian", "laplace"):
-        queries = Queries(ASKED, 1.0)
+        queries = Queries(ASKED, LINE)
         sums = read_sums(people(), LINE, queries)
         guarantee = APPROXIMATE if name == "gaussian" else PURE
         return lambda: PerQuery(name).run(sums, queries, ADDED, guarantee, n=ROWS), np.arange(len(ASKED))

@@ -214,7 +214,7 @@ def test_changing_one_record_changes_one_image_only(name: str, row: int) -> None
 def test_the_statistics_move_by_one_record_only(name: str) -> None:
     """Sketch and Sums of neighboring tables differ by the images of the record that was replaced."""
     space, records = FUNCTIONS[name]
-    queries = Queries(space.known, space.diameter)
+    queries = Queries(space.known, space)
     one, other = records[:40], [*records[:11], records[60], *records[12:40]]
     first, second = (read_sums(table, space, queries) for table in (one, other))
     pair = [
@@ -233,7 +233,7 @@ def test_blocks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table read in blocks of any size has the same sums, for a function that depends on its batch too."""
     for name in ("centred", "products, 20 queries", "raises"):
         space, records = FUNCTIONS[name]
-        queries = Queries(space.known, space.diameter)
+        queries = Queries(space.known, space)
         whole = read_sums(records, space, queries)
         with monkeypatch.context() as patch:
             patch.setattr("milepost.reading.BLOCK", size * queries.count)

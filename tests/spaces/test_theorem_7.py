@@ -17,7 +17,7 @@ import pytest
 
 import milepost as mp
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.mechanisms import direct_mechanisms, mechanisms
+from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer
 from milepost.privacy import noise
 from milepost.privacy.change import Change
@@ -41,7 +41,7 @@ OFFERED = {
     "laplace": ("approximate", "pure"),
 }
 ROWS = {"slopes": 1 << 12, "hats": 1 << 12, "tangents": 1 << 22, "gaussian": 1 << 12, "laplace": 1 << 12}
-DIRECT = ("gaussian", "laplace")
+PLAIN = ("gaussian", "laplace")
 
 
 def words(generator: np.random.Generator) -> list[str]:
@@ -161,11 +161,11 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
     """The answers at the asked points, and how far the ℓ₁ release promises to be off at each (BETA for all)."""
     times = (n or ROWS[mechanism]) // len(case.people)
     confidence = 1 - BETA / len(case.asked)
-    if mechanism in DIRECT:
-        queries = Queries(case.queries, case.space.diameter)
+    if mechanism in PLAIN:
+        queries = Queries(case.queries, case.space)
         sums = Sums(queries.count)
         sums.add(queries.quantize(case.distances()))
-        direct: Answerer = direct_mechanisms()[mechanism].run(sums.repeat(times), queries, Change(), guarantee)
+        direct: Answerer = DIRECT[mechanism].run(sums.repeat(times), queries, Change(), guarantee)
         places: AnyArray = np.arange(queries.count)
         return direct.values(places), direct.half_widths(places, confidence)
     hosts = dataclasses.replace(case.space.hosts, embedding=0.0, clipped=0.0)
@@ -190,14 +190,14 @@ def combinations(slow: Callable[[str, str], bool]) -> pytest.MarkDecorator:
 def lies_between(case: Case, mechanism: str, answers: FloatArray, room: FloatArray) -> bool:
     """Theorem 7, and that the ℓ₁ release itself is as near to the mean host distance."""
     exact = case.distances().mean(axis=0)
-    expansion, contraction = (1.0, 1.0) if mechanism in DIRECT else case.distortion()
+    expansion, contraction = (1.0, 1.0) if mechanism in PLAIN else case.distortion()
     below, above = answers <= exact * expansion + room, answers >= exact / contraction - room
     return bool((below & above & (np.abs(answers - oracle(case, mechanism)) <= room)).all())
 
 
 def oracle(case: Case, mechanism: str) -> FloatArray:
     """The mean of host distances, or of exact ones where a mechanism works on these."""
-    distances = case.distances() if mechanism in DIRECT else case.host_distances()
+    distances = case.distances() if mechanism in PLAIN else case.host_distances()
     return np.asarray(distances.mean(axis=0))
 
 

@@ -105,7 +105,7 @@ def test_a_table_gives_the_same_sums_in_blocks_of_any_size(rows: int, monkeypatc
     """Reading is by blocks of bounded memory, and draws nothing."""
     space = mp.L2(center=[0, 0], radius=1)
     table, points = np.random.default_rng(0).normal(0, 1, (100, 2)), np.random.default_rng(1).random((5, 2)) / 2
-    queries = Queries(points, space.diameter)
+    queries = Queries(points, space)
     whole = read_sums(table, space, queries)
     monkeypatch.setattr(noise, "_add", None)
     monkeypatch.setattr("milepost.reading.BLOCK", rows * queries.count)
@@ -117,7 +117,7 @@ def test_a_table_gives_the_same_sums_in_blocks_of_any_size(rows: int, monkeypatc
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=8), st.floats(1e-90, 1e90))
 def test_any_distance_has_its_quanta(distances: list[float], diameter: float) -> None:
     """0..2²⁴ whatever came: NaN and infinity count as the diameter, negative ones as 0; others to half a quantum."""
-    queries = Queries(np.zeros((len(distances), 1)), diameter)
+    queries = Queries(np.zeros((len(distances), 1)), mp.L1([(0, diameter)]))
     with np.errstate(over="ignore"):
         quanta = queries.quantize(np.array([distances]))[0]
     assert quanta.dtype == np.int64

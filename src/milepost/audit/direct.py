@@ -18,7 +18,7 @@ from milepost.statistics.sums import Sums
 def per_query_cases() -> Iterator[Case]:
     """One of two records moves from end to end, and with it the distance to each of three queries at one end."""
     space = L1([(0, 1)])
-    queries = Queries(np.zeros((3, 1)), space.diameter)
+    queries = Queries(np.zeros((3, 1)), space)
     pair = [read_sums([[mover], [0.5]], space, queries) for mover in (0, 1)]
     for name, guarantee in (("gaussian", Guarantee(6.0, 1e-6)), ("laplace", Guarantee(3.0))):
         claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else concentrated(guarantee.rho)

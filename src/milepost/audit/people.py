@@ -44,7 +44,7 @@ def _pair(change: Change) -> list[tuple[int, int]]:
 
 def laplace_case(tables: str, change: Change, guarantee: Guarantee) -> Case:
     """A distance to one query that goes to the diameter, or from it."""
-    queries, mechanism = Queries(np.zeros((1, 1)), LINE.diameter), PerQuery("laplace")
+    queries, mechanism = Queries(np.zeros((1, 1)), LINE), PerQuery("laplace")
     pair = []
     for group, weight in _pair(change):
         sums = Sums(queries.count, change.groups or 1)

@@ -73,8 +73,8 @@ class Answerer(Protocol):
     def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
         """How far each of the answers at places may be off at this confidence."""
 
-    def tensors(self) -> dict[str, IntArray]:
-        """The released integers, as the file stores them."""
+    def tensors(self) -> dict[str, AnyArray]:
+        """The released integers, as the file stores them, and public numbers that go with them."""
 
     def parameters(self) -> dict[str, Any]:
         """The public numbers, as the card stores them."""
@@ -171,7 +171,13 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
 
 
 HostMechanism: TypeAlias = Mechanism[Hosts, Sketch, HostAnswerer]
-DirectMechanism: TypeAlias = Mechanism[Queries, Sums, Answerer]
+
+
+class DirectMechanism(Mechanism[Queries, Sums, Answerer], Protocol):
+    """A mechanism for given queries."""
+
+    def counted(self, queries: Queries, quanta: IntArray, /) -> IntArray:
+        """What is summed of records, from their distances to the queries: int64[n, k], within ±2²⁴, row by row."""
 
 
 def warn_outside(positions: FloatArray, hosts: Hosts) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.totals import Total
@@ -74,7 +74,7 @@ class Groups:
             "nearest and compare ask about all of them"
         )
 
-    def tensors(self) -> dict[str, IntArray]:
+    def tensors(self) -> dict[str, AnyArray]:
         """Those of every group, numbered."""
         return {
             f"{place}.{name}": tensor

@@ -6,18 +6,17 @@ The plainest mechanisms there are: √k or k times the noise of one query, no em
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_confidence, check_groups
-from milepost.mechanisms.curves import spread
+from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total, check_total_scale
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail
+from milepost.privacy.noise import check_scale, gaussian, laplace
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
@@ -28,21 +27,15 @@ SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private s
 
 @dataclass(frozen=True)
 class Law:
-    """A law of noise: how it is added, the tail of |noise|, and its standard deviation at scale 1."""
+    """A law of noise: how it is added, its standard deviation at scale 1, and its excess kurtosis."""
 
     name: str
     add: Callable[[IntArray, float], IntArray]
-    tail: Callable[[float, float], int]
     deviation: float
+    kurtosis: float
 
 
-LAWS = {
-    law.name: law
-    for law in (
-        Law("gaussian", gaussian, gaussian_tail, 1.0),
-        Law("laplace", laplace, laplace_tail, math.sqrt(2)),
-    )
-}
+LAWS = {law.name: law for law in (Law("gaussian", gaussian, 1.0, 0.0), Law("laplace", laplace, math.sqrt(2), 3.0))}
 
 
 @dataclass(frozen=True)
@@ -78,12 +71,15 @@ class PerQuery:
         """The noise is known beforehand, so that the prediction is what the release will say."""
         self.check(change, guarantee)
         scale, total_scale = self.scales(queries, change, guarantee)
-        law, total = LAWS[self.name], Total(n, total_scale, self.name == "laplace")
-        even = np.full(queries.count, -total.size * (QUANTA // 4) if total_scale else total.size * (QUANTA // 4))
-        found = NoisySums(law, queries, total, scale, even)
+        total = Total(n, total_scale, self.name == "laplace")
+        even = -(QUANTA // 4) if total_scale else QUANTA // 4
+        found = self._noisy(queries, total, scale, np.full(queries.count, total.size * even))
         error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
-        deviation = math.hypot(found.deviation, total.deviation / total.size * queries.diameter / 4)
-        return Prediction(self.name, error, deviation, uniform, size=8 * queries.count + 2000)
+        return Prediction(self.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+
+    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
+        """The distances themselves."""
+        return quanta
 
     def run(
         self,
@@ -93,7 +89,7 @@ class PerQuery:
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,
-    ) -> "NoisySums":
+    ) -> NoisySums:
         """Add the noise."""
         self.check(change, guarantee)
         if sums.count != queries.count:
@@ -102,95 +98,13 @@ class PerQuery:
         exact = int(sums.totals[group])
         check_total(exact, n, change)
         scale, total_scale = self.scales(queries, change, guarantee)
-        law = LAWS[self.name]
         total = Total.draw(exact, total_scale, self.name == "laplace")
         counted = sums.values[group] - (0 if total.public else exact * MIDDLE)
-        return NoisySums(law, queries, total, scale, law.add(counted, scale))
+        return self._noisy(queries, total, scale, LAWS[self.name].add(counted, scale))
 
-
-class NoisySums:
-    """A noisy sum of distances for each query, int64[k] in quanta; answers by a query's position.
-
-    Where the total is private, distances are counted from half the diameter.
-    """
-
-    confidence: ClassVar[float] = 1.0
-
-    def __init__(self, law: Law, queries: Queries, total: Total, scale: float, sums: IntArray) -> None:
-        self.law, self.queries, self.total, self.scale, self.sums = law, queries, total, scale, sums
-
-    @property
-    def mechanism(self) -> str:
-        """The law's name."""
-        return self.law.name
-
-    @property
-    def most(self) -> float:
-        """Every mean distance and, unless raw, every answer is within 0..diameter."""
-        return self.queries.diameter
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of an answer, but for the total's noise."""
-        return self.law.deviation * self._unit * self.scale
-
-    @property
-    def _unit(self) -> float:
-        """What a quantum in a sum adds to an answer."""
-        return self.queries.quantum / self.total.size
-
-    @property
-    def _anchor(self) -> float:
-        """The answer that no sum at all stands for."""
-        return 0.0 if self.total.public else MIDDLE * self.queries.quantum
-
-    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
-        """The answers at positions int64[k]; unless raw, within 0..diameter, where every mean distance is."""
-        result = self.sums[places] * self._unit + self._anchor
-        return np.asarray(result if raw else np.clip(result, 0, self.queries.diameter))
-
-    def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """Noise and rounding, the most of all queries; of all k answers at once when uniform."""
-        check_confidence(confidence)
-        off = np.array([np.abs(self.sums).max() * self._unit])
-        if not uniform:
-            return float(self._widths(off, 1 - confidence)[0])
-        failure = (1 - confidence) / (1 if self.total.public else 2)  # half for the total, which all answers share
-        each = -math.expm1(math.log1p(-failure) / self.queries.count)  # of independent noises
-        more = np.array([self.law.tail(self.scale, each) * self._unit + self.queries.bias])
-        share = self.total.tail(failure) / self.total.size
-        return float(self.total.narrowed(lambda far: share * far, off, more, self.queries.diameter / 2)[0])
-
-    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
-        """The same for every query where the total is public."""
-        check_confidence(confidence)
-        return self._widths(np.asarray(self.sums[places] * self._unit, dtype=np.float64), 1 - confidence)
-
-    def _widths(self, off: FloatArray, failure: float) -> FloatArray:
-        """Of answers that are off the anchor by so much."""
-
-        def noise(far: FloatArray) -> FloatArray:
-            if self.total.public:
-                return np.full(len(far), self.law.tail(self.scale, failure) * self._unit)
-            parts = np.full(len(far), self.deviation), self.total.deviation / self.total.size * far
-            kurtosis = np.full((len(far), 2), self.total.kurtosis)
-            return spread(np.column_stack(parts) ** 2, kurtosis, failure)
-
-        more = np.full(len(off), self.queries.bias)
-        return self.total.narrowed(noise, off, more, self.queries.diameter / 2)
-
-    def tensors(self) -> dict[str, IntArray]:
-        """The noisy sums."""
-        return {"sums": self.sums} | self.total.tensors()
-
-    def parameters(self) -> dict[str, Any]:
-        """The noise."""
-        return {"law": self.law.name, "scale": self.scale} | self.total.parameters()
-
-    @classmethod
-    def load(cls, queries: Queries, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """The sums of a file, checked against its card."""
-        if tensors["sums"].shape != (queries.count,):
-            raise MilepostError("the file's sums do not fit its queries")
-        total = Total.load(n, parameters, tensors)
-        return cls(LAWS[parameters["law"]], queries, total, parameters["scale"], tensors["sums"])
+    def _noisy(self, queries: Queries, total: Total, scale: float, sums: IntArray) -> NoisySums:
+        """Sums with noise of this scale on each."""
+        law, anchor = LAWS[self.name], 0 if total.public else MIDDLE
+        every = np.ones(queries.count)
+        noise = law.deviation * scale * every, law.kurtosis * every
+        return NoisySums(self.name, queries, total, sums, np.full(queries.count, anchor), *noise)

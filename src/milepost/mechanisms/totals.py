@@ -68,7 +68,7 @@ class Total:
         return self.value > self.tail(2 * UNSEEN)
 
     def narrowed(
-        self, noise: Callable[[FloatArray], FloatArray], off: FloatArray, more: FloatArray, most: float
+        self, noise: Callable[[FloatArray], FloatArray], off: FloatArray, more: FloatArray, most: FloatArray | float
     ) -> FloatArray:
         """Half-widths of answers off their anchors by `off`, |F − A| ≤ most.
 
@@ -79,7 +79,7 @@ class Total:
             return noise(np.zeros(len(off))) + more
         if self.value < 1:
             return np.full(len(off), math.inf)
-        farthest = np.full(len(off), most)
+        farthest = np.full(len(off), most) if isinstance(most, float) else most
         for _ in range(ROUNDS):
             widths = noise(farthest) + more
             farthest = np.minimum(farthest, np.abs(off) + widths)

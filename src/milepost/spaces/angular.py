@@ -17,6 +17,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS, sphere
+from milepost.spaces.kernels import Kernel, level
 from milepost.spaces.numeric import check_whole, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle
 
@@ -187,6 +188,17 @@ class Angular(Rows):
             products = 2 * (vectors @ places.T)
             result[start : start + rows] = angle(squares - products, squares + products)
         return result
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Angles of queries to queries, to 2⁻²⁵: these are few, and not rounded to integers."""
+        lengths = [np.linalg.norm(part, axis=1, keepdims=True) for part in (left, right)]
+        products = 2 * ((left / lengths[0]) @ (right / lengths[1]).T)
+        return angle(np.maximum(2 - products, 0), np.maximum(2 + products, 0))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By the whole sphere: a point and its opposite are together as far from every point."""
+        return level(math.pi / 4, self.between, math.pi, 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
         """Expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""

@@ -15,6 +15,7 @@ from milepost.errors import MilepostError
 from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
+from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
 from milepost.spaces.objects import json_of, key, object_list, objects_of
 
@@ -198,6 +199,15 @@ class AnyMetric:
         if distances.shape != (len(objects), len(to)):
             raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
         return distances
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Distances of queries to queries, by position."""
+        return self._clipped(self._matrix([self.queries[k] for k in left], [self.queries[k] for k in right]))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """None: nothing is known about the metric."""
+        return ()
 
     @property
     def _picked(self) -> IntArray:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.spaces.found import Found
+from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import Aliases
 
 QUANTUM_BITS = 24
@@ -250,6 +251,13 @@ class Space(Protocol):
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The distance itself: float64[n, k]."""
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Distances of queries to queries: float64[m, k]."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Covariances that `field` may give its noise; none where the metric is not known to be of negative type."""
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

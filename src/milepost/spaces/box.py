@@ -48,6 +48,14 @@ class Rows(ABC):
         """One query as a user writes it."""
         return query
 
+    @abstractmethod
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """The distance itself: float64[n, k]."""
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Distances of queries to queries, which are points as records are."""
+        return self.distance(left, right)
+
     def parse(self, text: str) -> list[float]:
         """Numbers with commas between."""
         try:

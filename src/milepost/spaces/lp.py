@@ -12,8 +12,10 @@ from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_o
 from milepost.spaces.box import Box
 from milepost.spaces.directions import length_factor, sphere, stable
 from milepost.spaces.found import Found
+from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
+from milepost.spaces.references import around_ball, corners
 
 
 @dataclass(frozen=True, init=False)
@@ -114,6 +116,11 @@ class L1(Box):
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
         return summed(records, queries, lambda i, x, y: self.weights[i] * np.abs(x - y))
 
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By two opposite corners, half of ν at each: together they are a diameter away from every point."""
+        return level(self.diameter / 4, self.between, self.diameter, ROUNDING * self.diameter).kernels()
+
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
         bounds = [list(pair) for pair in zip(self.low, self.high, strict=True)]
@@ -188,6 +195,11 @@ class L2(Projected):
         """√."""
         return np.asarray(np.sqrt(total))
 
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By the sphere around the ball, or around the box."""
+        return around_ball(self.center, self.diameter / 2, self.between, ROUNDING * self.diameter).kernels()
+
 
 @dataclass(frozen=True, init=False)
 class Lp(Projected):
@@ -236,6 +248,12 @@ class Lp(Projected):
     def root(self, total: FloatArray) -> FloatArray:
         """The p-th root."""
         return np.asarray(total ** (1 / self.p))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By opposite corners of the box."""
+        middle, half = self.center, (np.asarray(self.high) - np.asarray(self.low)) / 2
+        return corners(self.p, middle, half, self.between, ROUNDING * self.diameter).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

@@ -20,6 +20,7 @@ from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, sum
 from milepost.spaces.box import Box
 from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum
 from milepost.spaces.found import Found
+from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import check_whole, named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
@@ -161,6 +162,11 @@ class Projected(Box, ABC):
         for j in range(vectors.shape[-1]):
             total += self.term(np.abs(vectors[..., j]))
         return self.root(total)
+
+    @cached_property
+    @abstractmethod
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Covariances that `field` may give its noise."""
 
     # the public side
 

@@ -14,10 +14,20 @@ from milepost.spaces.base import QUANTA, Space
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """k points of a space, as its `read_queries` gives them, and the largest distance a record can have to one."""
+    """k points of a space, as its `read_queries` gives them."""
 
     points: AnyArray
-    diameter: float
+    space: Space
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance that a record can have to one."""
+        return self.space.diameter
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """Between any two of them: float64[k, k]."""
+        return self.space.between(self.points, self.points)
 
     @property
     def count(self) -> int:
@@ -62,7 +72,7 @@ class Queries:
     @classmethod
     def from_json(cls, space: Space, points: list[Any]) -> "Queries":
         """The inverse of `to_json`."""
-        return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space.diameter)
+        return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space)
 
 
 def _key(point: AnyArray) -> Hashable:

@@ -18,8 +18,10 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS
+from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import Aliases, check_whole, read_matrix, refuse_missing
 from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place
+from milepost.spaces.references import POINTS, around_cap
 from milepost.spaces.trigonometry import angle, sine_cosine
 
 EARTH_KM = 6371.0088  # the mean radius
@@ -29,6 +31,7 @@ CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
 BORDER = 1e-6  # a share of the radius by which a query may lie outside and stay where it is
 BLOCK = 1 << 15  # numbers that fit the cache
+ROUNDING_KM = 1e-10  # of a computed distance
 
 
 @dataclass(frozen=True, init=False)
@@ -260,6 +263,24 @@ class GreatCircle(Rows):
         for start in range(0, len(records), rows):
             result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], places)
         return result
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Great-circle distances of queries to queries."""
+        return self.distance(self._vectors(left[:, 0], left[:, 1]), right)
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By equally spaced places on the border."""
+
+        def grid(away: FloatArray, turns: FloatArray) -> FloatArray:
+            angles = away / EARTH_KM
+            side = np.sin(angles)
+            vectors = np.column_stack([side * np.sin(turns), side * np.cos(turns), np.cos(angles)])
+            return np.array([geographic(vector, self.latitude, self.longitude) for vector in vectors])
+
+        radius = EARTH_KM * self._radius
+        places = grid(np.full(POINTS, radius), 2 * math.pi / POINTS * np.arange(float(POINTS)))
+        return around_cap(radius, places, grid, self.between, ROUNDING_KM).kernels()
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
         """Expansion and contraction (Definition 5) on public pairs, spread over the cap."""

@@ -14,6 +14,7 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
+from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of, is_series, listed
 
@@ -203,6 +204,17 @@ class MixedTable(ABC):
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The weighted sum of differences for every pair."""
         return summed(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
+
+    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Distances of queries to queries, which are points as records are."""
+        return self.distance(left, right)
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """By both ends of every number and flag, and by all labels of a category alike."""
+        shares = [(1 - 1 / part.size) / 2 if isinstance(part, Category) else 1 / 4 for part in self.parts]
+        height = sum(share * weight for share, weight in zip(shares, self.weights, strict=True))
+        return level(height, self.between, self.diameter, ROUNDING * self.diameter).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

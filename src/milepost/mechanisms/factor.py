@@ -1,0 +1,89 @@
+"""Factor: an integer triangular matrix whose square covers a kernel at the points so far. docs/proofs/field.md."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from milepost.arrays import AnyArray, FloatArray
+from milepost.errors import MilepostError
+from milepost.spaces.kernels import Kernel
+
+MOST_POINTS = 1 << 13  # half a gigabyte
+BLOCK = 128
+NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
+EPSILON = 2.0**-52
+
+
+class Factor:
+    """ℓ int64[k, k], lower triangular, with unit²·ℓℓᵀ ⪰ C + (λ/2)·I at k public points, to which more can be added.
+
+    Rows come from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is more than that and
+    the kernel's own rounding amount to (Lemma 2 of the proof page).
+    """
+
+    def __init__(self, kernel: Kernel, most: int, unit: float) -> None:
+        check_points(kernel, most, unit)
+        self.kernel, self.unit, self.most = kernel, unit, most
+        self.count = 0
+        self._rows = np.zeros((most, most))  # whole numbers below 2⁵³; memory is taken as rows are written
+        self._halves = np.zeros(most)
+        self._points: AnyArray = np.empty(0)
+
+    def extend(self, points: AnyArray) -> FloatArray:
+        """Rows of new points, whole numbers in float64[b, k + b], with zeros after the diagonal."""
+        if self.count + len(points) > self.most:
+            raise MilepostError(f"a field for {self.most} points cannot take {self.count + len(points)}")
+        first = self.count
+        try:
+            for start in range(0, len(points), BLOCK):
+                self._extend(points[start : start + BLOCK])
+        except BaseException:
+            self.count = first
+            raise
+        return self._rows[first : self.count, : self.count]
+
+    def _extend(self, points: AnyArray) -> None:
+        before, after = self.count, self.count + len(points)
+        halves = self.kernel.half(points)
+        rows = np.zeros((len(points), before))
+        if before:
+            covariance = self._covariance(
+                halves, self._halves[:before], self.kernel.apart(points, self._points[:before])
+            )
+            rows = np.rint(self._solve(np.ascontiguousarray(covariance.T))).T
+        own = self._covariance(halves, halves, self.kernel.apart(points, points))
+        own[np.diag_indices(len(points))] = (2 * halves + NUGGET * self.kernel.highest) / self.unit**2
+        try:
+            corner = np.rint(np.linalg.cholesky(own - rows @ rows.T))
+        except np.linalg.LinAlgError:
+            raise MilepostError("these points have no covariance: their distances are not of negative type") from None
+        least = np.ceil(np.sqrt(NUGGET * self.kernel.highest / 2) / self.unit)
+        corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), least)
+        self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
+        self._halves[before:after] = halves
+        self._points = np.concatenate([self._points[:before], points]) if before else points
+        self.count = after
+
+    def _covariance(self, left: FloatArray, right: FloatArray, apart: FloatArray) -> FloatArray:
+        return np.asarray((left[:, None] + right[None] - 2 * apart) / self.unit**2)
+
+    def _solve(self, right: FloatArray) -> FloatArray:
+        """X with ℓX = right, block by block."""
+        result = np.empty_like(right)
+        for start in range(0, self.count, BLOCK):
+            part = slice(start, min(start + BLOCK, self.count))
+            rest = right[part] - self._rows[part, :start] @ result[:start]
+            result[part] = solve_triangular(self._rows[part, part], rest, lower=True, check_finite=False)
+        return result
+
+
+def check_points(kernel: Kernel, most: int, unit: float) -> None:
+    """Refuse more points than memory has room for, or than the nugget covers the rounding of."""
+    if most > MOST_POINTS:
+        raise MilepostError(f"field answers up to {MOST_POINTS:,} different queries, got {most:,}")
+    deviation = np.sqrt(kernel.highest * (1 + NUGGET))
+    entry = 8 * (most + 4) * EPSILON * kernel.highest + 2 * np.sqrt(most) * unit * deviation + 8 * kernel.off
+    if most * entry > NUGGET * kernel.highest / 2:
+        raise MilepostError(
+            f"field cannot answer {most:,} queries in this space: rounding of distances would be more than its noise "
+            "covers; ask fewer, or take a larger space"
+        )

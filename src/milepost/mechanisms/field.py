@@ -1,0 +1,197 @@
+"""field: exact distances plus Gaussian noise that is correlated as the metric is. docs/proofs/field.md.
+
+In a metric of negative type one record moves the mean distances to all points along a curve that is short in a Hilbert
+space known beforehand. Noise of that space's covariance hides it, whatever the points are and however many: about the
+noise of one query, with no embedding.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import mul
+from typing import ClassVar
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.factor import NUGGET, Factor, check_points
+from milepost.mechanisms.mixture import normal_quantile
+from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.privacy.change import Change, Split
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import check_scale, gaussian
+from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.kernels import Kernel
+from milepost.spaces.queries import Queries
+from milepost.statistics.sums import Sums
+
+STEP_BITS = 20  # an innovation of the largest weight has this many bits
+FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted
+SLACK = 1 + 1e-9  # rounding of floats, always to the private side
+TYPICAL = 1 / 8  # how far a mean distance is from its anchor, in diameters: to share the budget with the total
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a field for up to `most` points. All of it is public.
+
+    Innovations are whole numbers of `step`, a unit of the Hilbert space's norm, with discrete Gaussian noise of
+    parameter `scale` each; a row of the factor, in `unit`, makes a distance of them. total: the scale of the total's.
+    """
+
+    kernel: Kernel
+    most: int
+    quantum: float
+    step: float
+    split: Split
+
+    @classmethod
+    def of(cls, kernel: Kernel, most: int, diameter: float, change: Change, rho: float) -> "Noise":
+        """What ρ pays for, rounding included (Theorem 1 of the proof page)."""
+        quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
+        nugget = NUGGET * kernel.highest
+        # a distance is rounded, computed and counted from a rounded anchor; an innovation is rounded down
+        off = quantum + 2 * kernel.off + math.sqrt(kernel.highest + 2 * nugget) * step
+        more = off * math.sqrt(2 * most / nugget)
+        pair, single = (((math.sqrt(square) + more) * SLACK) ** 2 for square in (kernel.pair, kernel.single))
+        off_total = TYPICAL * diameter / math.sqrt(single * kernel.highest)
+        return cls(kernel, most, quantum, step, change.gaussian(pair, single, rho, off_total))
+
+    @property
+    def unit(self) -> float:
+        """Of the factor: a row times innovations is in 2⁻³⁴ quanta."""
+        return self.quantum / (1 << FRACTION_BITS) / self.step
+
+    @property
+    def scale(self) -> float:
+        """σ of an innovation's noise, in steps."""
+        return math.sqrt(self.split.power / 2) / self.step * SLACK
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of a noisy sum, in the units of the distance."""
+        return math.sqrt(self.split.power / 2 * self.kernel.highest * (1 + NUGGET))
+
+    def check(self) -> None:
+        """Refuse noise that does not fit, before data is touched."""
+        check_points(self.kernel, self.most, self.unit)
+        check_scale(self.scale)
+        check_total_scale(self.split.total)
+
+    def anchors(self, points: AnyArray) -> IntArray:
+        """From which distances to points are counted, in quanta: int64[k]."""
+        quanta = np.rint(self.kernel.anchor(points) / self.quantum)
+        return np.asarray(np.clip(quanta, 0, QUANTA).astype(np.int64))
+
+
+class Innovations:
+    """A field at the points asked so far: what each adds to those before it, exactly and with noise.
+
+    The exact innovations are private and stay here. They are taken against exact earlier sums: against noisy ones the
+    cost of a step would grow with the noise of those before.
+    """
+
+    def __init__(self, noise: Noise, total: int) -> None:
+        self.noise, self.factor = noise, Factor(noise.kernel, noise.most, noise.unit)
+        self._total = total  # the exact one, private unless the change says otherwise
+        self._exact: list[int] = []
+        self._noisy: list[int] = []
+
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+        """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
+        anchors = self.noise.anchors(points).tolist()
+        rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
+        exact = list(self._exact)
+        for row, value, anchor in zip(rows, sums, anchors, strict=True):
+            left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
+            exact.append(left // row[len(exact)])
+        fresh = np.array(exact[len(self._exact) :], dtype=np.int64)
+        noisy = self._noisy + gaussian(fresh, self.noise.scale).tolist()
+        half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
+        answers = [(sum(map(mul, row, noisy)) + half) >> FRACTION_BITS for row in rows]
+        lengths = [math.sqrt(sum(map(mul, row, row))) for row in rows]
+        self._exact, self._noisy = exact, noisy
+        return np.array(answers, dtype=np.int64), np.array(lengths) * share
+
+
+@dataclass(frozen=True)
+class Field:
+    """Noise of covariance C·power/2 on all sums: ρ-zCDP, for points that are known or arrive one by one."""
+
+    name: ClassVar[str] = "field"
+
+    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Any change; δ > 0."""
+        if guarantee.pure:
+            raise MilepostError("field needs delta > 0; with delta = 0 use hats, net or laplace")
+
+    def noise(self, space: Space, most: int, change: Change, guarantee: Guarantee) -> Noise:
+        """The best that the space's kernels offer for up to so many points."""
+        self.check(change, guarantee)
+        if not space.kernels:
+            raise MilepostError(
+                f"field needs a metric that is known to be of negative type; space {space.kind!r} is not, unless its "
+                "records are from a public universe=[…]"
+            )
+        choices = (Noise.of(kernel, most, space.diameter, change, guarantee.rho) for kernel in space.kernels)
+        best = min(choices, key=lambda noise: noise.deviation)
+        best.check()
+        return best
+
+    def predict(self, queries: Queries, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+        """The noise is known beforehand; where the total is private, what is divided by is not."""
+        noise = self.noise(queries.space, queries.count, change, guarantee)
+        variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.highest
+        deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
+        total = Total(n, noise.split.total)
+        typical = np.full(queries.count, round(total.size * TYPICAL * QUANTA))
+        found = noisy_sums(queries, total, noise, typical, deviations)
+        error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
+        return Prediction(self.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+
+    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
+        """The distances themselves."""
+        return quanta
+
+    def run(
+        self,
+        sums: Sums,
+        queries: Queries,
+        change: Change,
+        guarantee: Guarantee,
+        n: int | None = None,
+        group: int = 0,
+    ) -> NoisySums:
+        """All queries at once."""
+        noise = self.noise(queries.space, queries.count, change, guarantee)
+        if sums.count != queries.count:
+            raise MilepostError(f"sums of {sums.count} queries do not fit {queries.count} queries")
+        check_groups(sums.groups, change)
+        exact = int(sums.totals[group])
+        check_total(exact, n, change)
+        total = Total.draw(exact, noise.split.total, pure=False)
+        found = Innovations(noise, exact).ask(queries.points, sums.values[group].tolist())
+        return noisy_sums(queries, total, noise, *found)
+
+
+def noisy_sums(queries: Queries, total: Total, noise: Noise, sums: IntArray, deviations: FloatArray) -> NoisySums:
+    """What a field says about some points."""
+    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
+
+
+def session_name(queries: int) -> str:
+    """What a plan calls a session of so many queries."""
+    return f"{Field.name}, {queries:,} queries"
+
+
+def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
+    """What a session promises, wherever it is asked."""
+    total = Total(n, noise.split.total)
+    deviation = math.hypot(noise.deviation, total.deviation * TYPICAL * diameter) / total.size
+    error, uniform = (
+        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2, diameter) for count in (1, noise.most)
+    )
+    return Prediction(session_name(noise.most), error, deviation, uniform)

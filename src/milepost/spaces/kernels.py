@@ -1,0 +1,94 @@
+"""Kernels: public covariances under which the distances of one record weigh little. docs/proofs/field.md.
+
+In a metric of negative type, with ν a public measure, r(y) = ∫d(y,u)dν − ½∬d dν dν and K(y,y′) = r(y) + r(y′) − d(y,y′)
+is a covariance. In the Hilbert space of C = 2K + c, the function d(x,·) − d(x′,·) has the squared norm
+d(x,x′) + (r(x) − r(x′))²/c, and d(x,·) − ∫d(u,·)dν has r(x) + (r(x) − ½∬d dν dν)²/c.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray
+
+SLACK = 1 + 1e-9  # rounding of floats, always to the private side
+ROUNDING = 1e-11  # of computed distances, in diameters
+CONSTANTS = np.geomspace(1e-4, 1, 33)  # candidates for c, in diameters
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A covariance C on public points, and how much records weigh in its Hilbert space.
+
+    C(y, y′) = half(y) + half(y′) − 2·apart(y, y′): half of a point's variance, a quarter of a difference's.
+    anchor: A(y), from which distances to y are counted.
+    pair, single: at least the squared norms of d(x,·) − d(x′,·) and of d(x,·) − A, for any records.
+    highest: at least C(y, y), for any point. off: how far a computed distance may be from the metric's.
+    """
+
+    half: Callable[[AnyArray], FloatArray]
+    apart: Callable[[AnyArray, AnyArray], FloatArray]
+    anchor: Callable[[AnyArray], FloatArray]
+    pair: float
+    single: float
+    highest: float
+    off: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A public measure ν on a space of negative type, as kernels need it.
+
+    height: r of points, float64[k]. mean: ½∬d dν dν. between: distances of public points.
+    away: float64[m + 1], borders of m rings around the centre. low, high: float64[m], within which r is on each ring.
+    off: how far a computed distance may be from the metric's.
+    """
+
+    height: Callable[[AnyArray], FloatArray]
+    mean: float
+    between: Callable[[AnyArray, AnyArray], FloatArray]
+    diameter: float
+    away: FloatArray
+    low: FloatArray
+    high: FloatArray
+    off: float
+
+    def kernels(self) -> tuple[Kernel, ...]:
+        """A kernel for each constant c that may be the best: none is needed where r is the same everywhere."""
+        if float(self.high.max()) - float(self.low.min()) <= 1e-12 * self.diameter:
+            return (self._kernel(0.0),)
+        return tuple(self._kernel(float(constant) * self.diameter) for constant in CONSTANTS)
+
+    def _kernel(self, constant: float) -> Kernel:
+        def half(points: AnyArray) -> FloatArray:
+            return np.asarray(2 * self.height(points) + constant / 2)
+
+        def anchor(points: AnyArray) -> FloatArray:
+            return np.asarray(self.height(points) + self.mean)
+
+        highest = 4 * float(self.high.max()) + constant
+        pair, single = (value * SLACK for value in (self._pair(constant), self._single(constant)))
+        return Kernel(half, self.between, anchor, pair, single, highest * SLACK, self.off)
+
+    def _pair(self, constant: float) -> float:
+        """sup d(x,x′) + (r(x) − r(x′))²/c, ring by ring."""
+        apart = np.minimum(self.away[1:, None] + self.away[None, 1:], self.diameter)
+        if not constant:
+            return float(apart.max())
+        rise = np.maximum(self.high[:, None] - self.low[None], 0)
+        return float((apart + np.maximum(rise, rise.T) ** 2 / constant).max())
+
+    def _single(self, constant: float) -> float:
+        """sup r(x) + (r(x) − ½∬d dν dν)²/c."""
+        if not constant:
+            return float(self.high.max())
+        rise = np.maximum(np.abs(self.high - self.mean), np.abs(self.low - self.mean))
+        return float((self.high + rise**2 / constant).max())
+
+
+def level(height: float, between: Callable[[AnyArray, AnyArray], FloatArray], diameter: float, off: float) -> Reference:
+    """A measure from which every point is as far as the measure from itself: r is the same everywhere."""
+    ends, value = np.array([0.0, math.inf]), np.array([height])
+    return Reference(lambda points: np.full(len(points), height), height, between, diameter, ends, value, value, off)
