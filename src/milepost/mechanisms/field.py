@@ -15,7 +15,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.base import Prediction, check_groups, session_name
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.mixture import normal_quantile
 from milepost.mechanisms.noisy_sums import NoisySums
@@ -182,11 +182,6 @@ def noisy_sums(queries: Queries, total: Total, noise: Noise, sums: IntArray, dev
     return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
 
 
-def session_name(queries: int) -> str:
-    """What a plan calls a session of so many queries."""
-    return f"{Field.name}, {queries:,} queries"
-
-
 def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
     """What a session promises, wherever it is asked."""
     total = Total(n, noise.split.total)
@@ -194,4 +189,4 @@ def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
     error, uniform = (
         min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2, diameter) for count in (1, noise.most)
     )
-    return Prediction(session_name(noise.most), error, deviation, uniform)
+    return Prediction(session_name(Field.name, noise.most), error, deviation, uniform)
