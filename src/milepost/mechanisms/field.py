@@ -97,23 +97,23 @@ class Innovations:
     def __init__(self, noise: Noise, total: int) -> None:
         self.noise, self.factor = noise, Factor(noise.kernel, noise.most, noise.unit)
         self._total = total  # the exact one, private unless the change says otherwise
-        self._exact: list[int] = []
-        self._noisy: list[int] = []
+        self.exact: list[int] = []
+        self.noisy: list[int] = []
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
         """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
         anchors = self.noise.anchors(points).tolist()
         rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
-        exact = list(self._exact)
+        exact = list(self.exact)
         for row, value, anchor in zip(rows, sums, anchors, strict=True):
             left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
             exact.append(left // row[len(exact)])
-        fresh = np.array(exact[len(self._exact) :], dtype=np.int64)
-        noisy = self._noisy + gaussian(fresh, self.noise.scale).tolist()
+        fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
+        noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
         half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
         answers = [(sum(map(mul, row, noisy)) + half) >> FRACTION_BITS for row in rows]
         lengths = [math.sqrt(sum(map(mul, row, row))) for row in rows]
-        self._exact, self._noisy = exact, noisy
+        self.exact, self.noisy = exact, noisy
         return np.array(answers, dtype=np.int64), np.array(lengths) * share
 
 
