@@ -53,8 +53,9 @@ def release(
     data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file; for an AnyMetric,
     a list of objects, too.
     columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
-    queries: the only points that will be asked about, where these are known. "gaussian" and "laplace" need them; "auto"
-    then takes one of these where that is more exact, and the synopsis answers these points and no others.
+    queries: the only points that will be asked about, where these are known. "field", "net", "gaussian" and
+    "laplace" need them; "auto" then takes one of these where that is more exact, and the synopsis answers these points
+    and no others.
     neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
     groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
