@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | bounds | release | query | show | audit`, thin over the rest."""
+"""The command line: `milepost demo | plan | bounds | release | query | show | audit | ledger`, thin over the rest."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli import audit, bounds, demo, plan, query, release, show
+from milepost.cli import audit, bounds, demo, ledger, plan, query, release, show
 from milepost.terminal import fail, note
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ def milepost(
 
 for command in (demo.demo, plan.plan, bounds.bounds, release.release, query.query, show.show, audit.audit):
     app.command()(command)
+app.add_typer(ledger.app, name="ledger")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
