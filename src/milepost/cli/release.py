@@ -67,7 +67,7 @@ def release(
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, gaussian or laplace.")
+        str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, field, net, gaussian or laplace.")
     ] = "auto",
     neighbors: NeighborsOption = "replace",
     groups: Annotated[
