@@ -16,7 +16,6 @@ import milepost as mp
 from milepost.arrays import FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
-from milepost.session import SynopsisSession, TangentSession
 from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 
@@ -319,7 +318,6 @@ def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFram
     """Unlimited, never tested, and what it says is what a release of the same guarantee says."""
     mechanism = "slopes" if delta else "auto"
     with mp.interactive(people, SPACE, epsilon=1, delta=delta, max_queries=2, mechanism=mechanism) as session:
-        assert isinstance(session, SynopsisSession)
         points = np.column_stack([np.linspace(18, 90, 30), np.linspace(0, 40, 30), np.full(30, 7.0)])
         answers = session.ask_many(points)
         assert {(a.remaining, a.tested, a.updated) for a in answers} == {(None, False, False)}
@@ -327,6 +325,7 @@ def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFram
         assert session.asked == 30
         assert session.ask(points[4]) == answers[4]
         synopsis = session.synopsis
+        assert synopsis is not None
         assert [a.value for a in answers] == synopsis.mean_distance(points).tolist()
         np.testing.assert_allclose([a.value + a.error for a in answers], synopsis.interval(points)[:, 1])
         assert session.error == synopsis.error()
@@ -353,8 +352,10 @@ def test_auto_takes_the_smallest_predicted_error(d: int, delta: float) -> None:
     data = np.random.default_rng(0).random((N, d))
     assert mp.release(data, space, epsilon=1, delta=delta).mechanism == best
     session = mp.interactive(data, space, epsilon=1, delta=delta, max_queries=5)
-    game = mp.plan(space, n=N, epsilon=1, delta=delta, max_queries=5).predictions[-1]
-    assert isinstance(session, TangentSession) == (game.error < errors[best])
+    found = mp.plan(space, n=N, epsilon=1, delta=delta, max_queries=5).predictions
+    asked = min((p for p in found if "queries" in p.mechanism), key=lambda p: p.error)
+    better = asked.error < 0.95 * errors[best]  # any number of queries is worth 5 %
+    assert session.mechanism == (asked.mechanism.split(",")[0] if better else best)
 
 
 @pytest.mark.parametrize(("d", "delta", "epsilon"), [(1, 0, 0.1), (1, 1e-6, 1.0), (3, 0, 20.0), (3, 1e-6, 0.3)])
@@ -486,7 +487,7 @@ def test_a_tangent_session_with_steps_keeps_its_promise(delta: float, counted: p
     with mp.interactive(
         counted, STEPS, epsilon=100, delta=delta, max_queries=100, beta=1e-6, mechanism="tangents"
     ) as session:
-        assert isinstance(session, TangentSession)
+        assert session.mechanism == "tangents"
         assert session.error < 0.1 * STEPS.diameter
         values = [answer.value for answer in session.ask_many(points)]
     assert np.abs(values - mp.exact(counted, STEPS, points)).max() <= session.error

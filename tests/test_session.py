@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.session import TangentSession
+from milepost.sessions.game_engine import GameEngine
 
 
 @pytest.fixture
@@ -98,13 +98,11 @@ def test_a_closed_session_forgets(session: mp.Session) -> None:
 def test_threads_share_one_budget(homes: pd.DataFrame, city: mp.L1) -> None:
     """Eight threads at once make no more readings than one, and count every query."""
     session = mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=800, mechanism="tangents")
-    assert isinstance(session, TangentSession)
-    object.__setattr__(session.margins, "threshold", -(10**12))  # every test is "above"
-    assert session._game is not None
-    session._game._epoch = session._game._new_epoch()
-    points = np.random.default_rng(0).random((100, 2)) * 10
+    assert isinstance(session._engine, GameEngine)
+    object.__setattr__(session._engine.margins, "threshold", -(10**12))  # every test is "above"
+    points = np.random.default_rng(0).random((8, 100, 2)) * 10
     with ThreadPoolExecutor(8) as pool:
-        answers = [answer for batch in pool.map(session.ask_many, [points] * 8) for answer in batch]
+        answers = [answer for batch in pool.map(session.ask_many, points) for answer in batch]
     assert session.updates == session.most_updates == sum(answer.updated for answer in answers)
     assert session.remaining == 0
 

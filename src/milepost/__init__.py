@@ -5,12 +5,13 @@ from milepost.bounds import find_bounds
 from milepost.comparison import Comparison
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.field import Contours, Grid
+from milepost.interactive import interactive, resume
 from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger
-from milepost.release import exact, interactive, release
-from milepost.session import Answer, Session
+from milepost.release import exact, release
+from milepost.sessions.session import Answer, Session
 from milepost.sites import Site, Sites
 from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
 from milepost.spaces.columns import category, flag, number
@@ -54,5 +55,6 @@ __all__ = [
     "plan",
     "precomputed",
     "release",
+    "resume",
     "shortest_path",
 ]

@@ -14,6 +14,7 @@ from milepost.errors import MilepostError, warn
 from milepost.geometry import located
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
 from milepost.reading import PLAIN, blocks
 from milepost.roles import Role, Roles
@@ -38,6 +39,8 @@ def find_bounds(
     contributions: int = 1,
     metric: type[L1] | type[L2] = L1,
     coverage: float = 0.99,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
 ) -> L1 | L2:
     """A space with bounds that were found in the private table itself; spends epsilon, with delta = 0.
 
@@ -48,6 +51,7 @@ def find_bounds(
     neighbors, unit, contributions: who is protected, as for `release`.
     metric: `L1` or `L2`.
     coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
+    ledger, dataset: the ledger that epsilon is charged to before the table is read, and the name of the budget.
     Guarantee: the bounds, and all noisy numbers behind them, are epsilon-differentially private.
 
     >>> import milepost as mp
@@ -62,9 +66,11 @@ def find_bounds(
         raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
-    names, magnitudes = read_magnitudes(tables.settled(data), columns, roles)
-    scales = Scales.of(guarantee, change, magnitudes.columns)
-    search = Search.run(magnitudes, scales, coverage)
+    with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
+        names, magnitudes = read_magnitudes(tables.settled(data), columns, roles)
+        scales = Scales.of(guarantee, change, magnitudes.columns)
+        charge.drawn()
+        search = Search.run(magnitudes, scales, coverage)
     _say(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)
     pairs = [reading.bounds for reading in search.columns]
     found = Found(guarantee.epsilon, change.neighbors, magnitudes.columns, change.unit, contributions)

@@ -89,6 +89,21 @@ class Candidates:
         direct = {name: mechanism for name, mechanism in self.direct.items() if name in names}
         return replace(self, hosts=hosts, direct=direct)
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return not self.hosts and not self.direct
+
+    @property
+    def pure(self) -> bool:
+        """Whether all of them spend ε whatever δ is."""
+        return all(mechanism.pure for mechanism in (self.hosts | self.direct).values())
+
+    @property
+    def spending_rho(self) -> "Candidates":
+        """Those that spend ρ where δ > 0."""
+        return self.only({name for name, mechanism in (self.hosts | self.direct).items() if not mechanism.pure})
+
     def fitting(self, change: Change, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Those that can give this guarantee, and why the others cannot."""
         refused: dict[str, str] = {}

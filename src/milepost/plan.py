@@ -18,7 +18,7 @@ from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.margins import check_game
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
-from milepost.session_choice import SESSIONS, session_choices
+from milepost.sessions.choice import SESSIONS, session_choices
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL

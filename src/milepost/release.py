@@ -1,4 +1,4 @@
-"""release, interactive and exact: from a table to answers."""
+"""release and exact: from a table to answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from milepost.choice import ANY_POINT, Candidates, Choice, candidates, check_oblivious, no_choice
+from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.data import Columns, settled
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
-from milepost.mechanisms.margins import check_game
 from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
 from milepost.reading import count, records
 from milepost.roles import Role, Roles
-from milepost.session import Session, SynopsisSession
-from milepost.session_choice import SESSIONS, SessionChoice, session_choices
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
@@ -47,6 +45,8 @@ def release(
     max_weight: float | None = None,
     n: int | None = None,
     beta: float = 0.05,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
@@ -63,6 +63,8 @@ def release(
     weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
     n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it.
     beta: the probability with which the promised error may fail.
+    ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
+    With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
 
     >>> import milepost as mp
     >>> homes = np.random.default_rng(0).uniform(0, 10, size=(200_000, 2))
@@ -72,62 +74,26 @@ def release(
     """
     roles = Roles(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
-    fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
+    possible = candidates(space, queries, mechanism, beta)
+    if ledger is not None and mechanism == "auto" and not guarantee.pure:
+        possible = possible.spending_rho
+    fitting, refused = possible.fitting(change, guarantee)
+    if fitting.empty:
+        raise no_choice(refused)
     table = Table(settled(data), space, change, columns, roles)
-    size = _size(table, lambda n, left: _best(fitting, n, change, left), guarantee, n)
-    return _release(table, fitting, size, guarantee)
+    cost = charges(guarantee, change, n, fitting.pure)
+    with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
+        size = sized(table, lambda n, left: best_of(fitting, n, change, left), guarantee, n, charge.drawn)
+        return released(table, fitting, size, guarantee, charge.drawn)
 
 
-def interactive(
-    data: Any,
-    space: Space,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    max_queries: int,
-    beta: float = 0.05,
-    mechanism: str = "auto",
-    neighbors: str = "replace",
-    columns: Columns = None,
-    unit: Role = None,
-    contributions: int = 1,
-    weights: Role = None,
-    max_weight: float | None = None,
-    n: int | None = None,
-) -> Session:
-    """A session that answers queries chosen one after another; spends (epsilon, delta) once.
-
-    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1, and "field" as many different
-    ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any number;
-    "auto" takes whichever has the smallest predicted error, where a synopsis may have 5 % more. What else can be said
-    about the table is as for `release`.
-    """
-    check_oblivious(space)
-    roles = Roles(None, (), unit, contributions, weights, max_weight)
-    guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
-    check_game(max_queries, beta)
-    sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
-    possible = candidates(space, None, "auto" if sessions else mechanism, beta)
-    synopses = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
-    fitting, refused = synopses.fitting(change, guarantee)
-
-    def best(n: int, guarantee: Guarantee) -> SessionChoice | None:
-        """The session with the smallest error; None where a synopsis is better."""
-        found, unfit = session_choices(space, n, change, guarantee, max_queries, beta, sessions)
-        others, unfit_others = fitting.choices(n, change, guarantee)
-        if not found and not others:
-            raise no_choice(refused | unfit | unfit_others)
-        if not others or (found and found[0].prediction.error < ANY_POINT * others[0].prediction.error):
-            return found[0]
-        return None
-
-    table = Table(settled(data), space, change, columns, roles)
-    size = _size(table, best, guarantee, n)
-    session = best(size.total, size.left)
-    if session is None:
-        return SynopsisSession(_release(table, fitting, size, guarantee))
-    warn_wide(session.prediction.error, session.bias, space, change.rows(size.total))
-    return session.open(table, size.total, guarantee)
+def charges(guarantee: Guarantee, change: Change, n: int | None, pure: bool) -> list[Guarantee]:
+    """What a release costs a ledger. pure: whether it spends ε whatever δ is."""
+    whole = replace(guarantee, delta=0.0) if pure else guarantee
+    if change.public_total or n is not None or whole.pure:
+        return [whole]
+    spent = SIZE_SHARE * guarantee.epsilon
+    return [Guarantee(spent), replace(whole, epsilon=guarantee.epsilon - spent)]
 
 
 @dataclass(frozen=True)
@@ -138,10 +104,16 @@ class Size:
     left: Guarantee
 
 
-def _size(table: Table, choose: Callable[[int, Guarantee], Any], guarantee: Guarantee, n: int | None) -> Size:
+def sized(
+    table: Table,
+    choose: Callable[[int, Guarantee], Any],
+    guarantee: Guarantee,
+    n: int | None,
+    drawing: Callable[[], None],
+) -> Size:
     """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε.
 
-    choose: refuses what cannot be had for so many rows and such a guarantee.
+    choose: refuses what cannot be had for so many rows and such a guarantee. drawing: called before noise is drawn.
     """
     change = table.change
     if change.public_total:
@@ -156,6 +128,7 @@ def _size(table: Table, choose: Callable[[int, Guarantee], Any], guarantee: Guar
     choose(1, left)  # noise that does not fit is refused before anything is spent
     exact = table.total()  # every row is read: one that is bad is refused before anything is spent
     check_weight(exact)
+    drawing()
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
     return Size(min(max(noisy, 1), LARGEST_TOTAL), left)
 
@@ -172,15 +145,7 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
     return float(sums[0] / n) if single else sums / n
 
 
-def _fitting(possible: Candidates, change: Change, guarantee: Guarantee) -> Candidates:
-    """Those that can give this guarantee; refused when none can."""
-    fitting, refused = possible.fitting(change, guarantee)
-    if not fitting.hosts and not fitting.direct:
-        raise no_choice(refused)
-    return fitting
-
-
-def _best(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:
+def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:
     """The choice with the smallest predicted error; refused when there is none."""
     choices, refused = fitting.choices(n, change, guarantee)
     if not choices:
@@ -188,13 +153,16 @@ def _best(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> 
     return choices[0]
 
 
-def _release(table: Table, fitting: Candidates, size: Size, guarantee: Guarantee) -> Synopsis:
+def released(
+    table: Table, fitting: Candidates, size: Size, guarantee: Guarantee, drawing: Callable[[], None]
+) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
     change = table.change
     n = max(1, size.total // (change.groups or 1))  # of a group
-    best = _best(fitting, n, change, size.left)
+    best = best_of(fitting, n, change, size.left)
     spend = best.prepare(table, n, size.left)
     warn_wide(best.prediction.error, best.bias, table.space, change.rows(n))
+    drawing()
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
     return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)

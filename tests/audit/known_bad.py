@@ -246,10 +246,10 @@ def exact_total(epsilon: float = 2.0) -> Known:
 class ExactChoice(PrivateGame):
     """The shipped game, but "any learner on which a mistake is made" (Lemma 6) is decided from exact values."""
 
-    def _read(self, border: IntArray, point: FloatArray) -> None:
+    def _read(self, border: IntArray) -> None:
         exact = self._borders.value[np.arange(len(border)), border] * self._hosts.quantum / self.margins.n
         erring = exact > exact.mean()
-        super()._read(border, point)
+        super()._read(border)
         self.lines = [line for line in self.lines if erring[line.coordinate]]
 
 

@@ -68,10 +68,8 @@ def test_nothing_is_tested_after_the_last_update() -> None:
     sketch = big_sketch(1)
     margins = interactive_margins(SPACE.hosts, 1000, Guarantee(1), 500, 0.05)
     game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
-    game.updates = margins.updates - 1
-    game._epoch = game._new_epoch()
+    game.updates = game.opened = margins.updates - 1
     object.__setattr__(margins, "threshold", -(10**9))
-    game._epoch = game._new_epoch()
     first, second = list(game.ask(np.array([[3, 4], [5, 6]])))
     assert first[1:] == (True, True)
     assert second[1:] == (False, False)

@@ -14,7 +14,7 @@ from milepost.metrics import precomputed
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import noise_scales
-from milepost.session import TangentSession
+from milepost.sessions.game_engine import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1
@@ -99,18 +99,17 @@ def session_cases() -> Iterator[Case]:
         margins = replace(solved, updates=1, threshold=round(low + width / 2), margin=np.zeros(1), alpha=0.0)
         cost = margins.cost(space.hosts)
         claim: Claim = Pure(cost) if guarantee.pure else concentrated(cost)
-        left, right = (_session(space, sketch, pair, guarantee, margins, queries) for sketch in pair)
+        left, right = (_session(space, sketch, pair, margins, queries) for sketch in pair)
         yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right)
 
 
-def _session(
-    space: L1, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee, margins: Margins, queries: list[float]
-) -> Draw:
+def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, queries: list[float]) -> Draw:
     exact = [side.borders() for side in pair]
     points = np.array(queries)[:, None]
 
     def transcript() -> tuple[int, float]:
-        answers = TangentSession(sketch, space, guarantee, Change(), margins).ask_many(points)
+        engine = GameEngine(sketch, space, margins)
+        answers = engine.answer(engine.places(points)[0])
         updated = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
         other = next((k for k in range(updated + 1, len(queries)) if queries[k] != queries[updated]), None)
         if other is None:

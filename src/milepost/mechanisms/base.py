@@ -153,6 +153,10 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
     def name(self) -> str:
         """By which users choose it."""
 
+    @property
+    def pure(self) -> bool:
+        """Whether it spends pure ε whatever δ is, rather than ρ where δ > 0."""
+
     def check(self, change: Change, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give."""
 

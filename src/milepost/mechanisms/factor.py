@@ -1,5 +1,7 @@
 """Factor: an integer triangular matrix whose square covers a kernel at the points so far. docs/proofs/field.md."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
@@ -26,7 +28,7 @@ class Factor:
         self.count = 0
         self._rows = np.zeros((most, most))  # whole numbers below 2⁵³; memory is taken as rows are written
         self._halves = np.zeros(most)
-        self._points: AnyArray = np.empty(0)
+        self.points: AnyArray = np.empty(0)
 
     def extend(self, points: AnyArray) -> FloatArray:
         """Rows of new points, whole numbers in float64[b, k + b], with zeros after the diagonal."""
@@ -37,7 +39,7 @@ class Factor:
             for start in range(0, len(points), BLOCK):
                 self._extend(points[start : start + BLOCK])
         except BaseException:
-            self.count = first
+            self.count, self.points = first, self.points[:first]
             raise
         return self._rows[first : self.count, : self.count]
 
@@ -47,7 +49,7 @@ class Factor:
         rows = np.zeros((len(points), before))
         if before:
             covariance = self._covariance(
-                halves, self._halves[:before], self.kernel.apart(points, self._points[:before])
+                halves, self._halves[:before], self.kernel.apart(points, self.points[:before])
             )
             rows = np.rint(self._solve(np.ascontiguousarray(covariance.T))).T
         own = self._covariance(halves, halves, self.kernel.apart(points, points))
@@ -59,8 +61,22 @@ class Factor:
         least = np.ceil(np.sqrt(NUGGET * self.kernel.highest / 2) / self.unit)
         corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), least)
         self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
+        self._add(points, halves)
+
+    def take_over(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
+        """Rows that `extend` gave before, for the same points in the same order."""
+        for place, row in enumerate(rows, self.count):
+            self._rows[place, : place + 1] = row
+        self._add(points, self.kernel.half(points))
+
+    def row(self, place: int) -> FloatArray:
+        """The row of a point, up to the diagonal."""
+        return self._rows[place, : place + 1]
+
+    def _add(self, points: AnyArray, halves: FloatArray) -> None:
+        before, after = self.count, self.count + len(points)
         self._halves[before:after] = halves
-        self._points = np.concatenate([self._points[:before], points]) if before else points
+        self.points = np.concatenate([self.points[:before], points]) if before else points
         self.count = after
 
     def _covariance(self, left: FloatArray, right: FloatArray, apart: FloatArray) -> FloatArray:

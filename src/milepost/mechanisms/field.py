@@ -100,14 +100,34 @@ class Innovations:
         self.exact: list[int] = []
         self.noisy: list[int] = []
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
-        """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
-        anchors = self.noise.anchors(points).tolist()
-        rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
+    @property
+    def behind(self) -> AnyArray:
+        """Points that were taken over, whose exact sums `catch_up` needs before anything is asked."""
+        return self.factor.points[len(self.exact) :]
+
+    def take_over(self, points: AnyArray, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
+        """Points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
+        self.factor.take_over(points, rows)
+        self.noisy += noisy
+
+    def catch_up(self, sums: Sequence[int]) -> None:
+        """The exact sums of the points that are behind."""
+        first, points = len(self.exact), self.behind
+        rows = [list(map(int, self.factor.row(first + place).tolist())) for place in range(len(points))]
+        self.exact = self._innovations(points, rows, sums)
+
+    def _innovations(self, points: AnyArray, rows: Sequence[Sequence[int]], sums: Sequence[int]) -> list[int]:
+        """Exact innovations of all points, with those of some more: line (1) of the proof page."""
         exact = list(self.exact)
-        for row, value, anchor in zip(rows, sums, anchors, strict=True):
+        for row, value, anchor in zip(rows, sums, self.noise.anchors(points).tolist(), strict=True):
             left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
             exact.append(left // row[len(exact)])
+        return exact
+
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+        """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
+        rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
+        exact = self._innovations(points, rows, sums)
         fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
         noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
         half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
@@ -122,6 +142,7 @@ class Field:
     """Noise of covariance C·power/2 on all sums: ρ-zCDP, for points that are known or arrive one by one."""
 
     name: ClassVar[str] = "field"
+    pure: ClassVar[bool] = False
 
     def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Any change; δ > 0."""

@@ -61,6 +61,8 @@ class PrivateGame:
         self.learner = learner
         self.margins = margins
         self.updates = 0
+        self.opened = 0  # epochs so far; each is paid for when it begins
+        self.fresh = 0  # of the last query: epochs that began with it
         self.lines: list[Line] = []
         self._borders = borders
         self._hosts = hosts
@@ -74,55 +76,72 @@ class PrivateGame:
         self._weights = [numerator * (finest // denominator) for numerator, denominator in ratios]
         self._unit = finest.bit_length() - 1
         self._step = margins.n * int(math.ldexp(margins.lattice, self._unit))
-        self._epoch = self._new_epoch()
+        self._epoch: AboveThreshold | None = None
 
     @property
     def open(self) -> bool:
-        """Whether queries are still tested: after `margins.updates` times "above" the hypothesis is final."""
-        return self._epoch is not None
+        """Whether queries are still tested: after `margins.updates` epochs the hypothesis is final."""
+        return self._epoch is not None or self.opened < self.margins.updates
+
+    @property
+    def last(self) -> list[Line]:
+        """The lines of the last update."""
+        return self.lines[-self._hosts.dimension :]
 
     def ask(self, borders: IntArray) -> Iterator[tuple[float, bool, bool]]:
         """Test queries at cell borders int64[k, D] in turn; of each the hypothesis, and whether tested and updated."""
         points = borders.astype(np.float64) * (1 << self._borders.bits)
         predicted = self.learner.predict(points)
         for position, border in enumerate(borders):
-            tested = self.open
+            tested, before = self.open, self.opened
             updated = tested and self._above(border, float(predicted[position]))
+            self.fresh = self.opened - before
             if updated:
-                self._read(border, points[position])
+                self._read(border)
                 predicted[position:] = self.learner.predict(points[position:])
             yield float(predicted[position]), tested, updated
 
-    def _new_epoch(self) -> AboveThreshold | None:
-        game = self.margins
-        if self.updates >= game.updates:
-            return None
-        return AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
+    def replay(self, opened: int, read: IntArray | None) -> None:
+        """Go on from what another game on the same table has released: epochs it began, and a reading int64[3, D].
+
+        A reading has borders, noisy values and noisy counts. Epochs of others are theirs, and are paid for.
+        """
+        self.opened += opened
+        if read is not None:
+            self.updates += 1
+            self._learn(*read)
 
     def _above(self, border: IntArray, predicted: float) -> bool:
         if self._epoch is None:
-            return False
+            game = self.margins
+            self._epoch = AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
+            self.opened += 1
         sums = self._borders.value[np.arange(len(border)), border].tolist()
         exact = sum(weight * value for weight, value in zip(self._weights, sums, strict=True))
         error = exact - self.margins.n * math.floor(math.ldexp(predicted, self._unit))
         return any(self._epoch.above(sign * error // self._step) for sign in self._signs)
 
-    def _read(self, border: IntArray, point: FloatArray) -> None:
+    def _read(self, border: IntArray) -> None:
         """Noisy values and counts of all coordinates; every "above" ends an epoch, line or no line."""
         if self.updates >= self.margins.updates:
             raise MilepostError("all readings of this game are spent")
         self.updates += 1
-        self._epoch = self._new_epoch()
+        self._epoch = None
         game, hosts = self.margins, self._hosts
         everyone = np.arange(hosts.dimension)
         value = _noisy(self._borders.value[everyone, border], game.value_scale, game.pure)
         count = np.zeros_like(value)
         if game.slope_scale.size:
             count = _noisy(self._borders.below[everyone, border], game.slope_scale, game.pure)
+        self._learn(border, value, count)
+
+    def _learn(self, border: IntArray, value: IntArray, count: IntArray) -> None:
+        """From a noisy reading at a border."""
         self.lines += [
             Line(i, int(border[i]), int(v), int(c)) for i, (v, c) in enumerate(zip(value, count, strict=True))
         ]
-        self.learner.update(point, reading(value, count, hosts, game.n))
+        point = border.astype(np.float64) * (1 << self._borders.bits)
+        self.learner.update(point, reading(value, count, self._hosts, self.margins.n))
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a game holds exact sums and a budget: it cannot be copied or pickled")

@@ -33,6 +33,7 @@ class Hats:
     """Laplace noise on V(0) and on the sag of every dyadic interval; coordinate i gets εᵢ ∝ wᵢ^{2/3}."""
 
     name: ClassVar[str] = "hats"
+    pure: ClassVar[bool] = True
 
     def check(self, change: Change, guarantee: Guarantee) -> None:
         """Any guarantee (δ stays unused), any change."""

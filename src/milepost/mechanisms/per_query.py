@@ -49,6 +49,11 @@ class PerQuery:
 
     name: str
 
+    @property
+    def pure(self) -> bool:
+        """laplace does."""
+        return self.name == "laplace"
+
     def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Any change; gaussian needs δ > 0, laplace leaves δ unused."""
         if self.name == "gaussian" and guarantee.pure:

@@ -40,6 +40,7 @@ class Slopes:
     """
 
     name: ClassVar[str] = "slopes"
+    pure: ClassVar[bool] = False
 
     def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
         """δ > 0 only."""

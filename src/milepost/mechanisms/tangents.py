@@ -87,6 +87,7 @@ class Tangents:
     """
 
     name: ClassVar[str] = "tangents"
+    pure: ClassVar[bool] = False
     beta: float = 0.05
 
     def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002

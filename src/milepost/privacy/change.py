@@ -55,6 +55,11 @@ class Change:
         return self.neighbors == "replace"
 
     @property
+    def protects(self) -> str:
+        """Whom it protects, in the words of a ledger: guarantees of different ones do not add up."""
+        return f"{self.neighbors}, {self.unit or 'row'}"
+
+    @property
     def multiple(self) -> int:
         """By how many rows of weight 1 the table may change at once, in steps of weight."""
         return self.contributions * self.steps

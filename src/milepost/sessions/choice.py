@@ -1,8 +1,8 @@
 """SessionChoice: a way to answer queries that arrive one by one, and the error it predicts. Nothing here sees data."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from milepost.choice import best_size
 from milepost.errors import MilepostError
@@ -10,15 +10,30 @@ from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.field import Field, Noise, session_prediction
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
+from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.reading import check_count
-from milepost.session import FieldSession, Session, TangentSession
+from milepost.sessions.field_engine import FieldEngine
+from milepost.sessions.game_engine import GameEngine
+from milepost.sessions.step import Engine
 from milepost.source import source_of
 from milepost.spaces.base import Hosts, Space
 from milepost.table import Table
 
 SESSIONS = (Tangents.name, Field.name)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A session that has read its table. engine: makes what answers. n: how many records to say there are.
+
+    total: what is public about that number, from which another process goes on.
+    """
+
+    engine: Callable[[], Engine]
+    n: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -34,11 +49,18 @@ class GameChoice:
         """The part of the error that no number of rows would lessen."""
         return self.space.hosts.bias
 
-    def open(self, table: Table, n: int, guarantee: Guarantee) -> Session:
-        """Read the table and begin."""
+    @property
+    def numbers(self) -> list[Any]:
+        """All that its noise depends on: a session goes on only with the same."""
+        game = self.margins
+        return [game.alpha, game.threshold, game.sensitivity, game.epsilon_test, game.lattice]
+
+    def begin(self, table: Table, n: int, drawing: Callable[[], None], total: int | None = None) -> Begun:  # noqa: ARG002
+        """Read the table."""
         sketch = table.sketch(self.space)
         check_count(int(sketch.totals[0]), n)
-        return TangentSession(sketch, self.space, guarantee, table.change, self.margins)
+        drawing()
+        return Begun(lambda: GameEngine(sketch, self.space, self.margins), n, n)
 
 
 @dataclass(frozen=True)
@@ -54,9 +76,22 @@ class FieldChoice:
         """Next to nothing."""
         return self.noise.quantum
 
-    def open(self, table: Table, n: int, guarantee: Guarantee) -> Session:
-        """Read the table and begin."""
-        return FieldSession(source_of(table, n), self.space, guarantee, table.change, self.noise, n)
+    @property
+    def numbers(self) -> list[Any]:
+        """All that its noise depends on: a session goes on only with the same."""
+        noise = self.noise
+        return [noise.most, noise.quantum, noise.step, noise.scale, noise.kernel.highest, noise.split.total]
+
+    def begin(self, table: Table, n: int, drawing: Callable[[], None], total: int | None = None) -> Begun:
+        """Read the table, and draw the total where it is private. total: the one that was drawn before."""
+        source = source_of(table, n)
+        check_total(source.total, n, table.change)
+        if total is None:
+            drawing()
+            found = Total.draw(source.total, self.noise.split.total, pure=False)
+        else:
+            found = Total(total, self.noise.split.total)
+        return Begun(lambda: FieldEngine(source, self.space, self.noise, found), found.size, found.value)
 
 
 SessionChoice: TypeAlias = GameChoice | FieldChoice

@@ -1,0 +1,265 @@
+"""interactive: a session on a private table, in memory or in a store that outlives the process."""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from milepost.choice import ANY_POINT, Candidates, candidates, check_oblivious, no_choice
+from milepost.data import Columns, settled
+from milepost.errors import MilepostError
+from milepost.mechanisms.margins import check_game
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.ledger import Ledger, spending
+from milepost.release import Size, charges, released, sized, warn_wide
+from milepost.roles import Role, Roles
+from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices
+from milepost.sessions.fingerprint import fingerprint, store_key
+from milepost.sessions.session import Session
+from milepost.sessions.step import Engine
+from milepost.sessions.store import Store, Stored, StoreLog
+from milepost.sessions.synopsis_engine import SynopsisEngine
+from milepost.spaces import space_from_json
+from milepost.spaces.base import Space
+from milepost.storage import load
+from milepost.synopsis import Synopsis
+from milepost.table import Table
+
+FORMAT = 1
+
+
+def interactive(
+    data: Any,
+    space: Space,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    max_queries: int,
+    beta: float = 0.05,
+    mechanism: str = "auto",
+    neighbors: str = "replace",
+    columns: Columns = None,
+    unit: Role = None,
+    contributions: int = 1,
+    weights: Role = None,
+    max_weight: float | None = None,
+    n: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> Session:
+    """A session that answers queries chosen one after another; spends (epsilon, delta) once.
+
+    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1, and "field" as many different
+    ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any number;
+    "auto" takes whichever has the smallest predicted error, where a synopsis may have 5 % more. What else can be said
+    about the table is as for `release`.
+    store: the path of a file that keeps the session: every answer is on the disk before it is returned, and the same
+    call, with the same table, goes on where the session was, in this process or another.
+    ledger, dataset: as for `release`; a session that goes on is not charged again.
+    """
+    check_oblivious(space)
+    roles = Roles(None, (), unit, contributions, weights, max_weight)
+    guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
+    check_game(max_queries, beta)
+    sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
+    possible = candidates(space, None, "auto" if sessions else mechanism, beta)
+    possible = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
+    if ledger is not None and mechanism == "auto" and not guarantee.pure:
+        possible = possible.spending_rho
+    table = Table(settled(data), space, change, columns, roles)
+    opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
+    kept = None if store is None else Store(store)
+    with _log(kept) as log:
+        stored = None if log is None else log.begun()
+        if kept is not None and stored is not None:
+            return opening.resume(kept, stored, mechanism)
+        cost = charges(guarantee, change, n, opening.pure)
+        with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
+            return opening.begin(kept, log, n, charge.drawn)
+
+
+def resume(
+    store: str | os.PathLike[str],
+    data: Any,
+    *,
+    columns: Columns = None,
+    unit: Role = None,
+    weights: Role = None,
+) -> Session:
+    """Go on with the session of a store, on the table it was begun with; what else was said then is in the store.
+
+    columns, unit, weights: as they were said when it was begun.
+    """
+    card = stored_card(store)
+    change = card["change"]
+    return interactive(
+        data,
+        space_from_json(card["space"], {}),
+        **card["guarantee"],
+        max_queries=card["max_queries"],
+        beta=card["beta"],
+        neighbors=change["neighbors"],
+        contributions=change.get("contributions", 1),
+        max_weight=change.get("max_weight"),
+        columns=columns,
+        unit=change.get("unit") if unit is None else unit,
+        weights=weights,
+        store=store,
+    )
+
+
+def stored_card(store: str | os.PathLike[str]) -> dict[str, Any]:
+    """All that is public about the session of a store."""
+    stored = Store(store).begun()
+    if stored is None:
+        raise MilepostError(f"{store} has no session yet; begin one with mp.interactive(…, store=…)")
+    return stored.card
+
+
+def _log(store: Store | None) -> AbstractContextManager[StoreLog | None]:
+    """Alone with the store, which is made where there is none."""
+    return nullcontext() if store is None else store.writing(create=True)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """All that a session is made from. sessions: mechanisms that ask the data; fitting: those that make a synopsis."""
+
+    table: Table
+    guarantee: Guarantee
+    max_queries: int
+    beta: float
+    sessions: tuple[str, ...]
+    fitting: Candidates
+    refused: dict[str, str]
+
+    @property
+    def pure(self) -> bool:
+        """Whether all that may be taken spend ε whatever δ is."""
+        return self.fitting.pure and not self.sessions
+
+    def choose(self, n: int, guarantee: Guarantee) -> SessionChoice | None:
+        """The session with the smallest error; None where a synopsis is better."""
+        found, unfit = self._choices(self.table.space, n, guarantee, self.sessions)
+        others, unfit_others = self.fitting.choices(n, self.table.change, guarantee)
+        if not found and not others:
+            raise no_choice(self.refused | unfit | unfit_others)
+        if not others or (found and found[0].prediction.error < ANY_POINT * others[0].prediction.error):
+            return found[0]
+        return None
+
+    def _choices(
+        self, space: Space, n: int, guarantee: Guarantee, names: tuple[str, ...]
+    ) -> tuple[list[SessionChoice], dict[str, str]]:
+        return session_choices(space, n, self.table.change, guarantee, self.max_queries, self.beta, names)
+
+    def begin(self, store: Store | None, log: StoreLog | None, n: int | None, drawing: Callable[[], None]) -> Session:
+        """A new session; with a store, begun when the transaction ends."""
+        table, key = self.table, b""
+        if store is not None:
+            key = store_key(store.path, create=True)
+        size = sized(table, self.choose, self.guarantee, n, drawing)
+        choice = self.choose(size.total, size.left)
+        if choice is None:
+            synopsis = released(table, self.fitting, size, self.guarantee, drawing)
+            session = self._of_synopsis(synopsis, store)
+            card, content = self._card(synopsis.mechanism, size) | {"total": synopsis.n}, _bytes(synopsis)
+        else:
+            warn_wide(choice.prediction.error, choice.bias, table.space, table.change.rows(size.total))
+            begun = choice.begin(table, size.total, drawing)
+            session = self._of(begun, store)
+            more = {"total": begun.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
+            card, content = self._card(session.mechanism, size) | more, None
+        if log is not None:
+            log.begin(Stored(card, fingerprint(table, key), content))
+        return session
+
+    def resume(self, store: Store, stored: Stored, mechanism: str) -> Session:
+        """The session of a store, which must have been begun by the same call."""
+        card, path = stored.card, store.path
+        if card.get("format") != FORMAT:
+            raise MilepostError(f"{path} has format {card.get('format')!r}, this version goes on from {FORMAT}")
+        for name, (now, then) in self._said(card, mechanism).items():
+            if now != then:
+                raise MilepostError(
+                    f"{path} holds a session with another {name}: {then}, not {now}; say the same again, or begin "
+                    "another session in another store, which spends again"
+                )
+        table = self.table
+        if fingerprint(table, store_key(path, create=False)) != stored.fingerprint:
+            raise MilepostError(
+                f"{path} holds a session on another table: rows, their order or what is used of them differ; open the "
+                "table it was begun with"
+            )
+        if stored.synopsis is not None:
+            return self._of_synopsis(_synopsis(stored.synopsis), store)
+        left = Guarantee(**card["left"])
+        variant = space_from_json(card["variant"], {})  # with as many directions as suited it then
+        found, refused = self._choices(variant, card["size"], left, (card["mechanism"],))
+        if not found:
+            raise no_choice(refused)
+        if json.loads(json.dumps(found[0].numbers)) != card["numbers"]:
+            raise MilepostError(
+                f"{path} holds a session of another version of milepost, or of a computer that calculates otherwise: "
+                "its noise would not be the same; go on with that one"
+            )
+        return self._of(found[0].begin(table, card["size"], _nothing, card["total"]), store)
+
+    def _card(self, mechanism: str, size: Size) -> dict[str, Any]:
+        """All that is public about the session."""
+        return {
+            "format": FORMAT,
+            "space": self.table.space.to_json(),
+            "guarantee": self.guarantee.to_json(),
+            "change": self.table.change.to_json(),
+            "max_queries": self.max_queries,
+            "beta": self.beta,
+            "mechanism": mechanism,
+            "size": size.total,
+            "left": size.left.to_json(),
+        }
+
+    def _said(self, card: dict[str, Any], mechanism: str) -> dict[str, tuple[Any, Any]]:
+        """What was said now, and when the session was begun."""
+        table = self.table
+        now = {
+            "space": json.loads(json.dumps(table.space.to_json())),
+            "guarantee": self.guarantee.to_json(),
+            "change": table.change.to_json(),
+            "max_queries": self.max_queries,
+            "beta": self.beta,
+            "mechanism": card["mechanism"] if mechanism == "auto" else mechanism,
+        }
+        return {name: (value, card[name]) for name, value in now.items()}
+
+    def _of(self, begun: Begun, store: Store | None) -> Session:
+        return Session(begun.engine, self.guarantee, self.table.change, begun.n, store)
+
+    def _of_synopsis(self, synopsis: Synopsis, store: Store | None) -> Session:
+        def engine() -> Engine:
+            return SynopsisEngine(synopsis)
+
+        return Session(engine, self.guarantee, self.table.change, synopsis.n, store)
+
+
+def _nothing() -> None:
+    """No noise is drawn for a session that goes on."""
+
+
+def _bytes(synopsis: Synopsis) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "session.milepost"
+        synopsis.save(path)
+        return path.read_bytes()
+
+
+def _synopsis(content: bytes) -> Synopsis:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "session.milepost"
+        path.write_bytes(content)
+        return load(path)

@@ -1,0 +1,73 @@
+"""FieldEngine: every new query is answered from the data, with noise correlated to that of the ones before."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray
+from milepost.mechanisms.field import Field, Innovations, Noise, noisy_sums, session_prediction
+from milepost.mechanisms.totals import Total
+from milepost.reading import check_count
+from milepost.sessions.step import Engine, Step
+from milepost.source import Source
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries, moved_inside
+
+CONFIDENCE = 0.95  # of an answer's error
+
+
+class FieldEngine(Engine):
+    """Innovations of a source's sums.
+
+    A step's `released` holds its point, float64[columns], its row of the factor and its noisy innovation, int64: no
+    other computer's arithmetic is needed to go on from it.
+    """
+
+    mechanism = Field.name
+
+    def __init__(self, source: Source, space: Space, noise: Noise, total: Total) -> None:
+        self.space, self.total = space, total
+        self.error = session_prediction(noise, total.size, space.diameter).error
+        self.limit = self.most_updates = noise.most
+        self._source = source
+        self._innovations = Innovations(noise, source.total)
+
+    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """Inside the space, and where the source has sums."""
+        return self._source.moved(moved_inside(self.space, queries))
+
+    def key(self, place: AnyArray) -> bytes:
+        """The point's numbers; 0.0 and −0.0 are the same."""
+        return (place + 0.0).tobytes()
+
+    def answer(self, places: AnyArray) -> list[Step]:
+        """All at once."""
+        innovations = self._innovations
+        if len(innovations.behind):
+            innovations.catch_up(self._sums(innovations.behind))
+        first = len(innovations.noisy)
+        found = innovations.ask(places, self._sums(places))
+        answerer = noisy_sums(Queries(places, self.space), self.total, innovations.noise, *found)
+        every = np.arange(len(places))
+        values, errors = answerer.values(every), np.minimum(answerer.half_widths(every, CONFIDENCE), answerer.most)
+        steps: list[Step] = []
+        for place, value, error in zip(places, values.tolist(), errors.tolist(), strict=True):
+            number = first + len(steps)
+            whole = np.append(innovations.factor.row(number).astype(np.int64), innovations.noisy[number])
+            released = place.astype(np.float64).tobytes() + whole.astype(np.int64).tobytes()
+            steps.append(Step(self.key(place), value, error, True, True, 0, released))
+        return steps
+
+    def replay(self, steps: Sequence[Step]) -> None:
+        """Take over points, rows and noisy innovations; exact ones are worked out when they are needed."""
+        for step in steps:
+            width = self.space.width
+            point = np.frombuffer(step.released, dtype=np.float64, count=width)
+            whole = np.frombuffer(step.released, dtype=np.int64, offset=8 * width)
+            self._innovations.take_over(point[None], [whole[:-1].astype(np.float64)], [int(whole[-1])])
+
+    def _sums(self, points: AnyArray) -> list[int]:
+        sums = self._source.sums(Queries(points, self.space))
+        check_count(int(sums.totals[0]), self._source.total)
+        result: list[int] = sums.values[0].tolist()
+        return result

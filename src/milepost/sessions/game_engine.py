@@ -1,0 +1,65 @@
+"""GameEngine: Theorem 1. Every query is tested, a few are learned from; all promises hold at once but for beta."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray
+from milepost.mechanisms.base import warn_outside
+from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.margins import Margins
+from milepost.mechanisms.tangents import convex_learner, interactive_error
+from milepost.sessions.step import Engine, Step
+from milepost.spaces.base import Space
+from milepost.statistics.sketch import Sketch
+
+
+class GameEngine(Engine):
+    """The private game, at cell borders.
+
+    A step's `released` holds the border, values and counts of an update: int64[3, D]. A threshold test that this
+    engine has begun is not among them: one that goes on from its steps begins another.
+    """
+
+    mechanism = "tangents"
+
+    def __init__(self, sketch: Sketch, space: Space, margins: Margins) -> None:
+        self.space, self.margins = space, margins
+        self.error = min(interactive_error(space.hosts, margins), space.hosts.reach)
+        self.limit, self.most_updates = margins.queries, margins.updates
+        self._bits = sketch.bits
+        self._game = PrivateGame(convex_learner(space.hosts, margins), sketch.borders(), space.hosts, margins)
+
+    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """At the nearest cell borders, which the promise allows for."""
+        positions = self.space.place(queries)
+        warn_outside(positions, self.space.hosts)
+        borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.hosts.span >> self._bits)
+        return borders.astype(np.int64), np.zeros(len(queries))
+
+    def key(self, place: AnyArray) -> bytes:
+        """A digest of the borders, of which there may be thousands."""
+        return blake2b(place.tobytes(), digest_size=16).digest()
+
+    def answer(self, places: AnyArray) -> list[Step]:
+        """Test each, and learn where it is above."""
+        steps = []
+        for place, asked in zip(places, self._game.ask(places), strict=True):
+            hypothesis, tested, updated = asked
+            value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
+            read = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
+            released = np.ascontiguousarray(read).tobytes() if updated else b""
+            steps.append(Step(self.key(place), value, self.error, updated, tested, self._game.fresh, released))
+        return steps
+
+    def replay(self, steps: Sequence[Step]) -> None:
+        """Learn what others have."""
+        for step in steps:
+            read = np.frombuffer(step.released, dtype=np.int64).reshape(3, -1) if step.updated else None
+            self._game.replay(step.opened, read)
+
+    @property
+    def final(self) -> bool:
+        """Whether the hypothesis is final: no test is left."""
+        return not self._game.open

@@ -1,0 +1,228 @@
+"""Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from milepost import data
+from milepost.arrays import AnyArray
+from milepost.errors import MilepostError
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.sessions.step import Engine, Step
+from milepost.sessions.synopsis_engine import SynopsisEngine
+from milepost.sessions.transcript import Log, Memory, Question, Transcript
+from milepost.synopsis import Synopsis
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: |value − truth| ≤ error, at the session's confidence.
+
+    updated: whether the session learned from the data for this query. remaining: queries still allowed, None without
+    limit. tested: False where the answer comes from a final hypothesis, a synopsis or the transcript, with no look at
+    the data.
+    """
+
+    value: float
+    error: float
+    updated: bool
+    remaining: int | None
+    tested: bool = True
+
+
+class Session:
+    """Answers adaptively chosen queries from a table that stays where it is; made by `mp.interactive`.
+
+    The whole transcript is private under `guarantee`, which was spent when the session began. A query that was asked
+    before, at the same place, has the same answer and is free.
+    """
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        guarantee: Guarantee,
+        change: Change,
+        n: int,
+        transcript: Transcript | None = None,
+    ) -> None:
+        self._make, self._engine = engine, engine()
+        self._transcript: Transcript = Memory() if transcript is None else transcript
+        self._steps: list[Step] = []
+        self._numbers: dict[bytes, int] = {}  # of steps, by where they were asked
+        self.space, self.mechanism, self.error = self._engine.space, self._engine.mechanism, self._engine.error
+        self.guarantee, self.change, self.n = guarantee, change, n
+        self.limit, self.most_updates = self._engine.limit, self._engine.most_updates
+        self.asked = 0  # through this object, those that were asked before included
+        self.closed = False
+        self._lock = Lock()  # one caller at a time: two would read the same budget twice
+
+    @property
+    def remaining(self) -> int | None:
+        """How many different queries may still be asked; None without limit."""
+        return None if self.limit is None else self.limit - len(self._steps)
+
+    @property
+    def updates(self) -> int:
+        """How often it has learned from the data."""
+        return sum(step.updated for step in self._steps)
+
+    @property
+    def synopsis(self) -> Synopsis | None:
+        """The synopsis that answers, where it is one."""
+        engine = None if self.closed else self._engine
+        return engine.synopsis if isinstance(engine, SynopsisEngine) else None
+
+    def ask(self, point: Any, *, name: str | None = None) -> Answer:
+        """The average distance from one point to the people in the table.
+
+        name: of the question. Asked again by the same name, it has the same answer; with another point it is refused.
+        """
+        queries = self._queries(point)
+        if len(queries) != 1:
+            raise MilepostError(f"ask takes one point, got {len(queries)}; use ask_many")
+        return self._answer(queries, None if name is None else [name])[0]
+
+    def ask_many(self, points: Any, *, names: Sequence[str] | None = None) -> list[Answer]:
+        """One answer a point, in order, as if asked one after another. names: of the questions, one a point."""
+        return self._answer(self._queries(points), names)
+
+    def transcript(self) -> list[tuple[str, Any, Answer]]:
+        """Named questions with their points, as a user writes them, and their answers."""
+        with self._lock:
+            self._check_open()
+            with self._transcript.writing() as log:
+                self._catch_up(log)
+            found = self._transcript.questions()
+            points = np.array([np.frombuffer(question.point) for question in found]).reshape(len(found), -1)
+            _, away = self._engine.places(points) if found else (points, np.empty(0))
+            return [
+                (question.name, self.space.written(point), self._said(question.number, float(far), False))
+                for question, point, far in zip(found, points, away, strict=True)
+            ]
+
+    def close(self) -> None:
+        """Forget the data; nothing can be asked afterwards."""
+        self.closed = True
+        self._make = _closed
+        del self._engine
+
+    def _queries(self, points: Any) -> AnyArray:
+        batch, _, _ = data.points(points, self.space)
+        return self.space.read_queries(batch)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise MilepostError("the session is closed; its data is gone from memory")
+
+    def _answer(self, queries: AnyArray, names: Sequence[str] | None) -> list[Answer]:
+        _check_names(names, len(queries))
+        with self._lock:
+            self._check_open()
+            places, away = self._engine.places(queries)
+            if names is None and self.limit is None and not self._transcript.durable:  # nothing is spent or kept
+                self.asked += len(queries)
+                return [Answer(step.value, step.error, False, None, False) for step in self._engine.answer(places)]
+            known: int | None = None
+            try:
+                with self._transcript.writing() as log:
+                    self._catch_up(log)
+                    fresh = self._new(places)
+                    questions = self._named(log, queries, names)
+                    known = len(self._steps)
+                    if fresh:
+                        self._keep(self._engine.answer(places[list(fresh.values())]))
+                    asked = [self._numbers[self._engine.key(place)] for place in places]
+                    log.add(self._steps[known:], [Question(name, point, asked[at]) for name, point, at in questions])
+            except BaseException:
+                if known is not None:
+                    self._forget()
+                raise
+            self.asked += len(queries)
+            new = set(fresh.values())
+            return [
+                self._said(number, far, place in new)
+                for place, (number, far) in enumerate(zip(asked, away.tolist(), strict=True))
+            ]
+
+    def _said(self, number: int, away: float, new: bool) -> Answer:
+        step = self._steps[number]
+        error = min(step.error + away, self.space.diameter)
+        return Answer(step.value, error, new and step.updated, self.remaining, new and step.tested)
+
+    def _new(self, places: AnyArray) -> dict[bytes, int]:
+        """Places that were not asked before, by key, in order; refused if they are too many."""
+        keys = [self._engine.key(place) for place in places]
+        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._numbers}
+        fresh = dict(sorted(first.items(), key=lambda item: item[1]))
+        if self.remaining is not None and len(fresh) > self.remaining:
+            raise MilepostError(
+                f"{len(fresh)} queries asked, {self.remaining} of max_queries={self.limit} left; none was answered"
+            )
+        return fresh
+
+    def _named(self, log: Log, queries: AnyArray, names: Sequence[str] | None) -> list[tuple[str, bytes, int]]:
+        """New names with their points, and which query they are; refused if one was given to another point."""
+        result: dict[str, tuple[bytes, int]] = {}
+        for place, name in enumerate(names or ()):
+            point = (queries[place] + 0.0).tobytes()
+            found = log.find(name)
+            known = result[name][0] if name in result else None if found is None else found.point
+            if known is not None and known != point:
+                raise MilepostError(f"the question {name!r} was asked about another point; give this one another name")
+            if known is None:
+                result[name] = point, place
+        return [(name, point, place) for name, (point, place) in result.items()]
+
+    def _catch_up(self, log: Log) -> None:
+        """Go on from what others have answered since."""
+        steps = log.steps(len(self._steps))
+        if steps:
+            self._engine.replay(steps)
+            self._keep(steps)
+
+    def _keep(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self._numbers[step.key] = len(self._steps)
+            self._steps.append(step)
+
+    def _forget(self) -> None:
+        """After a failure nobody knows what was kept: begin anew from the transcript."""
+        self._engine, self._steps, self._numbers = self._make(), [], {}
+
+    def __reduce__(self) -> NoReturn:
+        raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        limit = "" if self.limit is None else f" of {self.limit:,}"
+        about = "n=" if self.change.public_total else "n≈"
+        return (
+            f"Session({self.space.kind}, {about}{self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
+            f"{len(self._steps):,}{limit} queries asked)"
+        )
+
+
+def _check_names(names: Sequence[str] | None, count: int) -> None:
+    if names is None:
+        return
+    if isinstance(names, str) or len(names) != count:
+        raise MilepostError(f"names must be a list of one name a point, for {count} points, got {names!r}")
+    for name in names:
+        if not isinstance(name, str) or not 1 <= len(name) <= 200:
+            raise MilepostError(f"the name of a question must be text of 1 to 200 letters, got {name!r}")
+
+
+def _closed() -> Engine:
+    raise MilepostError("the session is closed; its data is gone from memory")

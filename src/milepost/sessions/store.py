@@ -1,0 +1,164 @@
+"""Store: a session's card and transcript in a SQLite file. docs/ledger.md.
+
+All that is written is released or public, but for a fingerprint of the table, whose key is in a file of its own.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from milepost.durable import Database, Layout
+from milepost.errors import MilepostError
+from milepost.sessions.step import Step
+from milepost.sessions.transcript import Question
+
+LAYOUT = Layout(
+    noun="session store",
+    application_id=0x4D505353,  # "MPSS"
+    version=1,
+    schema=(
+        "CREATE TABLE session (card TEXT NOT NULL, fingerprint BLOB NOT NULL, synopsis BLOB, seal BLOB NOT NULL)",
+        """CREATE TABLE step (
+            number INTEGER PRIMARY KEY,
+            key BLOB NOT NULL,
+            value REAL NOT NULL,
+            error REAL NOT NULL,
+            updated INTEGER NOT NULL,
+            tested INTEGER NOT NULL,
+            opened INTEGER NOT NULL,
+            released BLOB NOT NULL,
+            answered TEXT NOT NULL,
+            seal BLOB NOT NULL
+        )""",
+        "CREATE TABLE question (name TEXT NOT NULL, point BLOB NOT NULL, number INTEGER NOT NULL, seal BLOB NOT NULL)",
+        *(
+            f"CREATE TRIGGER {table}_stays_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, 'what was released is never changed'); END"
+            for table in ("session", "step", "question")
+            for verb in ("UPDATE", "DELETE")
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A session as it was begun: its public card, the fingerprint of its table, and a synopsis's file if it has one."""
+
+    card: dict[str, Any]
+    fingerprint: bytes
+    synopsis: bytes | None
+
+
+class StoreLog:
+    """The transcript in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, database: Database) -> None:
+        self._connection, self._database = connection, database
+
+    def begun(self) -> Stored | None:
+        """How the session was begun; None where it was not."""
+        row = self._connection.execute("SELECT card, fingerprint, synopsis, seal FROM session").fetchone()
+        if row is None:
+            return None
+        self._check(row)
+        return Stored(json.loads(row[0]), row[1], row[2])
+
+    def begin(self, stored: Stored) -> None:
+        """Once for each store."""
+        row = json.dumps(stored.card, ensure_ascii=False, allow_nan=False), stored.fingerprint, stored.synopsis
+        self._connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (*row, _seal(row)))
+
+    def steps(self, after: int) -> list[Step]:
+        """All steps but the first so many."""
+        rows = self._connection.execute("SELECT * FROM step WHERE number >= ? ORDER BY number", (after,)).fetchall()
+        for place, row in enumerate(rows, after):
+            self._check(row)
+            if row[0] != place:
+                raise self._database.damaged()
+        return [
+            Step(key, value, error, bool(updated), bool(tested), opened, released)
+            for _, key, value, error, updated, tested, opened, released, _, _ in rows
+        ]
+
+    def find(self, name: str) -> Question | None:
+        """The question of this name."""
+        row = self._connection.execute("SELECT * FROM question WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        self._check(row)
+        return Question(*row[:3])
+
+    def questions(self) -> list[Question]:
+        """All named questions."""
+        rows = self._connection.execute("SELECT * FROM question ORDER BY rowid").fetchall()
+        for row in rows:
+            self._check(row)
+        return [Question(*row[:3]) for row in rows]
+
+    def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
+        """They are on the disk when the transaction ends."""
+        (first,) = self._connection.execute("SELECT COUNT(*) FROM step").fetchone()
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for number, step in enumerate(steps, first):
+            flags = int(step.updated), int(step.tested), step.opened
+            row = number, step.key, step.value, step.error, *flags, step.released, now
+            self._connection.execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, _seal(row)))
+        for question in questions:
+            asked = question.name, question.point, question.number
+            self._connection.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (*asked, _seal(asked)))
+
+    def _check(self, row: tuple[Any, ...]) -> None:
+        if row[-1] != _seal(row[:-1]):
+            raise self._database.damaged()
+
+
+class Store:
+    """The transcript of one session, in a file that many processes may use, one at a time."""
+
+    durable = True
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+            raise MilepostError(f"a store is the path of a file, such as 'homes.db', got {path!r}")
+        self._database = Database(Path(path).absolute(), LAYOUT)
+        if not self._database.empty:
+            self._database.check()
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._database.path
+
+    @property
+    def empty(self) -> bool:
+        """Whether no session was begun in it."""
+        return self._database.empty or self.begun() is None
+
+    @contextmanager
+    def writing(self, *, create: bool = False) -> Iterator[StoreLog]:
+        """One process at a time; durable when the block ends."""
+        with self._database.writing(create=create) as connection:
+            yield StoreLog(connection, self._database)
+
+    def begun(self) -> Stored | None:
+        """How the session was begun."""
+        with self._database.reading() as connection:
+            return StoreLog(connection, self._database).begun()
+
+    def questions(self) -> list[Question]:
+        """All named questions."""
+        with self._database.reading() as connection:
+            return StoreLog(connection, self._database).questions()
+
+
+def _seal(row: Sequence[Any]) -> bytes:
+    """A digest of a row, by which a changed bit is noticed; no protection against somebody who edits the file."""
+    return hashlib.sha256(repr(tuple(row)).encode()).digest()[:16]

@@ -1,0 +1,38 @@
+"""SynopsisEngine: all queries answered from one synopsis: no limit, and nothing of the table is kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray
+from milepost.sessions.step import Engine, Step
+from milepost.synopsis import Synopsis
+
+
+class SynopsisEngine(Engine):
+    """Answers are the synopsis's."""
+
+    limit = None
+    most_updates = 0
+
+    def __init__(self, synopsis: Synopsis) -> None:
+        self.synopsis, self.space, self.mechanism = synopsis, synopsis.space, synopsis.mechanism
+        self.error = synopsis.error(synopsis.confidence)
+
+    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """As they are."""
+        return queries, np.zeros(len(queries))
+
+    def key(self, place: AnyArray) -> bytes:
+        """The query's numbers."""
+        return (place + 0.0).tobytes()
+
+    def replay(self, steps: Sequence[Step]) -> None:
+        """There is nothing to learn from them."""
+
+    def answer(self, places: AnyArray) -> list[Step]:
+        """No look at the data."""
+        answerer, positions = self.synopsis.answerer, self.space.place(places)
+        values, errors = answerer.values(positions), answerer.half_widths(positions, self.synopsis.confidence)
+        found = zip(places, values.tolist(), np.minimum(errors, answerer.most).tolist(), strict=True)
+        return [Step(self.key(place), value, error) for place, value, error in found]
