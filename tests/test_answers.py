@@ -317,7 +317,8 @@ def test_tangents_answer_at_the_border_and_say_so(people: pd.DataFrame) -> None:
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFrame) -> None:
     """Unlimited, never tested, and what it says is what a release of the same guarantee says."""
-    with mp.interactive(people, SPACE, epsilon=1, delta=delta, max_queries=2) as session:
+    mechanism = "slopes" if delta else "auto"
+    with mp.interactive(people, SPACE, epsilon=1, delta=delta, max_queries=2, mechanism=mechanism) as session:
         assert isinstance(session, SynopsisSession)
         points = np.column_stack([np.linspace(18, 90, 30), np.linspace(0, 40, 30), np.full(30, 7.0)])
         answers = session.ask_many(points)

@@ -81,13 +81,13 @@ def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta
     [
         (1, 0, "laplace"),
         (1, 1e-6, "laplace"),
-        (100, 1e-6, "slopes"),
+        (100, 1e-6, "field"),
         (10_000, 1e-6, "slopes"),
         (10_000, 0, "hats"),
     ],
 )
 def test_few_queries_are_answered_one_by_one_and_many_by_a_sketch(count: int, delta: float, wanted: str) -> None:
-    """For ℓ₁, whose sketch costs as much as one query."""
+    """For ℓ₁, whose sketch costs as much as one query; as does a field, of so many queries as memory allows."""
     assert mp.plan(PLANE, n=100_000, epsilon=1, delta=delta, queries=asked(count)).best.mechanism == wanted
 
 
@@ -101,11 +101,13 @@ def test_gaussian_is_taken_where_several_queries_meet_a_worse_sketch() -> None:
 
 
 def test_without_queries_only_sketches_are_compared() -> None:
-    """gaussian and laplace are not even mentioned, unless the space has queries of its own."""
+    """Those for given queries are not even mentioned, unless the space has some of its own."""
     for space in (PLANE, DISC):
         planned = mp.plan(space, n=1000, epsilon=1, delta=1e-6)
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
-    assert set(by_name(mp.plan(WORDS, n=1000, epsilon=1, delta=1e-6))) == set(NAMES)
+    planned = mp.plan(WORDS, n=1000, epsilon=1, delta=1e-6)
+    assert {*by_name(planned), *planned.refused} == set(NAMES)
+    assert set(planned.refused) == {"field"}
 
 
 def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
@@ -130,7 +132,7 @@ def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
 def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     """δ is never changed."""
     planned = mp.plan(PLANE, n=1000, epsilon=1, queries=asked(3))
-    assert set(planned.refused) == {"slopes", "gaussian"}
+    assert set(planned.refused) == {"slopes", "gaussian", "field"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
     assert set(by_name(planned)) == {"hats", "tangents", "laplace"}
@@ -143,7 +145,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0"),
         ({"mechanism": "gaussian", "queries": [[1, 1]]}, "^gaussian needs delta > 0"),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
-        ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, gaussian, laplace"),
+        ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, field, gaussian, laplace"),
         ({"neighbors": "add-remove", "mechanism": "tangents"}, "^tangents needs a public number of rows"),
         ({"groups": "town"}, "labels"),
         ({"queries": np.empty((0, 2))}, "got none"),

@@ -71,8 +71,21 @@ def test_the_groups_are_compared_as_the_readme_shows(tmp_path: Path, monkeypatch
 
 def test_the_words_are_answered_as_the_readme_shows() -> None:
     """Exact answers are multiples of 0.2 and noise has scale 0.0016: rounding shows it less often than once in 1e13."""
-    example = doctest.DocTestParser().get_doctest(block("pycon"), {"mp": mp}, "README", "README.md", 0)
-    assert len(example.examples) == 4
+    run_examples(blocks("pycon")[0], {"mp": mp}, 4)
+
+
+def test_the_session_answers_as_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exact answer is 4.9295 and noise has a standard deviation of 0.0012: rounding hides it but once in 1e60."""
+    monkeypatch.chdir(tmp_path)
+    names = dict[str, Any]()
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(blocks("python")[0], names)  # noqa: S102
+    run_examples(blocks("pycon")[1], names, 3)
+
+
+def run_examples(text: str, names: dict[str, Any], count: int) -> None:
+    example = doctest.DocTestParser().get_doctest(text, names, "README", "README.md", 0)
+    assert len(example.examples) == count
     assert doctest.DocTestRunner().run(example).failed == 0
 
 

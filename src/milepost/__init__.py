@@ -8,6 +8,7 @@ from milepost.field import Contours, Grid
 from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.ledger import Ledger
 from milepost.release import exact, interactive, release
 from milepost.session import Answer, Session
 from milepost.sites import Site, Sites
@@ -29,6 +30,7 @@ __all__ = [
     "Grid",
     "Guarantee",
     "Hamming",
+    "Ledger",
     "Lp",
     "Metric",
     "MilepostError",

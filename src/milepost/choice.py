@@ -5,23 +5,23 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-import numpy as np
-
 from milepost.data import points
-from milepost.errors import MilepostError, warn
+from milepost.errors import MilepostError
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
-from milepost.mechanisms.margins import Margins, check_game
-from milepost.mechanisms.tangents import interactive_error, interactive_margins
+from milepost.mechanisms.field import Field
+from milepost.mechanisms.margins import check_game
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts, Space
-from milepost.spaces.queries import Queries
+from milepost.spaces.queries import Queries, moved_inside
 from milepost.table import Table
 
 Promised = TypeVar("Promised")
 MOST_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB
 WORTH = 0.99  # more host coordinates are taken only for an error of at most this much of that with fewer
+
+ANY_POINT = 0.95  # what an error counts if any point can be asked, any number of them
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,14 @@ class Candidates:
         return found, refused
 
     def _rank(self, choice: Choice) -> tuple[float, float]:
-        """The promised error; among promises that are no better than the diameter, the noise."""
+        """The promised error; among promises that are no better than the diameter, the noise.
+
+        An answer to every point is worth a little error.
+        """
         prediction, most = choice.prediction, self.space.diameter * (1 - 1e-6)
         noise = math.inf if prediction.rms is None else prediction.rms
-        return min(prediction.error, most), noise if prediction.error >= most else 0.0
+        worth = ANY_POINT if choice.queries is None and self.space.known is None else 1.0
+        return worth * min(prediction.error, most), noise if prediction.error >= most else 0.0
 
 
 def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta: float = 0.05) -> Candidates:
@@ -138,7 +142,8 @@ def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta:
         return Candidates(space, {mechanism: hosts[mechanism]}, {}, given)
     if mechanism in direct:
         if given is None:
-            raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]")
+            session = ", or ask one by one in mp.interactive" if mechanism == Field.name else ""
+            raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]{session}")
         return Candidates(space, {}, {mechanism: direct[mechanism]}, given)
     known = ", ".join([*hosts, *direct])
     raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {known}")
@@ -153,11 +158,7 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
     batch, single, _ = points(queries, space)
     if single:
         raise MilepostError("queries must be a list of points; put a single one in a list")
-    found = space.read_queries(batch)
-    inside = space.inside(found)
-    if moved := int(np.any(np.reshape(inside != found, (len(found), -1)), axis=1).sum()):
-        warn(f"{moved} of {len(found)} queries lie outside the space; they are answered at its border")
-    return Queries(inside, space)
+    return Queries(moved_inside(space, space.read_queries(batch)), space)
 
 
 def best_size(
@@ -194,16 +195,6 @@ def on_hosts(mechanism: HostMechanism, space: Space, n: int, change: Change, gua
         return prediction.error, replace(prediction, coordinates=hosts.dimension)
 
     return HostChoice(mechanism, *best_size(space, n, promise, WORTH))
-
-
-def session_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> tuple[Space, Margins]:
-    """The interactive game on as many host coordinates as suit it."""
-
-    def promise(hosts: Hosts) -> tuple[float, Margins]:
-        margins = interactive_margins(hosts, n, guarantee, max_queries, beta)
-        return interactive_error(hosts, margins), margins
-
-    return best_size(space, n, promise)
 
 
 def check_oblivious(space: Space) -> None:

@@ -12,13 +12,13 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from milepost.choice import candidates, check_oblivious, no_choice, session_choice
+from milepost.choice import candidates, check_oblivious, no_choice
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction
+from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.margins import check_game
-from milepost.mechanisms.tangents import interactive_prediction, session_name
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
+from milepost.session_choice import SESSIONS, session_choices
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL
@@ -171,10 +171,11 @@ def plan(
         fitting, refused = possible.only(names).fitting(change, guarantee)
         choices, unfit = fitting.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]
-        session = max_queries is not None and (names is None or session_name(max_queries) in names)
-        if session and max_queries is not None and change.public_total:
-            variant, margins = session_choice(space, n, guarantee, max_queries, beta)
-            predictions.append(interactive_prediction(variant.hosts, margins, guarantee))
+        if max_queries is not None and groups is None:
+            wanted = [name for name in SESSIONS if names is None or session_name(name, max_queries) in names]
+            sessions, useless = session_choices(space, n, change, guarantee, max_queries, beta, wanted)
+            predictions += [choice.prediction for choice in sessions]
+            refused |= {name: reason for name, reason in useless.items() if name not in refused}
         if not predictions:
             raise no_choice(refused | unfit)
         return Plan(space, n, guarantee, change, tuple(predictions), refused | unfit, at)

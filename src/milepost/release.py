@@ -1,24 +1,24 @@
 """release, interactive and exact: from a table to answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from milepost.choice import Candidates, Choice, candidates, check_oblivious, no_choice, session_choice
+from milepost.choice import ANY_POINT, Candidates, Choice, candidates, check_oblivious, no_choice
 from milepost.data import Columns, settled
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
 from milepost.mechanisms.margins import check_game
-from milepost.mechanisms.tangents import Tangents, interactive_error
 from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
-from milepost.reading import check_count, count, records
+from milepost.reading import count, records
 from milepost.roles import Role, Roles
-from milepost.session import Session, SynopsisSession, TangentSession
+from milepost.session import Session, SynopsisSession
+from milepost.session_choice import SESSIONS, SessionChoice, session_choices
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
@@ -53,8 +53,9 @@ def release(
     data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file; for an AnyMetric,
     a list of objects, too.
     columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
-    queries: the only points that will be asked about, where these are known. "gaussian" and "laplace" need them; "auto"
-    then takes one of these where that is more exact, and the synopsis answers these points and no others.
+    queries: the only points that will be asked about, where these are known. "field", "net", "gaussian" and
+    "laplace" need them; "auto" then takes one of these where that is more exact, and the synopsis answers these points
+    and no others.
     neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
     groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
@@ -73,7 +74,8 @@ def release(
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     fitting = _fitting(candidates(space, queries, mechanism, beta), change, guarantee)
     table = Table(settled(data), space, change, columns, roles)
-    return _release(table, fitting, _size(table, fitting, guarantee, n), guarantee)
+    size = _size(table, lambda n, left: _best(fitting, n, change, left), guarantee, n)
+    return _release(table, fitting, size, guarantee)
 
 
 def interactive(
@@ -95,28 +97,37 @@ def interactive(
 ) -> Session:
     """A session that answers queries chosen one after another; spends (epsilon, delta) once.
 
-    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1. Other mechanisms make a
-    synopsis that answers any number; "auto" takes whichever has the smallest predicted error. What else can be said
+    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1, and "field" as many different
+    ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any number;
+    "auto" takes whichever has the smallest predicted error, where a synopsis may have 5 % more. What else can be said
     about the table is as for `release`.
     """
     check_oblivious(space)
     roles = Roles(None, (), unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     check_game(max_queries, beta)
-    fitting = _fitting(candidates(space, None, mechanism, beta), change, guarantee)
+    sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
+    possible = candidates(space, None, "auto" if sessions else mechanism, beta)
+    synopses = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
+    fitting, refused = synopses.fitting(change, guarantee)
+
+    def best(n: int, guarantee: Guarantee) -> SessionChoice | None:
+        """The session with the smallest error; None where a synopsis is better."""
+        found, unfit = session_choices(space, n, change, guarantee, max_queries, beta, sessions)
+        others, unfit_others = fitting.choices(n, change, guarantee)
+        if not found and not others:
+            raise no_choice(refused | unfit | unfit_others)
+        if not others or (found and found[0].prediction.error < ANY_POINT * others[0].prediction.error):
+            return found[0]
+        return None
+
     table = Table(settled(data), space, change, columns, roles)
-    size = _size(table, fitting, guarantee, n)
-    if Tangents.name in fitting.hosts:
-        del fitting.hosts[Tangents.name]
-        variant, margins = session_choice(space, size.total, guarantee, max_queries, beta)
-        error = interactive_error(variant.hosts, margins)
-        others, _ = fitting.choices(size.total, change, guarantee)
-        if all(other.prediction.error > error for other in others):
-            sketch = table.sketch(variant)
-            check_count(int(sketch.totals[0]), size.total)
-            warn_wide(error, variant.hosts.bias, space, size.total)
-            return TangentSession(sketch, variant, guarantee, change, margins)
-    return SynopsisSession(_release(table, fitting, size, guarantee))
+    size = _size(table, best, guarantee, n)
+    session = best(size.total, size.left)
+    if session is None:
+        return SynopsisSession(_release(table, fitting, size, guarantee))
+    warn_wide(session.prediction.error, session.bias, space, change.rows(size.total))
+    return session.open(table, size.total, guarantee)
 
 
 @dataclass(frozen=True)
@@ -127,8 +138,11 @@ class Size:
     left: Guarantee
 
 
-def _size(table: Table, fitting: Candidates, guarantee: Guarantee, n: int | None) -> Size:
-    """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε."""
+def _size(table: Table, choose: Callable[[int, Guarantee], Any], guarantee: Guarantee, n: int | None) -> Size:
+    """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε.
+
+    choose: refuses what cannot be had for so many rows and such a guarantee.
+    """
     change = table.change
     if change.public_total:
         if n is not None:
@@ -139,7 +153,7 @@ def _size(table: Table, fitting: Candidates, guarantee: Guarantee, n: int | None
         return Size(change.weight(n), guarantee)
     spent = SIZE_SHARE * guarantee.epsilon
     left = replace(guarantee, epsilon=guarantee.epsilon - spent)
-    _best(fitting, 1, change, left)  # noise that does not fit is refused before anything is spent
+    choose(1, left)  # noise that does not fit is refused before anything is spent
     exact = table.total()  # every row is read: one that is bad is refused before anything is spent
     check_weight(exact)
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])

@@ -1,6 +1,7 @@
 """Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
@@ -9,17 +10,24 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from milepost import data
-from milepost.arrays import FloatArray
+from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import warn_outside
+from milepost.mechanisms.field import Field, Innovations, Noise, noisy_sums, session_prediction
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import convex_learner, interactive_error
+from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.reading import check_count
+from milepost.source import Source
 from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries, key_of, moved_inside
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
+
+CONFIDENCE = 0.95  # of an answer's error
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ class Session(ABC):
         self.mechanism, self.error = mechanism, error
         self.asked = 0
         self.updates = self.most_updates = 0  # how often it has learned from the data, and may at most
+        self.limit: int | None = None  # of queries, those that were asked before not counted where they are free
         self.closed = False
         self._lock = Lock()  # one caller at a time: two would read the same budget twice
 
@@ -60,31 +69,38 @@ class Session(ABC):
 
     def ask(self, point: Any) -> Answer:
         """The average distance from one point to the people in the table."""
-        positions = self._positions(point)
-        if len(positions) != 1:
-            raise MilepostError(f"ask takes one point, got {len(positions)}; use ask_many")
-        return self._answer(positions)[0]
+        queries = self._queries(point)
+        if len(queries) != 1:
+            raise MilepostError(f"ask takes one point, got {len(queries)}; use ask_many")
+        return self._answer(queries)[0]
 
     def ask_many(self, points: Any) -> list[Answer]:
         """One answer a point, in order, as if asked one after another."""
-        return self._answer(self._positions(points))
+        return self._answer(self._queries(points))
 
     def close(self) -> None:
         """Forget the data; nothing can be asked afterwards."""
         self.closed = True
 
-    def _positions(self, points: Any) -> FloatArray:
+    def _queries(self, points: Any) -> AnyArray:
         batch, _, _ = data.points(points, self.space)
-        return self.space.place(self.space.read_queries(batch))
+        return self.space.read_queries(batch)
 
-    def _answer(self, positions: FloatArray) -> list[Answer]:
+    def _answer(self, queries: AnyArray) -> list[Answer]:
         with self._lock:
             if self.closed:
                 raise MilepostError("the session is closed; its data is gone from memory")
-            return self._answer_alone(positions)
+            return self._answer_alone(queries)
 
     @abstractmethod
-    def _answer_alone(self, positions: FloatArray) -> list[Answer]: ...
+    def _answer_alone(self, queries: AnyArray) -> list[Answer]: ...
+
+    def _check_left(self, asked: int) -> None:
+        """Refuse more queries than are left."""
+        if self.remaining is not None and asked > self.remaining:
+            raise MilepostError(
+                f"{asked} queries asked, {self.remaining} of max_queries={self.limit} left; none was answered"
+            )
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")
@@ -98,7 +114,7 @@ class Session(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        limit = "" if self.remaining is None else f" of {self.asked + self.remaining:,}"
+        limit = "" if self.limit is None else f" of {self.limit:,}"
         about = "n=" if self.change.public_total else "n≈"
         return (
             f"Session({self.space.kind}, {about}{self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
@@ -113,6 +129,7 @@ class TangentSession(Session):
         error = min(interactive_error(space.hosts, margins), space.hosts.reach)
         super().__init__(space, guarantee, change, margins.n, "tangents", error)
         self.margins = margins
+        self.limit = margins.queries
         self.most_updates = margins.updates
         self._bits = sketch.bits
         learner = convex_learner(space.hosts, margins)
@@ -128,12 +145,9 @@ class TangentSession(Session):
         super().close()
         self._game = None
 
-    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
-        if len(positions) > self.remaining:
-            raise MilepostError(
-                f"{len(positions)} queries asked, {self.remaining} of max_queries={self.margins.queries} left; "
-                "none was answered"
-            )
+    def _answer_alone(self, queries: AnyArray) -> list[Answer]:
+        self._check_left(len(queries))
+        positions = self.space.place(queries)
         warn_outside(positions, self.space.hosts)
         borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.hosts.span >> self._bits)
         answers = []
@@ -142,6 +156,65 @@ class TangentSession(Session):
             self.updates += updated
             value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
             answers.append(Answer(value, self.error, updated, self.remaining, tested))
+        return answers
+
+
+class FieldSession(Session):
+    """Every new query is answered from the data, with noise that the ones before have made smaller.
+
+    A query asked before, at the same place, has the same answer and is free.
+    """
+
+    def __init__(
+        self, source: Source, space: Space, guarantee: Guarantee, change: Change, noise: Noise, n: int
+    ) -> None:
+        exact = source.total
+        check_total(exact, n, change)
+        total = Total.draw(exact, noise.split.total, pure=False)
+        error = session_prediction(noise, total.size, space.diameter).error
+        super().__init__(space, guarantee, change, total.size, Field.name, error)
+        self.limit = self.most_updates = noise.most
+        self._source: Source | None = source
+        self._total = total
+        self._innovations: Innovations | None = Innovations(noise, exact)
+        self._answers: dict[Hashable, tuple[float, float]] = {}
+
+    @property
+    def remaining(self) -> int:
+        """How many different queries may still be asked."""
+        return self.most_updates - self.updates
+
+    def close(self) -> None:
+        """Forget the data; nothing can be asked afterwards."""
+        super().close()
+        self._source = self._innovations = None
+
+    def _answer_alone(self, queries: AnyArray) -> list[Answer]:
+        source, innovations = self._source, self._innovations
+        if source is None or innovations is None:
+            return []
+        points, away = source.moved(moved_inside(self.space, queries))
+        keys = [key_of(point) for point in points]
+        places = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._answers}
+        fresh = dict.fromkeys(sorted(places.values()))
+        self._check_left(len(fresh))
+        if fresh:
+            asked = Queries(points[list(fresh)], self.space)
+            sums = source.sums(asked)
+            check_count(int(sums.totals[0]), source.total)
+            found = innovations.ask(asked.points, sums.values[0].tolist())
+            answerer = noisy_sums(asked, self._total, innovations.noise, *found)
+            every = np.arange(len(fresh))
+            widths = np.minimum(answerer.half_widths(every, CONFIDENCE), answerer.most)
+            pairs = zip(answerer.values(every).tolist(), widths.tolist(), strict=True)
+            self._answers |= dict(zip((keys[place] for place in fresh), pairs, strict=True))
+        answers = []
+        for place, key in enumerate(keys):
+            value, noise = self._answers[key]
+            error, new = min(noise + float(away[place]), self.space.diameter), place in fresh
+            self.asked += 1
+            self.updates += new
+            answers.append(Answer(value, error, new, self.remaining, new))
         return answers
 
 
@@ -158,7 +231,8 @@ class SynopsisSession(Session):
         """Without limit."""
         return
 
-    def _answer_alone(self, positions: FloatArray) -> list[Answer]:
+    def _answer_alone(self, queries: AnyArray) -> list[Answer]:
+        positions = self.space.place(queries)
         values = self.synopsis.answerer.values(positions)
         errors = self.synopsis.answerer.half_widths(positions, self.synopsis.confidence)
         errors = np.minimum(errors, self.synopsis.answerer.most)

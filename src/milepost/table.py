@@ -48,9 +48,9 @@ class Table:
             found = total(self.data, self.space, self.columns, self.roles)
         return check_some(found) if self.change.public_total else found
 
-    def sketch(self, space: Space) -> Sketch:
-        """The exact host statistic."""
-        cells, empty = space.hosts.cells(self.roles.group_count), not self.change.public_total
+    def sketch(self, space: Space, cells: int | None = None) -> Sketch:
+        """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
+        cells, empty = cells or space.hosts.cells(self.roles.group_count), not self.change.public_total
         return read_sketch(self.data, space, self.columns, self.roles, cells, empty=empty, chosen=self.chosen)
 
     def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:

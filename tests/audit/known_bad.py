@@ -18,15 +18,21 @@ from scipy.special import ndtri
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
 from milepost.audit import search as bounds_search
+from milepost.audit.case import Draw, gaussian_ratio
+from milepost.audit.claims import gaussian
 from milepost.audit.people import laplace_case
 from milepost.bounds import Scales
+from milepost.mechanisms.factor import Factor
+from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import noise_scales
+from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA
 from milepost.spaces.lp import L1
+from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 
 
@@ -271,3 +277,41 @@ def exact_choice(epsilon: float = 3.0) -> Known:
     loss = largest_ratio(np.array([above, 0]), np.array([0, above]))
     claim = Pure(margins.cost(hosts))
     return Known(Case("tangents", "exact choice of coordinate", claim, draw([1, 0]), draw([0, 1])), loss)
+
+
+# --- field ----------------------------------------------------------------------------------------------------------
+
+
+class AgainstNoisy(Innovations):
+    """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
+
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+        """The shipped step; then what is noisy passes for exact."""
+        found = super().ask(points, sums)
+        self.exact = list(self.noisy)
+        return found
+
+
+def against_noisy(kind: type[Innovations] = AgainstNoisy) -> Known:
+    """A field session on two points that are near each other: the second answer has the innovation's noise alone.
+
+    Answers are then independent, of deviations σ·ℓ_kk, and far too exact where ℓ_kk is small.
+    """
+    space, guarantee, points = L1([(0, 1)]), Guarantee(6.0, 1e-6), np.array([[0.0], [0.05]])
+    noise = Field().noise(space, len(points), Change(), guarantee)
+    queries = Queries(points, space)
+    pair = [read_sums([[mover], [0.5]], space, queries).values[0] for mover in (0, 1)]
+    rows = Factor(noise.kernel, len(points), noise.unit).extend(points)
+    scales = np.diag(rows) * noise.scale / (1 << FRACTION_BITS)
+    exact = [sums - 2 * noise.anchors(points) for sums in pair]
+
+    def draw(sums: IntArray) -> Draw:
+        def score() -> float:
+            session = kind(noise, 2)
+            answers = [session.ask(points[k : k + 1], [int(sums[k])])[0][0] for k in range(len(points))]
+            return gaussian_ratio(np.array(answers), exact[0], exact[1], scales)
+
+        return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+    loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
+    return Known(Case("field", "innovations against noisy answers", gaussian(guarantee.rho), *map(draw, pair)), loss)

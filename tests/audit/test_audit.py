@@ -16,6 +16,7 @@ from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.primitives import noise_cases
 from milepost.audit.shipped import shipped_cases
 from milepost.mechanisms import NAMES
+from milepost.mechanisms.field import Innovations
 from tests.audit import known_bad
 
 KNOWN = {**known_bad.sparse_vectors(), **known_bad.noises(), "forgotten cell": known_bad.forgotten_cell()}
@@ -51,6 +52,14 @@ def test_the_exact_number_of_rows_is_caught() -> None:
     known = known_bad.exact_total()
     assert known.true_loss > 1.15 * known.case.claim.loss
     assert examine(known.case, 600).violated
+
+
+def test_innovations_against_noisy_answers_are_caught() -> None:
+    """The shipped session with one line changed; as it is, the same test does not accuse it."""
+    known = known_bad.against_noisy()
+    assert known.true_loss > 1.15 * known.case.claim.loss
+    assert examine(known.case, 1500).verdict == "violated"
+    assert examine(known_bad.against_noisy(Innovations).case, 1500).verdict == "consistent"
 
 
 def test_the_right_sparse_vector_is_not_accused() -> None:
@@ -162,6 +171,7 @@ def with_claim(case: Case, share: float) -> Case:
 # The share of a claim that 4000 runs must see: below their mean minus five standard deviations, found by resampling.
 # The offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
 SHARPNESS = {"noise": 0.35, "sparse-vector": 0.15, "slopes": 0.3, "hats": 0.12, "gaussian": 0.35, "laplace": 0.35}
+SHARPNESS |= {"field": 0.5}
 SHARPNESS |= {"tangents": 0.025, "private-total": 0.2, "bounds": 0.15}
 
 

@@ -1,11 +1,13 @@
-"""Cases of gaussian and laplace: noisy sums of distances to given queries."""
+"""Cases of gaussian, laplace and field: noisy sums of distances to queries."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from milepost.arrays import AnyArray, FloatArray
 from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ratio
-from milepost.audit.claims import Claim, Pure, concentrated
+from milepost.audit.claims import Claim, Pure, concentrated, gaussian
+from milepost.mechanisms.field import Field, Innovations
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -35,3 +37,27 @@ def _draw(mechanism: PerQuery, sums: Sums, pair: list[Sums], queries: Queries, g
         return ratio(mechanism.run(sums, queries, Change(), guarantee).sums, exact[0], exact[1], scale)
 
     return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+
+def field_cases() -> Iterator[Case]:
+    """One of two records moves from end to end; both ends are asked about, one after the other, and a point between."""
+    space, guarantee, points = L1([(0, 1)]), Guarantee(6.0, 1e-6), np.array([[0.0], [0.1], [1.0]])
+    noise = Field().noise(space, len(points), Change(), guarantee)
+    pair = [read_sums([[mover], [0.5]], space, Queries(points, space)) for mover in (0, 1)]
+    exact = [_innovations(Innovations(noise, 2), points, sums, exact=True) for sums in pair]
+
+    def draw(sums: Sums) -> Draw:
+        def score() -> float:
+            found = _innovations(Innovations(noise, 2), points, sums, exact=False)
+            return gaussian_ratio(found, exact[0], exact[1], noise.scale)
+
+        return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+    yield Case("field", "a session, one of 2 records from end to end", gaussian(guarantee.rho), *map(draw, pair))
+
+
+def _innovations(innovations: Innovations, points: AnyArray, sums: Sums, exact: bool) -> FloatArray:
+    """After asking one point after the other: what an analyst can work out of the answers, or what is behind them."""
+    for place, value in enumerate(sums.values[0].tolist()):
+        innovations.ask(points[place : place + 1], [value])
+    return np.array(innovations.exact if exact else innovations.noisy, dtype=np.float64)

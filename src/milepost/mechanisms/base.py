@@ -42,6 +42,11 @@ class Prediction:
     coordinates: int | None = None
 
 
+def session_name(mechanism: str, queries: int) -> str:
+    """What a plan calls a session of so many queries."""
+    return f"{mechanism}, {queries:,} queries"
+
+
 class Answerer(Protocol):
     """Noisy tensors and public numbers that give a value and its half-width.
 

@@ -81,7 +81,7 @@ def check_points(kernel: Kernel, most: int, unit: float) -> None:
     if most > MOST_POINTS:
         raise MilepostError(f"field answers up to {MOST_POINTS:,} different queries, got {most:,}")
     deviation = np.sqrt(kernel.highest * (1 + NUGGET))
-    entry = 8 * (most + 4) * EPSILON * kernel.highest + 2 * np.sqrt(most) * unit * deviation + 8 * kernel.off
+    entry = 8 * (most + 4) * EPSILON * kernel.highest + 2 * np.sqrt(most) * unit * deviation + 8 * kernel.rough
     if most * entry > NUGGET * kernel.highest / 2:
         raise MilepostError(
             f"field cannot answer {most:,} queries in this space: rounding of distances would be more than its noise "

@@ -15,7 +15,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.base import Prediction, check_groups, session_name
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.mixture import normal_quantile
 from milepost.mechanisms.noisy_sums import NoisySums
@@ -97,23 +97,23 @@ class Innovations:
     def __init__(self, noise: Noise, total: int) -> None:
         self.noise, self.factor = noise, Factor(noise.kernel, noise.most, noise.unit)
         self._total = total  # the exact one, private unless the change says otherwise
-        self._exact: list[int] = []
-        self._noisy: list[int] = []
+        self.exact: list[int] = []
+        self.noisy: list[int] = []
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
         """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
         anchors = self.noise.anchors(points).tolist()
         rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
-        exact = list(self._exact)
+        exact = list(self.exact)
         for row, value, anchor in zip(rows, sums, anchors, strict=True):
             left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
             exact.append(left // row[len(exact)])
-        fresh = np.array(exact[len(self._exact) :], dtype=np.int64)
-        noisy = self._noisy + gaussian(fresh, self.noise.scale).tolist()
+        fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
+        noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
         half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
         answers = [(sum(map(mul, row, noisy)) + half) >> FRACTION_BITS for row in rows]
         lengths = [math.sqrt(sum(map(mul, row, row))) for row in rows]
-        self._exact, self._noisy = exact, noisy
+        self.exact, self.noisy = exact, noisy
         return np.array(answers, dtype=np.int64), np.array(lengths) * share
 
 
@@ -182,11 +182,6 @@ def noisy_sums(queries: Queries, total: Total, noise: Noise, sums: IntArray, dev
     return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
 
 
-def session_name(queries: int) -> str:
-    """What a plan calls a session of so many queries."""
-    return f"{Field.name}, {queries:,} queries"
-
-
 def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
     """What a session promises, wherever it is asked."""
     total = Total(n, noise.split.total)
@@ -194,4 +189,4 @@ def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
     error, uniform = (
         min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2, diameter) for count in (1, noise.most)
     )
-    return Prediction(session_name(noise.most), error, deviation, uniform)
+    return Prediction(session_name(Field.name, noise.most), error, deviation, uniform)

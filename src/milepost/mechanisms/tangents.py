@@ -10,7 +10,14 @@ import numpy as np
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
-from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence, check_public_total, check_sketch
+from milepost.mechanisms.base import (
+    HostAnswerer,
+    Prediction,
+    check_confidence,
+    check_public_total,
+    check_sketch,
+    session_name,
+)
 from milepost.mechanisms.game import Line, PrivateGame, reading
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
@@ -52,12 +59,9 @@ def interactive_prediction(hosts: Hosts, margins: Margins, guarantee: Guarantee)
     paper = lemma3.interactive_alpha(hosts.dimension, margins.n, guarantee, margins.queries, margins.beta)
     error = interactive_error(hosts, margins)
     details = _details([margins], [hosts]) | {"paper's alpha": hosts.reach * paper}
-    return Prediction(session_name(margins.queries), error, uniform=error, details=details, coordinates=hosts.dimension)
-
-
-def session_name(queries: int) -> str:
-    """What a plan calls a session of so many queries."""
-    return f"{Tangents.name}, {queries:,} queries"
+    return Prediction(
+        session_name(Tangents.name, margins.queries), error, uniform=error, details=details, coordinates=hosts.dimension
+    )
 
 
 def finest_bits(dimension: int) -> int:

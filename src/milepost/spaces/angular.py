@@ -17,7 +17,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS, sphere
-from milepost.spaces.kernels import Kernel, level
+from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import check_whole, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle
 
@@ -27,6 +27,7 @@ FEWEST = 8
 VECTOR_BITS = 28
 UNIT_BITS = 25
 PAIRS = 1000
+NEAR = 1e-3  # squared distance of unit vectors
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
@@ -190,15 +191,22 @@ class Angular(Rows):
         return result
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Angles of queries to queries, to 2⁻²⁵: these are few, and not rounded to integers."""
-        lengths = [np.linalg.norm(part, axis=1, keepdims=True) for part in (left, right)]
-        products = 2 * ((left / lengths[0]) @ (right / lengths[1]).T)
-        return angle(np.maximum(2 - products, 0), np.maximum(2 + products, 0))
+        """Angles of queries to queries: these are public and few, so that none are rounded to integers."""
+        even = (_even(part, VECTOR_BITS) for part in (left, right))
+        u, v = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in even)
+        products = 2 * (u @ v.T)
+        minus, plus = 2 - products, 2 + products
+        for square, sign in ((minus, -1), (plus, 1)):  # of a small one a product leaves few digits
+            near = np.argwhere(square < NEAR)
+            for i, j in (part.T for part in np.array_split(near, 1 + len(near) * self.dim // BLOCK)):
+                square[i, j] = ((u[i] + sign * v[j]) ** 2).sum(axis=1)
+        return angle(minus, plus)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """By the whole sphere: a point and its opposite are together as far from every point."""
-        return level(math.pi / 4, self.between, math.pi, 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)).kernels()
+        off = 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)
+        return level(math.pi / 4, self.between, math.pi, off, ROUNDING * math.pi).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
         """Expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""

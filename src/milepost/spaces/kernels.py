@@ -25,7 +25,8 @@ class Kernel:
     C(y, y′) = half(y) + half(y′) − 2·apart(y, y′): half of a point's variance, a quarter of a difference's.
     anchor: A(y), from which distances to y are counted.
     pair, single: at least the squared norms of d(x,·) − d(x′,·) and of d(x,·) − A, for any records.
-    highest: at least C(y, y), for any point. off: how far a computed distance may be from the metric's.
+    highest: at least C(y, y), for any point.
+    off: how far the computed distance of a record to a query may be from the metric's; rough: how far `apart` may.
     """
 
     half: Callable[[AnyArray], FloatArray]
@@ -35,6 +36,7 @@ class Kernel:
     single: float
     highest: float
     off: float
+    rough: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class Reference:
 
     height: r of points, float64[k]. mean: ½∬d dν dν. between: distances of public points.
     away: float64[m + 1], borders of m rings around the centre. low, high: float64[m], within which r is on each ring.
-    off: how far a computed distance may be from the metric's.
+    off: how far the computed distance of a record to a query may be from the metric's; rough: how far `between` may.
     """
 
     height: Callable[[AnyArray], FloatArray]
@@ -54,6 +56,7 @@ class Reference:
     low: FloatArray
     high: FloatArray
     off: float
+    rough: float
 
     def kernels(self) -> tuple[Kernel, ...]:
         """A kernel for each constant c that may be the best: none is needed where r is the same everywhere."""
@@ -70,7 +73,7 @@ class Reference:
 
         highest = 4 * float(self.high.max()) + constant
         pair, single = (value * SLACK for value in (self._pair(constant), self._single(constant)))
-        return Kernel(half, self.between, anchor, pair, single, highest * SLACK, self.off)
+        return Kernel(half, self.between, anchor, pair, single, highest * SLACK, self.off, self.rough)
 
     def _pair(self, constant: float) -> float:
         """sup d(x,x′) + (r(x) − r(x′))²/c, ring by ring."""
@@ -88,7 +91,18 @@ class Reference:
         return float((self.high + rise**2 / constant).max())
 
 
-def level(height: float, between: Callable[[AnyArray, AnyArray], FloatArray], diameter: float, off: float) -> Reference:
+def level(
+    height: float,
+    between: Callable[[AnyArray, AnyArray], FloatArray],
+    diameter: float,
+    off: float,
+    rough: float | None = None,
+) -> Reference:
     """A measure from which every point is as far as the measure from itself: r is the same everywhere."""
     ends, value = np.array([0.0, math.inf]), np.array([height])
-    return Reference(lambda points: np.full(len(points), height), height, between, diameter, ends, value, value, off)
+    rough = off if rough is None else rough
+
+    def heights(points: AnyArray) -> FloatArray:
+        return np.full(len(points), height)
+
+    return Reference(heights, height, between, diameter, ends, value, value, off, rough)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, warn
 from milepost.spaces.base import QUANTA, Space
 
 
@@ -46,14 +46,16 @@ class Queries:
 
     def quantize(self, distances: FloatArray) -> IntArray:
         """Distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever came."""
-        quanta = np.nan_to_num(np.rint(distances * (QUANTA / self.diameter)), nan=QUANTA, posinf=QUANTA)
-        result: IntArray = np.clip(quanta, 0, QUANTA).astype(np.int64)
+        quanta = np.asarray(distances * (QUANTA / self.diameter))
+        np.rint(quanta, out=quanta)
+        np.copyto(quanta, QUANTA, where=np.isnan(quanta))
+        result: IntArray = np.clip(quanta, 0, QUANTA, out=quanta).astype(np.int64)
         return result
 
     def find(self, points: AnyArray) -> IntArray:
         """Positions of points among the queries; one that is not there is refused."""
         try:
-            return np.array([self._positions[_key(point)] for point in points], dtype=np.int64)
+            return np.array([self._positions[key_of(point)] for point in points], dtype=np.int64)
         except KeyError as missing:
             raise MilepostError(
                 f"this release answers the {self.count:,} queries it was made for and no others; "
@@ -62,7 +64,7 @@ class Queries:
 
     @cached_property
     def _positions(self) -> dict[Hashable, int]:
-        return {_key(point): position for position, point in reversed(list(enumerate(self.points)))}
+        return {key_of(point): position for position, point in reversed(list(enumerate(self.points)))}
 
     def to_json(self) -> list[Any]:
         """As the card stores them."""
@@ -75,6 +77,14 @@ class Queries:
         return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space)
 
 
-def _key(point: AnyArray) -> Hashable:
+def key_of(point: AnyArray) -> Hashable:
     """Equal points have equal keys: 0.0 and −0.0 are the same."""
     return tuple(point.tolist()) if point.ndim else point.item()
+
+
+def moved_inside(space: Space, queries: AnyArray) -> AnyArray:
+    """Queries moved into the space, with a warning where there is something to move."""
+    inside = space.inside(queries)
+    if moved := int(np.any(np.reshape(inside != queries, (len(queries), -1)), axis=1).sum()):
+        warn(f"{moved} of {len(queries)} queries lie outside the space; they are answered at its border")
+    return inside

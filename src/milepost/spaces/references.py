@@ -34,7 +34,7 @@ def around_ball(center: FloatArray, radius: float, between: Between, off: float)
     low, high = heights[:-1] - slack, heights[1:] + slack
     if dimension == 1:  # both ends of an interval: together they are as far from every point
         low = high = np.full(RINGS, radius / 2)
-    return Reference(height, mean, between, 2 * radius, share * radius, low, high, off)
+    return Reference(height, mean, between, 2 * radius, share * radius, low, high, off, off)
 
 
 def _to_sphere(dimension: int, share: FloatArray) -> FloatArray:
@@ -63,7 +63,7 @@ def corners(p: float, center: FloatArray, half: FloatArray, between: Between, of
         return np.asarray(between(points, places).mean(axis=1) - mean)
 
     low, high = (np.array([value * radius - mean]) for value in (1.0, 2 ** (1 - 1 / p)))
-    return Reference(height, mean, between, 2 * radius, np.array([0.0, math.inf]), low - off, high + off, off)
+    return Reference(height, mean, between, 2 * radius, np.array([0.0, math.inf]), low - off, high + off, off, off)
 
 
 def around_cap(
@@ -85,4 +85,4 @@ def around_cap(
     heights = height(grid(np.repeat(middles, TURNS), np.tile(turns, RINGS))).reshape(RINGS, TURNS)
     slack = (away[1] - away[0]) / 2 + radius * math.pi / len(places) / TURNS / 2 + off
     low, high = heights.min(axis=1) - slack, heights.max(axis=1) + slack
-    return Reference(height, mean, between, 2 * radius, away, low, high, off)
+    return Reference(height, mean, between, 2 * radius, away, low, high, off, off)

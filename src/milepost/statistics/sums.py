@@ -36,6 +36,10 @@ class Sums:
         check_weight(int(self.totals.sum()) + int(weights.sum()))
         if len(of) and not 0 <= int(of.min()) <= int(of.max()) < self.groups:
             raise MilepostError(f"groups are numbered from 0 to {self.groups - 1}, got {of.min()} to {of.max()}")
+        if self.groups == 1 and weight is None:
+            self.values[0] += quanta.sum(axis=0)
+            self.totals[0] += len(quanta)
+            return
         for label in range(self.groups):
             chosen = of == label
             self.values[label] += weights[chosen] @ quanta[chosen]

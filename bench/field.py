@@ -1,0 +1,147 @@
+"""field: errors ÷ single after 1, 100 and 3000 adaptive queries, and what one query costs.
+
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Queries are asked one by one in a
+session, half of them around the least answer so far. Then the same session is drawn many times over, with OpenDP's
+noise on its innovations, and the errors of all its answers are taken together: 2000 times, with --check as often as
+brings their standard error, printed beside, well under the bound.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+import milepost as mp
+from bench.accuracy import DELTA, EPSILON
+from bench.run import Bounds, main, seconds
+from milepost.arrays import FloatArray
+from milepost.mechanisms.factor import Factor
+from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
+from milepost.privacy.change import Change
+from milepost.privacy.noise import gaussian
+from milepost.reading import read_sums
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+
+GUARANTEE = mp.Guarantee(EPSILON, DELTA)
+ROWS, MANY, LARGE = 2_000, 3_000, 1_000_000
+COUNTS = (1, 100, MANY)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A space, the bound on its ratio, and how often --check draws its longest session."""
+
+    name: str
+    space: Space
+    bound: float
+    releases: int
+
+    def points(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Uniform in the space: in the ball or box, or in all directions."""
+        if isinstance(self.space, mp.Angular):
+            return rng.standard_normal((count, self.space.width))
+        if isinstance(self.space, mp.L1):
+            return rng.random((count, self.space.width))
+        vectors = rng.standard_normal((count, self.space.width))
+        lengths = rng.random((count, 1)) ** (1 / self.space.width)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * lengths)
+
+
+CASES = (
+    *(Case(f"ℓ₂ ball, d = {d}", mp.L2(center=[0.0] * d, radius=1), 1.3, 100) for d in (2, 10, 100)),
+    Case("ℓ₁ box, d = 10", mp.L1([(0, 1)] * 10), 1.05, 600),
+    Case("sphere, d = 64", mp.Angular(64), 1.05, 100),
+)
+
+
+def opened(people: FloatArray, space: Space) -> mp.Session:
+    """A session of so many queries."""
+    return mp.interactive(people, space, epsilon=EPSILON, delta=DELTA, max_queries=MANY, mechanism="field")
+
+
+def adaptive(case: Case, rng: np.random.Generator) -> FloatArray:
+    """Points as an analyst asks them, the next after the answer to the last; in the end those of the session."""
+    people = case.points(rng, ROWS)
+    asked = case.points(rng, MANY)
+    with opened(people, case.space) as session:
+        best = asked[0], math.inf
+        for place in range(MANY):
+            if place % 2:
+                near = best[0] + 0.1 * rng.standard_normal(case.space.width) / math.sqrt(case.space.width)
+                asked[place] = case.space.inside(near[None])[0]
+            answer = session.ask(asked[place])
+            if answer.value < best[1]:
+                best = asked[place], answer.value
+    return asked
+
+
+def ratios(case: Case, points: FloatArray, releases: int) -> tuple[float, float]:
+    """RMSE ÷ single of a session at these points, over so many draws of its noise, and the standard error of that."""
+    people = case.points(np.random.default_rng(1), ROWS)
+    queries = Queries(points, case.space)
+    sums = read_sums(people, case.space, queries)
+    noise = Field().noise(case.space, len(points), Change(), GUARANTEE)
+    session = Innovations(noise, ROWS)
+    first, _ = session.ask(points, sums.values[0].tolist())
+    rows = Factor(noise.kernel, len(points), noise.unit).extend(points)
+    unit = noise.quantum / ROWS
+    anchors = noise.anchors(points) * unit * ROWS
+    truth = sums.values[0] * unit
+
+    def errors(noisy: FloatArray) -> FloatArray:
+        return np.asarray(rows @ noisy / (1 << FRACTION_BITS) * unit + anchors - truth)
+
+    # the same answers as the session's, which rounds them to quanta
+    assert np.abs(errors(np.array(session.noisy, dtype=np.float64)) - (first * unit + anchors - truth)).max() < 2 * unit
+    single = case.space.diameter / ROWS / math.sqrt(2 * GUARANTEE.rho)
+    drawn = gaussian(np.tile(np.array(session.exact), releases), noise.scale).reshape(releases, -1)
+    squares = np.array([np.mean(errors(row.astype(np.float64)) ** 2) for row in drawn]) / single**2
+    ratio = math.sqrt(float(squares.mean()))
+    return ratio, float(squares.std()) / math.sqrt(releases) / (2 * ratio)
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """--check draws long sessions less often, and times the parts of a query instead of the whole."""
+    print(f"RMSE ÷ single, ε = {EPSILON:g}, δ = {DELTA:g}; ± is one standard error")
+    print(f"{'':<18}" + "".join(f"{f'{count:,} queries':>20}" for count in COUNTS))
+    for number, case in enumerate(CASES):
+        points = adaptive(case, np.random.default_rng(number))
+        cells = []
+        for count in COUNTS:
+            releases = case.releases if check and count == MANY else 2_000
+            ratio, error = ratios(case, points[:count], releases)
+            cells.append(f"{bounds.at_most(f'{case.name}, {count}', ratio, case.bound)} ± {error:.3f}")
+        print(f"{case.name:<18}" + "".join(f"{cell:>20}" for cell in cells) + f"   (bound {case.bound})")
+    print(f"one query after {MANY:,}, at n = {LARGE:,}")
+    for case in (CASES[0], CASES[3]):
+        speed(case, check, bounds)
+
+
+def speed(case: Case, check: bool, bounds: Bounds) -> None:
+    """Time of a query ÷ that of NumPy's mean distance over the same table."""
+    rng = np.random.default_rng(9)
+    people, points = case.points(rng, LARGE), case.points(rng, MANY)
+    power = 1 if isinstance(case.space, mp.L1) else 2
+    brute = seconds(lambda: np.linalg.norm(people - points[0], ord=power, axis=1).mean())
+    few = len(points) - 10
+    with opened(people, case.space) as session:
+        if not check:
+            session.ask_many(points[:few])
+        whole = _each(session, points[few:])
+    if check:  # the sums of a large table, and the innovation after many queries
+        with opened(people[:ROWS], case.space) as session:
+            session.ask_many(points[:few])
+            whole += _each(session, points[few:])
+    share = bounds.at_most(f"{case.name}: time of a query ÷ brute force", whole / brute, 3.0)
+    print(f"{case.name:<18} {1e3 * whole:7.1f} ms, brute force {1e3 * brute:.1f} ms, ratio {share} (bound 3)")
+
+
+def _each(session: mp.Session, points: FloatArray) -> float:
+    """The best time of one query, of some that were not asked before."""
+    return min(seconds(partial(session.ask, point), 1) for point in points)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

@@ -1,0 +1,57 @@
+"""The command line: `milepost demo | plan | bounds | release | query | show | audit | ledger`, thin over the rest."""
+
+import io
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+import milepost as mp
+from milepost.cli import audit, bounds, demo, ledger, plan, query, release, show
+from milepost.terminal import fail, note
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"milepost {metadata.version('milepost')}")
+        raise typer.Exit
+
+
+@app.callback()
+def milepost(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Average distances to the people in a private table, under differential privacy."""
+
+
+for command in (demo.demo, plan.plan, bounds.bounds, release.release, query.query, show.show, audit.audit):
+    app.command()(command)
+app.add_typer(ledger.app, name="ledger")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: bad input becomes one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # ε and ± on a terminal that has neither
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", mp.PromiseWarning)
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="milepost")
+        except mp.MilepostError as error:
+            fail(str(error))
+        except OSError as error:
+            fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+        finally:
+            for warning in caught:
+                note(str(warning.message))

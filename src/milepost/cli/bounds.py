@@ -1,0 +1,60 @@
+"""`milepost bounds`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import milepost as mp
+from milepost.cli.words import names_of
+from milepost.options import (
+    ColumnsOption,
+    ContributionsOption,
+    EpsilonOption,
+    ForceOption,
+    NeighborsOption,
+    TableArgument,
+    UnitOption,
+)
+from milepost.spaces.words import options_of, toml_of
+from milepost.terminal import check_output, progress
+
+
+def bounds(
+    table: TableArgument,
+    epsilon: EpsilonOption,
+    columns: ColumnsOption = None,
+    space: Annotated[str, typer.Option("--space", help="The distance: l1 or l2.")] = "l1",
+    neighbors: NeighborsOption = "replace",
+    unit: UnitOption = None,
+    contributions: ContributionsOption = 1,
+    coverage: Annotated[float, typer.Option("--coverage", help="The share of the rows to hold, roughly.")] = 0.99,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A space file to write, such as homes.toml.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Spend ε once to find bounds for columns of a private table that nobody knows any for."""
+    metrics: dict[str, type[mp.L1] | type[mp.L2]] = {"l1": mp.L1, "l2": mp.L2}
+    if space not in metrics:
+        raise mp.MilepostError(f"--space must be one of {', '.join(metrics)}, got {space!r}")
+    if output is not None:
+        if output.suffix.lower() != ".toml":
+            raise mp.MilepostError(f"--output must be a .toml file, which --space takes, got {output}")
+        check_output(output, force)
+    with progress(f"Reading {table} and finding bounds"):
+        found = mp.find_bounds(
+            table,
+            names_of(columns),
+            epsilon=epsilon,
+            neighbors=neighbors,
+            unit=unit,
+            contributions=contributions,
+            metric=metrics[space],
+            coverage=coverage,
+        )
+    typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
+    typer.echo(options_of(found))
+    if output is not None:
+        output.write_text(toml_of(found), encoding="utf-8")
+        typer.echo(f"wrote {output}: --space {output} has these bounds, and keeps the record of how they were found")

@@ -1,0 +1,82 @@
+"""`milepost ledger create | show | history`."""
+
+import csv as tables
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
+
+import milepost as mp
+from milepost.options import ForceOption
+from milepost.terminal import check_output, console, progress
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Budgets of private datasets, and what is spent.")
+
+LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.db.")]
+DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset in the ledger.")]
+AtOption = Annotated[float | None, typer.Option("--delta", help="The δ at which ρ is told as ε, too.")]
+
+
+@app.command()
+def create(
+    ledger: LedgerArgument,
+    dataset: DatasetArgument,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The cap's ε.")] = None,
+    delta: Annotated[float, typer.Option("--delta", help="The cap's δ; 0 takes pure ε only.")] = 0.0,
+    rho: Annotated[float | None, typer.Option("--rho", help="The cap as ρ of zCDP, instead of ε.")] = None,
+) -> None:
+    """Give a dataset a budget, for good; the file is made where there is none."""
+    with progress(f"Creating {dataset}"):
+        account = mp.Ledger(ledger).create(dataset, epsilon=epsilon, delta=delta, rho=rho)
+        left = str(account.left)
+    typer.echo(f"{dataset} in {ledger}: a cap of {account.cap}, of which {left} is left")
+
+
+@app.command()
+def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
+    """Print every dataset's cap, and what is spent and left."""
+    with progress(f"Reading {ledger}"):
+        rows = []
+        for account in mp.Ledger(ledger).datasets():
+            amounts = account.spent, account.left
+            told = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
+            rows.append((account.name, str(account.cap), f"{account.entries:,}", *told))
+    _print(("dataset", "cap", "charges", "spent", "left"), rows)
+
+
+@app.command()
+def history(
+    ledger: LedgerArgument,
+    dataset: DatasetArgument,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the charges to this file.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Print every charge of a dataset, in order, those that were given back included."""
+    if csv is not None:
+        check_output(csv, force)
+        if csv.exists() and ledger.exists() and csv.samefile(ledger):
+            raise mp.MilepostError(f"{csv} is the ledger itself; choose another output")
+    names = ("id", "charged", "state", "guarantee", "cost", "what", "label", "protects")
+    rows = []
+    for entry in mp.Ledger(ledger).history(dataset):
+        spent = " and ".join(map(str, entry.guarantees)), entry.cost.number
+        rows.append((str(entry.id), entry.charged, entry.state, *spent, entry.what, entry.label, entry.protects))
+    if csv is None:
+        _print(names, rows)
+        return
+    with csv.open("w", newline="", encoding="utf-8") as file:
+        tables.writer(file).writerows([names, *rows])
+    typer.echo(f"wrote {csv}: {len(rows):,} charges")
+
+
+def _print(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(box=SIMPLE)
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console(300).print(table)

@@ -1,0 +1,101 @@
+"""`milepost plan`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import milepost as mp
+from milepost import plots
+from milepost.asked import read_points
+from milepost.options import (
+    AlphabetOption,
+    BetaOption,
+    BoundsOption,
+    CategoryOption,
+    CenterOption,
+    ContributionsOption,
+    DeltaOption,
+    DiameterOption,
+    DimOption,
+    DirectionsOption,
+    DistanceUnitOption,
+    DistanceWeightsOption,
+    FlagOption,
+    NeighborsOption,
+    NumberOption,
+    PlacesOption,
+    PowerOption,
+    QueriesOption,
+    RadiusKmOption,
+    RadiusOption,
+    SpaceOption,
+    StepOption,
+)
+from milepost.spaces.words import space_from_options
+from milepost.terminal import console, progress
+
+
+def plan(
+    space: SpaceOption,
+    n: Annotated[int, typer.Option("--n", help="How many rows the table has.")],
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The ε of the guarantee.")] = None,
+    error: Annotated[float | None, typer.Option("--error", help="Find the least ε with this error instead.")] = None,
+    delta: DeltaOption = 0.0,
+    bounds: BoundsOption = None,
+    distance_weights: DistanceWeightsOption = None,
+    step: StepOption = None,
+    center: CenterOption = None,
+    radius: RadiusOption = None,
+    radius_km: RadiusKmOption = None,
+    p: PowerOption = None,
+    dim: DimOption = None,
+    directions: DirectionsOption = None,
+    distance_unit: DistanceUnitOption = None,
+    diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
+    queries: QueriesOption = None,
+    max_queries: Annotated[
+        int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
+    ] = None,
+    neighbors: NeighborsOption = "replace",
+    groups: Annotated[
+        int | None, typer.Option("--groups", help="How many groups of about equal size the table has.")
+    ] = None,
+    contributions: ContributionsOption = 1,
+    beta: BetaOption = 0.05,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Print the error to expect, before any data is touched."""
+    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    words |= {"center": center, "radius": radius, "p": p}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    words |= {"unit": distance_unit, "diameter": diameter}
+    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    chosen = space_from_options(space, words, queries)
+    given = None if queries is None else read_points(queries, chosen)
+    if plot is not None:
+        plots.check_picture(plot)
+    with progress("Planning"):
+        planned = mp.plan(
+            chosen,
+            n=n,
+            epsilon=epsilon,
+            error=error,
+            delta=delta,
+            max_queries=max_queries,
+            queries=given,
+            beta=beta,
+            neighbors=neighbors,
+            groups=groups,
+            contributions=contributions,
+        )
+        if plot is not None:
+            plots.save(planned.plot(), plot)
+    console().print(*planned.tables(), sep="\n")
+    for line in planned.notes:
+        typer.echo(line)

@@ -1,0 +1,132 @@
+"""`milepost release`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import milepost as mp
+from milepost.asked import read_points
+from milepost.card import counted, promise
+from milepost.cli.words import names_of
+from milepost.options import (
+    AlphabetOption,
+    BetaOption,
+    BoundsOption,
+    CategoryOption,
+    CenterOption,
+    ColumnsOption,
+    ContributionsOption,
+    DeltaOption,
+    DiameterOption,
+    DimOption,
+    DirectionsOption,
+    DistanceUnitOption,
+    DistanceWeightsOption,
+    EpsilonOption,
+    FlagOption,
+    ForceOption,
+    NeighborsOption,
+    NumberOption,
+    PlacesOption,
+    PowerOption,
+    QueriesOption,
+    RadiusKmOption,
+    RadiusOption,
+    SpaceOption,
+    StepOption,
+    TableArgument,
+    UnitOption,
+)
+from milepost.spaces.words import labels_of, space_from_options
+from milepost.terminal import check_output, progress
+
+
+def release(
+    table: TableArgument,
+    space: SpaceOption,
+    epsilon: EpsilonOption,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
+    delta: DeltaOption = 0.0,
+    bounds: BoundsOption = None,
+    distance_weights: DistanceWeightsOption = None,
+    step: StepOption = None,
+    center: CenterOption = None,
+    radius: RadiusOption = None,
+    radius_km: RadiusKmOption = None,
+    p: PowerOption = None,
+    dim: DimOption = None,
+    directions: DirectionsOption = None,
+    distance_unit: DistanceUnitOption = None,
+    diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
+    queries: QueriesOption = None,
+    columns: ColumnsOption = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, field, net, gaussian or laplace.")
+    ] = "auto",
+    neighbors: NeighborsOption = "replace",
+    groups: Annotated[
+        str | None, typer.Option("--groups", metavar="COLUMN", help="The column of each row's group.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="A,B", help="The public list of groups, CSV-quoted if need be.")
+    ] = None,
+    unit: UnitOption = None,
+    contributions: ContributionsOption = 1,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
+    ] = None,
+    max_weight: Annotated[
+        float | None, typer.Option("--max-weight", help="The public maximum that larger weights are cut to.")
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="About how many rows there are, where that is private but roughly known.")
+    ] = None,
+    beta: BetaOption = 0.05,
+    force: ForceOption = False,
+) -> None:
+    """Spend (ε, δ) once on a private table and write a file that answers every query."""
+    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    words |= {"center": center, "radius": radius, "p": p}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    words |= {"unit": distance_unit, "diameter": diameter}
+    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    chosen = space_from_options(space, words, queries)
+    given = None if queries is None else read_points(queries, chosen)
+    if weights is not None and "=" in weights and max_weight is None:
+        raise mp.MilepostError(
+            f"--weights is the column of rows' weights, with --max-weight; what a column counts in the distance is "
+            f"--distance-weights {weights}"
+        )
+    check_output(output, force)
+    if output.exists() and table.exists() and output.samefile(table):
+        raise mp.MilepostError(f"{output} is the private table itself; choose another output")
+    with progress(f"Reading {table} and releasing"):
+        synopsis = mp.release(
+            table,
+            chosen,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            columns=names_of(columns),
+            queries=given,
+            neighbors=neighbors,
+            groups=groups,
+            labels=() if labels is None else labels_of("--labels", labels),
+            unit=unit,
+            contributions=contributions,
+            weights=weights,
+            max_weight=max_weight,
+            n=n,
+            beta=beta,
+        )
+        synopsis.save(output)
+    typer.echo(
+        f"wrote {output}: {counted(synopsis)}, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
+        f"answers within {promise(synopsis)}"
+    )

@@ -1,0 +1,40 @@
+"""`milepost show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import milepost as mp
+from milepost import plots
+from milepost.card import facts
+from milepost.cli.words import loaded
+from milepost.options import ForceOption, GroupOption, SynopsisArgument
+from milepost.terminal import check_output, progress
+
+
+def show(
+    file: SynopsisArgument,
+    statement: Annotated[
+        bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")] = None,
+    group: GroupOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Print what is public about a released file, or draw it."""
+    if plot is not None:
+        plots.check_picture(plot)
+        check_output(plot, force)
+    synopsis = loaded(file, group, any_group=plot is None)
+    if plot is not None:
+        with progress("Drawing"):
+            plots.save(synopsis.plot(), plot)
+        typer.echo(f"wrote {plot}")
+    if statement:
+        typer.echo(mp.load(file).statement())
+        return
+    known = facts(synopsis) | {"size": f"{file.stat().st_size:,} bytes"}
+    width = max(len(word) for word in known)
+    for word, fact in known.items():
+        typer.echo(f"{word:<{width}}  {fact}")

@@ -1,0 +1,192 @@
+"""Durable: a SQLite file in which what a transaction wrote is on the disk when it ends, whoever else uses the file.
+
+Each transaction opens the file, and closes it. So an object may be used from many threads and after a fork, the file is
+a single one whenever nobody is writing, and another one that was put in its place is seen at once.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from milepost.errors import MilepostError
+
+WAIT = 30.0  # seconds that a transaction waits for those of others
+PAUSE = 0.005  # seconds between tries where SQLite itself does not wait
+LARGEST_INTEGER = (1 << 63) - 1  # that a column holds
+
+# SQLite's result codes: what is said about the file, and what to do
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+IN_USE = "is in use by another program, and has been for {wait:g} s", "try again, or end the program that holds it"
+DAMAGED = "is damaged", "keep it, put the latest backup in its place, and write down again what happened since"
+CLOSED = "cannot be opened", "let this user read and write the file and its folder"
+FAILED = (
+    "cannot be read or written: the disk reports an error, or a limit of file sizes is reached",
+    "the last change may be in it or not, so look before trying again",
+)
+REASONS = {
+    **dict.fromkeys(BUSY, IN_USE),
+    **dict.fromkeys((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT), DAMAGED),
+    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN), CLOSED),
+    sqlite3.SQLITE_NOTADB: ("is not a {noun}: it is no SQLite file, or its beginning is damaged", "give another path"),
+    sqlite3.SQLITE_READONLY: ("cannot be written", "let this user write the file and its folder"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "free some space and try again"),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file must be.
+
+    noun: what errors call it. application_id: SQLite's mark of whose file it is. version, schema: of its tables, and
+    the statements that make them.
+    """
+
+    noun: str
+    application_id: int
+    version: int
+    schema: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Database:
+    """A file of one layout, which exists or is made by the first `writing(create=True)`.
+
+    Every failure is a MilepostError that says what to do; the transaction is then undone as a whole.
+    """
+
+    path: Path
+    layout: Layout
+    wait: float = WAIT
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is at the path, or an empty file, which a program leaves that ends while it makes one."""
+        return not os.path.lexists(self.path) or (self.path.is_file() and not self.path.stat().st_size)
+
+    @contextmanager
+    def writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that nobody else writes beside: durable when the block ends, undone when it raises.
+
+        create: make the file where there is none.
+        """
+        with self._transaction("BEGIN IMMEDIATE", create) as connection:
+            yield connection
+            connection.execute("COMMIT")
+            # Beside others this has to wait until another time; commits are as durable either way.
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees the file as it was at one instant."""
+        with self._transaction("BEGIN", create=False) as connection:
+            yield connection
+
+    def check(self) -> None:
+        """Refuse a file that is not of this layout, or whose pages are damaged."""
+        with self.reading() as connection:
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise self.damaged()
+
+    def damaged(self) -> MilepostError:
+        """The error for a file whose content contradicts itself."""
+        return self._error(*DAMAGED)
+
+    @contextmanager
+    def _transaction(self, begin: str, create: bool) -> Iterator[sqlite3.Connection]:
+        self._check_path(create)
+        try:
+            connection = self._begun(begin, create)
+            try:
+                yield connection
+            finally:
+                _close(connection)
+        except sqlite3.ProgrammingError:
+            raise
+        except UnicodeDecodeError:  # SQLite quotes what it finds
+            raise self.damaged() from None
+        except sqlite3.Error as error:
+            raise self._error(*REASONS.get(_code(error), FAILED), because=f" ({error})") from error
+
+    def _begun(self, begin: str, create: bool) -> sqlite3.Connection:
+        """A connection with a transaction on the right layout; tried again where SQLite gives up without waiting."""
+        deadline = time.monotonic() + self.wait
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            connection = connect(f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}", left)
+            try:
+                # FULL, and the folder too where there is no WAL; on macOS, down to the disk and not its cache.
+                for setting in ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON"):
+                    connection.execute(f"PRAGMA {setting}")
+                connection.execute(begin)
+                self._settle_layout(connection, create)
+            except BaseException as error:
+                _close(connection)
+                waits = isinstance(error, sqlite3.Error) and _code(error) in BUSY
+                if not waits or time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE)
+            else:
+                return connection
+
+    def _settle_layout(self, connection: sqlite3.Connection, create: bool) -> None:
+        """Make the layout in an empty file, or refuse one that has another."""
+        noun, application_id, version = self.layout.noun, self.layout.application_id, self.layout.version
+        (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        (whose,) = connection.execute("PRAGMA application_id").fetchone()
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if not tables and not whose and not found:
+            if not create:
+                raise self._error(f"is empty, and not yet a {noun}", "create something in it first")
+            for statement in self.layout.schema:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {application_id}")
+            connection.execute(f"PRAGMA user_version = {version}")
+        elif whose != application_id:
+            raise self._error(f"is not a {noun}: it is a SQLite file of another program", "give another path")
+        elif found > version:
+            raise self._error(
+                f"is a {noun} of a newer milepost (its tables have version {found}; this one knows {version})",
+                "install that one",
+            )
+        elif found < version:
+            raise self._error(
+                f"has tables of version {found}, which this milepost does not know (it writes {version})",
+                "install the milepost that made it, or put the latest backup in its place",
+            )
+
+    def _check_path(self, create: bool) -> None:
+        if not os.path.lexists(self.path):
+            if not create:
+                raise MilepostError(f"there is no {self.layout.noun} {self.path}; check the path, or create one there")
+            if not self.path.parent.is_dir():
+                raise MilepostError(f"{self.path} cannot be written: there is no folder {self.path.parent}")
+        elif self.path.exists() and not self.path.is_file():
+            raise self._error(f"is a folder or a device, not a {self.layout.noun}", "give the name of a file")
+
+    def _error(self, what: str, remedy: str, because: str = "") -> MilepostError:
+        what = what.format(noun=self.layout.noun, wait=self.wait)
+        return MilepostError(f"{self.path} {what}{because}; {remedy}")
+
+
+def connect(uri: str, wait: float) -> sqlite3.Connection:
+    """A connection on which a transaction begins and ends by its own words only."""
+    return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
+
+
+def _close(connection: sqlite3.Connection) -> None:
+    """Undo what is not committed, then close: a cursor that somebody still holds would keep a lock otherwise."""
+    with suppress(sqlite3.Error):  # some failures have undone everything already
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    connection.close()
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; that of damaged content where text is not UTF-8, which has none."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

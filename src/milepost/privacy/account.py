@@ -1,0 +1,240 @@
+"""Account: one dataset's budget and the entries of its charges, as a ledger's tables hold them."""
+
+import hashlib
+import json
+import re
+import sqlite3
+import unicodedata
+from dataclasses import dataclass, replace
+
+from milepost.durable import Layout
+from milepost.errors import MilepostError
+from milepost.privacy.budget import Amount, Cap
+from milepost.privacy.guarantee import Guarantee
+
+# Of an entry: charged; noise is being drawn; done; given back before any noise was drawn. All but the last count.
+RESERVED, DRAWN, SETTLED, RETURNED = STATES = ("reserved", "drawn", "settled", "returned")
+BEFORE = {DRAWN: (RESERVED,), SETTLED: (RESERVED, DRAWN), RETURNED: (RESERVED,)}  # the states that one follows
+
+NAME = re.compile(r"[^\W_][\w.-]{0,63}")
+LONGEST = 200  # characters of a text
+
+# No index: a damaged one could hide a row that is there. Names are unique because a transaction looks before it adds.
+LAYOUT = Layout(
+    noun="ledger",
+    application_id=0x4D504C47,  # "MPLG"
+    version=1,
+    schema=(
+        """CREATE TABLE dataset (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL,
+            said TEXT NOT NULL,
+            created TEXT NOT NULL,
+            cap INTEGER NOT NULL CHECK (typeof(cap) = 'integer' AND cap > 0),
+            spent INTEGER NOT NULL CHECK (typeof(spent) = 'integer' AND spent BETWEEN 0 AND cap),
+            entries INTEGER NOT NULL CHECK (typeof(entries) = 'integer' AND entries >= 0),
+            seal TEXT NOT NULL
+        )""",
+        f"""CREATE TABLE entry (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            dataset INTEGER NOT NULL REFERENCES dataset (id),
+            token TEXT NOT NULL,
+            cost INTEGER NOT NULL CHECK (typeof(cost) = 'integer' AND cost > 0),
+            state TEXT NOT NULL CHECK (state IN {STATES}),
+            guarantees TEXT NOT NULL,
+            what TEXT NOT NULL,
+            label TEXT NOT NULL,
+            protects TEXT NOT NULL,
+            charged TEXT NOT NULL,
+            changed TEXT NOT NULL,
+            seal TEXT NOT NULL
+        )""",
+        """CREATE TRIGGER entry_stays BEFORE DELETE ON entry
+            BEGIN SELECT RAISE(ABORT, 'an entry is never deleted'); END""",
+        """CREATE TRIGGER dataset_stays BEFORE DELETE ON dataset
+            BEGIN SELECT RAISE(ABORT, 'a dataset is never deleted'); END""",
+    ),
+)
+
+
+ENTRY = "id, token, cost, state, guarantees, what, label, protects, charged, changed, seal"
+
+
+class Contradiction(Exception):  # noqa: N818
+    """What the tables hold contradicts itself: a bit of the file has changed, or somebody has edited it."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A dataset with its cap, and what of it is spent.
+
+    created: the time, by the clock of the computer; nothing depends on it. entries: how many charges there were,
+    those given back included.
+    """
+
+    name: str
+    cap: Cap
+    spent: Amount
+    entries: int
+    created: str
+
+    @property
+    def left(self) -> Amount:
+        """What may still be spent."""
+        return self.cap.amount(self.cap.nano - self.spent.nano)
+
+    def charged(self, nano: int, entries: int) -> "Account":
+        """After so much more is spent, or less, by so many more entries."""
+        return replace(self, spent=self.cap.amount(self.spent.nano + nano), entries=self.entries + entries)
+
+    def row(self) -> tuple[str, str, str, int, int, int]:
+        """As the table has it, without its seal."""
+        said = json.dumps(self.cap.to_json(), allow_nan=False)
+        return self.name, said, self.created, self.cap.nano, self.spent.nano, self.entries
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge.
+
+    state: "reserved" (charged, and counted even if nothing follows), "drawn" (noise was being drawn), "settled" (done)
+    or "returned" (given back before noise was drawn, the only one that does not count).
+    guarantees: what was spent; several add up. what: a mechanism or kind of release. label: the user's own words.
+    protects: whom, where the charge said so. charged, changed: times, by the clock; `id` is the order.
+    """
+
+    id: int
+    dataset: str
+    cost: Amount
+    state: str
+    guarantees: tuple[Guarantee, ...]
+    what: str
+    label: str
+    protects: str
+    charged: str
+    changed: str
+    token: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether its cost is spent."""
+        return self.state != RETURNED
+
+    def row(self) -> tuple[str, int, str, str, str, str, str, str, str]:
+        """As the table has it, without its number, its dataset's and its seal."""
+        guarantees = json.dumps([one.to_json() for one in self.guarantees], allow_nan=False)
+        words = self.what, self.label, self.protects
+        return self.token, self.cost.nano, self.state, guarantees, *words, self.charged, self.changed
+
+
+def check_name(name: str) -> None:
+    """Refuse what is no name of a dataset."""
+    if not isinstance(name, str) or not NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
+        raise MilepostError(
+            "a dataset's name has up to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or "
+            f"digit, got {name!r}"
+        )
+
+
+def check_line(name: str, text: str) -> None:
+    """Refuse a text that is not one line of moderate length."""
+    if not isinstance(text, str) or not (text.isprintable() and len(text) <= LONGEST):
+        raise MilepostError(f"{name} must be one line of at most {LONGEST} characters, got {text!r}")
+
+
+def find(connection: sqlite3.Connection, name: str) -> tuple[int, Account] | None:
+    """A dataset's number and account, once both agree with its entries; None where there is no such dataset."""
+    found = connection.execute(
+        "SELECT id, name, said, created, cap, spent, entries, seal FROM dataset WHERE name = ?", (name,)
+    ).fetchone()
+    if found is None:
+        return None
+    key, name, said, created, cap, spent, entries, seal = found
+    counted = connection.execute(
+        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN state = ? THEN 0 ELSE cost END), 0) FROM entry WHERE dataset = ?",
+        (RETURNED, key),
+    ).fetchone()
+    if seal != _seal(name, said, created, cap, spent, entries) or counted != (entries, spent):
+        raise Contradiction
+    stated = Cap(**json.loads(said))
+    return key, Account(name, stated, stated.amount(spent), entries, created)
+
+
+def names(connection: sqlite3.Connection) -> list[str]:
+    """Of all datasets, in the order in which they were created."""
+    return [str(name) for (name,) in connection.execute("SELECT name FROM dataset ORDER BY id")]
+
+
+def add(connection: sqlite3.Connection, account: Account) -> None:
+    """A new dataset; refused where there are entries of one that is not there, which could be this one."""
+    lost = "SELECT COUNT(*) FROM entry WHERE dataset NOT IN (SELECT id FROM dataset)"
+    if connection.execute(lost).fetchone() != (0,):
+        raise Contradiction
+    row = account.row()
+    connection.execute(
+        "INSERT INTO dataset (name, said, created, cap, spent, entries, seal) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*row, _seal(*row)),
+    )
+
+
+def store(connection: sqlite3.Connection, key: int, account: Account) -> None:
+    """What has been spent, of a dataset that is there."""
+    connection.execute(
+        "UPDATE dataset SET spent = ?, entries = ?, seal = ? WHERE id = ?",
+        (account.spent.nano, account.entries, _seal(*account.row()), key),
+    )
+
+
+def entries(connection: sqlite3.Connection, key: int, account: Account) -> list[Entry]:
+    """All charges of a dataset, the oldest first."""
+    rows = connection.execute(f"SELECT {ENTRY} FROM entry WHERE dataset = ? ORDER BY id", (key,))  # noqa: S608
+    return [_entry(row, account) for row in rows.fetchall()]
+
+
+def entry(connection: sqlite3.Connection, key: int, account: Account, number: int) -> Entry | None:
+    """The charge of a dataset with this number."""
+    found = connection.execute(f"SELECT {ENTRY} FROM entry WHERE id = ? AND dataset = ?", (number, key))  # noqa: S608
+    row = found.fetchone()
+    return None if row is None else _entry(row, account)
+
+
+def add_entry(connection: sqlite3.Connection, key: int, new: Entry) -> int:
+    """A new charge; its number."""
+    row = new.row()
+    connection.execute(
+        "INSERT INTO entry (dataset, token, cost, state, guarantees, what, label, protects, charged, changed, seal) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (key, *row, _seal(*row)),
+    )
+    return int(connection.execute("SELECT last_insert_rowid()").fetchone()[0])
+
+
+def store_entry(connection: sqlite3.Connection, changed: Entry) -> None:
+    """The state of a charge that is there."""
+    connection.execute(
+        "UPDATE entry SET state = ?, changed = ?, seal = ? WHERE id = ?",
+        (changed.state, changed.changed, _seal(*changed.row()), changed.id),
+    )
+
+
+def protected(connection: sqlite3.Connection, key: int) -> str:
+    """Whom the charges of a dataset protect; empty where none has said so."""
+    found = connection.execute(
+        "SELECT protects FROM entry WHERE dataset = ? AND state <> ? AND protects <> '' ORDER BY id LIMIT 1",
+        (key, RETURNED),
+    ).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def _entry(row: tuple[int, str, int, str, str, str, str, str, str, str, str], account: Account) -> Entry:
+    key, token, cost, state, guarantees, what, label, protects, charged, changed, seal = row
+    if seal != _seal(token, cost, state, guarantees, what, label, protects, charged, changed):
+        raise Contradiction
+    spent = tuple(Guarantee(**one) for one in json.loads(guarantees))
+    amount = account.cap.amount(cost)
+    return Entry(key, account.name, amount, state, spent, what, label, protects, charged, changed, token)
+
+
+def _seal(*fields: object) -> str:
+    """A digest of a row, by which a changed bit is noticed; it is no protection against somebody who edits the file."""
+    return hashlib.sha256(repr(fields).encode()).hexdigest()[:16]

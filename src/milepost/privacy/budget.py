@@ -1,0 +1,172 @@
+"""Budget: what guarantees cost and what a cap allows, in whole billionths of ρ or of ε."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from milepost.durable import LARGEST_INTEGER
+from milepost.errors import MilepostError
+from milepost.privacy.guarantee import Guarantee, epsilon_of, rho_of
+
+NANO = 10**9
+LARGEST_RHO = 1e3
+
+
+def exact(value: float) -> Fraction:
+    """The number that Python prints for a float, exactly: 0.1 is one tenth, so ten times 0.1 fit a cap of 1.
+
+    The float itself may be larger, by 2⁻⁵³ of it at most; mechanisms spend less than they are given by a share of
+    1e-12 (`SLACK`), which is more.
+
+    >>> 10 * exact(0.1) == 1
+    True
+    """
+    return Fraction(repr(value))
+
+
+def cost(guarantees: Iterable[Guarantee], pure: bool) -> Fraction:
+    """What guarantees cost together, exactly: Σε where all are pure and `pure` is asked for, else Σρ.
+
+    A pure ε is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4); another guarantee is spent as its ρ. The cost is that
+    of the whole guarantee, whatever number of images share it.
+    """
+    total = Fraction(0)
+    for one in guarantees:
+        if pure and not one.pure:
+            raise MilepostError(f"a pure cap takes pure charges only (delta = 0), got {one}; use a cap with delta > 0")
+        if pure:
+            total += exact(one.epsilon)
+        elif one.pure:
+            total += exact(one.epsilon) ** 2 / 2
+        else:
+            total += exact(rho_of(one.epsilon, one.delta))
+    return total
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A part of a budget: so many billionths of ε where it is pure, else of ρ.
+
+    delta: at which δ it is told as ε; 0 where none was said.
+
+    >>> print(Amount(1_500_000_000, pure=True))
+    ε = 1.5
+    """
+
+    nano: int
+    pure: bool
+    delta: float = 0.0
+
+    @property
+    def rho(self) -> float:
+        """As ρ; a pure amount has none."""
+        if self.pure:
+            raise MilepostError("a pure amount is counted in epsilon and has no rho; see its epsilon()")
+        return self.nano / NANO
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """As ε at this δ, by default the cap's own; a pure amount is the same at any δ.
+
+        Never too small, but for the billionth of ρ at most by which a cap that is spent at once was rounded down.
+
+        >>> round(Amount(500_000_000, pure=False).epsilon(delta=1e-6), 3)
+        5.222
+        """
+        if self.pure:
+            return self.nano / NANO
+        delta = self.delta if delta is None else delta
+        if isinstance(delta, bool) or not isinstance(delta, int | float) or not 1e-100 <= delta < 1:
+            raise MilepostError(f"delta must be at least 1e-100 and less than 1 to tell rho as epsilon, got {delta!r}")
+        return epsilon_of(math.nextafter(self.rho, math.inf), delta) if self.nano else 0.0
+
+    @property
+    def number(self) -> str:
+        """In ε or ρ alone, with all its digits."""
+        return f"{'ε' if self.pure else 'ρ'} = {Decimal(self.nano) / NANO:f}"
+
+    def at(self, delta: float) -> str:
+        """The number, and what it is as ε at this δ."""
+        return self.number if self.pure else f"{self.number} (ε = {self.epsilon(delta):.4g} at δ = {delta:g})"
+
+    def __str__(self) -> str:
+        return self.at(self.delta) if self.delta else self.number
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that may be spent, as somebody said it: (ε, δ), pure ε, or ρ with perhaps a δ at which it is told as ε.
+
+    rho: what adds up, also where (ε, δ) was said; None where the cap is pure.
+
+    >>> print(Cap.of(3, 0, None), Cap.of(None, 0, 0.1), sep="; ")
+    ε = 3, δ = 0; ρ = 0.1
+    """
+
+    epsilon: float | None
+    delta: float
+    rho: float | None
+
+    @classmethod
+    def of(cls, epsilon: float | None, delta: float, rho: float | None) -> "Cap":
+        """From the words of `Ledger.create`; refused where they are no cap."""
+        if (epsilon is None) == (rho is None):
+            raise MilepostError(
+                "a cap is either epsilon, with delta or pure without it, or rho; got "
+                + ("neither" if rho is None else "both")
+            )
+        if epsilon is not None:
+            said = Guarantee(epsilon, delta)
+            cap = cls(said.epsilon, said.delta, None if said.pure else said.rho)
+        else:
+            if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= LARGEST_RHO:
+                raise MilepostError(f"rho must be a positive number of at most {LARGEST_RHO:g}, got {rho!r}")
+            cap = cls(None, Guarantee(1.0, delta).delta, float(rho))
+        if not cap.nano:
+            raise MilepostError(f"a cap of {cap} is less than one billionth, the unit of a ledger; give a larger one")
+        return cap
+
+    @property
+    def pure(self) -> bool:
+        """Whether it is counted in ε, and takes pure charges only."""
+        return self.rho is None
+
+    @property
+    def exactly(self) -> Fraction:
+        """In ρ, or in ε where it is pure."""
+        return exact((self.epsilon or 0.0) if self.rho is None else self.rho)
+
+    @property
+    def nano(self) -> int:
+        """In whole billionths, rounded down."""
+        return math.floor(self.exactly * NANO)
+
+    @property
+    def said(self) -> tuple[float | None, float, float | None]:
+        """What makes two caps the same; ρ that was worked out from (ε, δ) is no part of it."""
+        return self.epsilon, self.delta, None if self.epsilon is not None else self.rho
+
+    def price(self, asked: Fraction, spent: int) -> int:
+        """What so much ρ or ε costs beside what is spent already, in whole billionths, rounded up.
+
+        The whole cap, asked for when nothing is spent, costs the whole cap: nothing is added up that could round.
+        """
+        billionths = math.ceil(asked * NANO)
+        if billionths > LARGEST_INTEGER:
+            raise MilepostError("the charge is too large to be written down, and larger than any cap; ask for less")
+        return min(billionths, self.nano) if not spent and asked <= self.exactly else billionths
+
+    def amount(self, nano: int) -> Amount:
+        """So much of this cap."""
+        return Amount(nano, self.pure, self.delta)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a ledger stores it."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"ρ = {self.rho:.10g}"
+        return f"ε = {self.epsilon:g}, δ = {self.delta:g}"

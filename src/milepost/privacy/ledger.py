@@ -1,0 +1,298 @@
+"""Ledger: how much of a private dataset's budget is spent, in a file that outlives every crash. docs/ledger.md."""
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlite3 import Connection
+
+from milepost.durable import WAIT, Database
+from milepost.errors import MilepostError, warn
+from milepost.privacy import account as tables
+from milepost.privacy.account import (
+    BEFORE,
+    DRAWN,
+    LAYOUT,
+    RESERVED,
+    RETURNED,
+    SETTLED,
+    Account,
+    Contradiction,
+    Entry,
+    check_line,
+    check_name,
+)
+from milepost.privacy.budget import NANO, Amount, Cap, cost
+from milepost.privacy.guarantee import Guarantee
+
+
+class Ledger:
+    """The privacy budgets of datasets, in a SQLite file that many processes and threads may use at once.
+
+    A charge is on the disk before it is granted, and the sum of all charges never passes the cap. Charges whose
+    program ended without a word stay spent. Totals are whole billionths of ρ (zCDP), or of ε where the cap is pure:
+    charges are rounded up and caps down. No private value is ever written.
+
+    path: of the file, which the first `create` makes. wait: how many seconds to wait for other programs.
+
+    >>> import tempfile
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "ledger.db")
+    >>> _ = ledger.create("homes", epsilon=1)
+    >>> with ledger.spending("homes", Guarantee(0.25), "release") as charge:
+    ...     pass  # read the table
+    ...     charge.drawn()
+    ...     pass  # draw noise
+    >>> print(ledger.spent("homes"), ledger.left("homes"), sep="; ")
+    ε = 0.25; ε = 0.75
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, wait: float = WAIT) -> None:
+        if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+            raise MilepostError(f"a ledger is the path of a file, such as 'ledger.db', got {path!r}")
+        if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 86_400:
+            raise MilepostError(f"wait must be a number of seconds, at least 0 and at most a day, got {wait!r}")
+        self._database = Database(Path(path).absolute(), LAYOUT, float(wait))
+        if not self._database.empty:
+            self._database.check()
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._database.path
+
+    def create(
+        self, dataset: str, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+    ) -> Account:
+        """A budget for a dataset: (epsilon, delta), pure epsilon, or rho; the same one again changes nothing.
+
+        A cap is for good. A pure one takes pure charges only, and adds up their ε; others add up ρ.
+        """
+        check_name(dataset)
+        cap = Cap.of(epsilon, delta, rho)
+        with self._writing(create=True) as connection:
+            found = tables.find(connection, dataset)
+            if found is None:
+                new = Account(dataset, cap, cap.amount(0), 0, _now())
+                tables.add(connection, new)
+                return new
+        account = found[1]
+        if account.cap.said != cap.said:
+            raise MilepostError(
+                f"{dataset!r} has a cap of {account.cap} already, which stays; got {cap}; other data needs another name"
+            )
+        return account
+
+    def charge(
+        self,
+        dataset: str,
+        guarantee: Guarantee | Sequence[Guarantee],
+        what: str = "release",
+        *,
+        label: str = "",
+        protects: str = "",
+    ) -> "Charge":
+        """Spend a guarantee, or several together, before the data is read; refused where the cap would be passed.
+
+        Where δ > 0, what is released must be ρ-zCDP for the guarantee's `rho`, as all mechanisms here are.
+        what: the mechanism or kind of release. label: words of the user. protects: whom the guarantee is about, such as
+        "replace, customer_id": charges of one dataset that protect different ones do not add up, and are refused.
+        All three are written as they are, so none may hold a private value.
+        """
+        guarantees = tuple(guarantee) if isinstance(guarantee, Sequence) else (guarantee,)
+        if not guarantees or not all(isinstance(one, Guarantee) for one in guarantees):
+            raise MilepostError(f"a charge is a Guarantee, or several, got {guarantee!r}")
+        guarantees = tuple(one.for_each(1) for one in guarantees)  # the whole of it, however it is shared
+        for name, text in {"what": what, "label": label, "protects": protects}.items():
+            check_line(name, text)
+        asked = cost(guarantees, self.account(dataset).cap.pure)
+        with self._writing() as connection:
+            key, account = self._find(connection, dataset)
+            price = account.cap.price(asked, account.spent.nano)
+            others = tables.protected(connection, key)
+            fits, alike = price <= account.left.nano, others in ("", protects) or not protects
+            if fits and alike:
+                now, paid, words = _now(), account.cap.amount(price), (what, label, protects)
+                entry = Entry(0, dataset, paid, RESERVED, guarantees, *words, now, now, secrets.token_hex(8))
+                entry = replace(entry, id=tables.add_entry(connection, key, entry))
+                tables.store(connection, key, account.charged(price, 1))
+                return Charge(self, entry)
+        if not alike:
+            raise MilepostError(
+                f"charges of {dataset!r} protect {others!r} and this one {protects!r}: their guarantees do not add up; "
+                "create a budget of its own for what protects somebody else"
+            )
+        raise _refusal(account, guarantees, price)
+
+    @contextmanager
+    def spending(
+        self,
+        dataset: str,
+        guarantee: Guarantee | Sequence[Guarantee],
+        what: str = "release",
+        *,
+        label: str = "",
+        protects: str = "",
+    ) -> Iterator["Charge"]:
+        """Charge, then run the block, which calls `drawn()` right before the first noise.
+
+        If the block fails before that, the budget is given back; afterwards it stays spent.
+        """
+        charge = self.charge(dataset, guarantee, what, label=label, protects=protects)
+        try:
+            yield charge
+        except BaseException as error:
+            try:
+                charge._move(RETURNED, only_if_possible=True)
+            except MilepostError as second:
+                error.add_note(f"The budget of charge {charge.id} was not given back: {second}")
+            raise
+        try:
+            charge.settle()
+        except MilepostError as error:  # an answer exists and is paid for: it must not be lost
+            warn(f"charge {charge.id} of {dataset!r} is spent, but the ledger could not note that it is done: {error}")
+
+    def account(self, dataset: str) -> Account:
+        """A dataset's cap, and what is spent and left."""
+        check_name(dataset)
+        with self._reading() as connection:
+            return self._find(connection, dataset)[1]
+
+    def spent(self, dataset: str) -> Amount:
+        """How much is spent: `rho`, and `epsilon(delta)` at a δ."""
+        return self.account(dataset).spent
+
+    def left(self, dataset: str) -> Amount:
+        """How much may still be spent."""
+        return self.account(dataset).left
+
+    def datasets(self) -> tuple[Account, ...]:
+        """All datasets, in the order in which they were created."""
+        with self._reading() as connection:
+            return tuple(self._find(connection, name)[1] for name in tables.names(connection))
+
+    def history(self, dataset: str) -> tuple[Entry, ...]:
+        """All charges of a dataset, the oldest first, those given back included."""
+        check_name(dataset)
+        with self._reading() as connection:
+            return tuple(tables.entries(connection, *self._find(connection, dataset)))
+
+    def _find(self, connection: Connection, dataset: str) -> tuple[int, Account]:
+        found = tables.find(connection, dataset)
+        if found is None:
+            known = ", ".join(tables.names(connection)) or "none yet"
+            raise MilepostError(
+                f"{self.path} has no dataset {dataset!r} (it has: {known}); create it with its cap first"
+            )
+        return found
+
+    @contextmanager
+    def _writing(self, *, create: bool = False) -> Iterator[Connection]:
+        with self._agreeing(), self._database.writing(create=create) as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._agreeing(), self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def _agreeing(self) -> Iterator[None]:
+        try:
+            yield
+        except Contradiction:
+            raise self._database.damaged() from None
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A guarantee that is spent, and can be given back as long as no noise has been drawn for it."""
+
+    ledger: Ledger
+    entry: Entry  # as it was when it was charged
+
+    @property
+    def id(self) -> int:
+        """The number of its entry in the ledger's history."""
+        return self.entry.id
+
+    def drawn(self) -> None:
+        """Noise is about to be drawn: the charge stays spent from now on. A second call does nothing."""
+        self._move(DRAWN)
+
+    def settle(self) -> None:
+        """All is done; the charge stays spent."""
+        self._move(SETTLED)
+
+    def refund(self) -> None:
+        """Give the budget back; refused once noise may have been drawn. The entry stays in the history."""
+        self._move(RETURNED)
+
+    def _move(self, state: str, *, only_if_possible: bool = False) -> None:
+        """To another state, if it is in one from which that may come."""
+        with self.ledger._writing() as connection:
+            key, account = self.ledger._find(connection, self.entry.dataset)
+            entry = tables.entry(connection, key, account, self.id)
+            if entry is None or entry.token != self.entry.token:
+                raise MilepostError(
+                    f"charge {self.id} is not in {self.ledger.path} any more: another file, such as a backup, was put "
+                    "in its place; nothing may be released for it, charge again"
+                )
+            if entry.state in BEFORE[state]:
+                tables.store_entry(connection, replace(entry, state=state, changed=_now()))
+                if state == RETURNED:
+                    tables.store(connection, key, account.charged(-entry.cost.nano, 0))
+            elif entry.state != state and not only_if_possible:
+                raise MilepostError(
+                    f"charge {self.id} is {entry.state} and cannot be {state}: only one for which no noise was drawn "
+                    "can be given back, and one that was given back is not paid for any more"
+                )
+
+
+class Unrecorded:
+    """A charge that no ledger keeps."""
+
+    def drawn(self) -> None:
+        """Nothing to note."""
+
+
+def spending(
+    ledger: Ledger | None,
+    dataset: str | None,
+    guarantee: Guarantee | Sequence[Guarantee],
+    what: str = "release",
+    *,
+    label: str = "",
+    protects: str = "",
+) -> AbstractContextManager[Charge | Unrecorded]:
+    """As `Ledger.spending`, or without a ledger a block that nothing is noted about.
+
+    >>> with spending(None, None, Guarantee(1)) as charge:
+    ...     charge.drawn()
+    """
+    if (ledger is None) != (dataset is None):
+        raise MilepostError("ledger and dataset go together: the ledger's file, and the name of the budget in it")
+    if ledger is None or dataset is None:
+        return nullcontext(Unrecorded())
+    return ledger.spending(dataset, guarantee, what, label=label, protects=protects)
+
+
+def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> MilepostError:
+    asked = " and ".join(map(str, guarantees))
+    if not account.cap.pure:
+        asked += f" (ρ = {price / NANO:g})"
+    left = f"{account.left} is left" if account.left.nano else "nothing is left"
+    return MilepostError(
+        f"the budget of {account.name!r} does not allow {asked}: of its cap, {account.cap}, {account.spent} is spent, "
+        f"and {left}; nothing was read or spent"
+    )
+
+
+def _now() -> str:
+    """For people to read: the order of entries, and every decision, goes by their numbers."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

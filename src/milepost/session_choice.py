@@ -1,0 +1,101 @@
+"""SessionChoice: a way to answer queries that arrive one by one, and the error it predicts. Nothing here sees data."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from milepost.choice import best_size
+from milepost.errors import MilepostError
+from milepost.mechanisms.base import Prediction
+from milepost.mechanisms.field import Field, Noise, session_prediction
+from milepost.mechanisms.margins import Margins
+from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.reading import check_count
+from milepost.session import FieldSession, Session, TangentSession
+from milepost.source import source_of
+from milepost.spaces.base import Hosts, Space
+from milepost.table import Table
+
+SESSIONS = (Tangents.name, Field.name)
+
+
+@dataclass(frozen=True)
+class GameChoice:
+    """The interactive game of Theorem 1, on as many host coordinates as suit it."""
+
+    space: Space
+    margins: Margins
+    prediction: Prediction
+
+    @property
+    def bias(self) -> float:
+        """The part of the error that no number of rows would lessen."""
+        return self.space.hosts.bias
+
+    def open(self, table: Table, n: int, guarantee: Guarantee) -> Session:
+        """Read the table and begin."""
+        sketch = table.sketch(self.space)
+        check_count(int(sketch.totals[0]), n)
+        return TangentSession(sketch, self.space, guarantee, table.change, self.margins)
+
+
+@dataclass(frozen=True)
+class FieldChoice:
+    """Correlated noise on exact distances."""
+
+    space: Space
+    noise: Noise
+    prediction: Prediction
+
+    @property
+    def bias(self) -> float:
+        """Next to nothing."""
+        return self.noise.quantum
+
+    def open(self, table: Table, n: int, guarantee: Guarantee) -> Session:
+        """Read the table and begin."""
+        return FieldSession(source_of(table, n), self.space, guarantee, table.change, self.noise, n)
+
+
+SessionChoice: TypeAlias = GameChoice | FieldChoice
+
+
+def session_choices(
+    space: Space,
+    n: int,
+    change: Change,
+    guarantee: Guarantee,
+    max_queries: int,
+    beta: float,
+    names: Collection[str] = SESSIONS,
+) -> tuple[list[SessionChoice], dict[str, str]]:
+    """What each of these mechanisms would promise for n rows, the smallest error first, and why some cannot."""
+    found: list[SessionChoice] = []
+    refused: dict[str, str] = {}
+    for name in names:
+        try:
+            if name == Field.name:
+                found.append(_field(space, n, change, guarantee, max_queries))
+            else:
+                Tangents(beta).check(change, guarantee)
+                found.append(_game(space, n, guarantee, max_queries, beta))
+        except MilepostError as reason:
+            refused[name] = str(reason)
+    found.sort(key=lambda choice: choice.prediction.error)
+    return found, refused
+
+
+def _game(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> GameChoice:
+    def promise(hosts: Hosts) -> tuple[float, Margins]:
+        margins = interactive_margins(hosts, n, guarantee, max_queries, beta)
+        return interactive_error(hosts, margins), margins
+
+    variant, margins = best_size(space, n, promise)
+    return GameChoice(variant, margins, interactive_prediction(variant.hosts, margins, guarantee))
+
+
+def _field(space: Space, n: int, change: Change, guarantee: Guarantee, max_queries: int) -> FieldChoice:
+    noise = Field().noise(space, max_queries, change, guarantee)
+    return FieldChoice(space, noise, session_prediction(noise, n, space.diameter))

@@ -1,0 +1,141 @@
+"""Source: a private table kept at hand, for exact sums of distances to queries that are not known yet."""
+
+import os
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
+
+import numpy as np
+
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.reading import blocks
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+from milepost.statistics.sketch import Borders
+from milepost.statistics.sums import Sums
+from milepost.table import Table
+
+MOST_NUMBERS = 1 << 27  # of records in memory: 1 GB
+BLOCK = 1 << 16  # distances at a time, which fit the cache
+MOST_CELLS, MOST_BORDERS = 1 << 20, 1 << 23  # of a coordinate, and of all of them
+RATIO_BITS = 60
+
+
+class Source(ABC):
+    """Exact sums, and where queries are moved for them. All but the latter is private."""
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """How many records there are, or their weight in steps."""
+
+    @abstractmethod
+    def sums(self, queries: Queries) -> Sums:
+        """The exact sums of distances, of moved queries only."""
+
+    def moved(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """Queries as they are answered, and how far an answer may be off for that; public."""
+        return queries, np.zeros(len(queries))
+
+
+@dataclass(frozen=True, eq=False)
+class Anew(Source):
+    """The table itself, read for every question."""
+
+    table: Table
+
+    @cached_property
+    def total(self) -> int:
+        """Counted once."""
+        return self.table.total()
+
+    def sums(self, queries: Queries) -> Sums:
+        """One pass over the table."""
+        return self.table.sums(queries)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(Source):
+    """Records in memory; sums are of integers, so that threads and blocks give the same ones in any order."""
+
+    space: Space
+    points: FloatArray
+    weights: IntArray | None
+
+    @property
+    def total(self) -> int:
+        """Of all records."""
+        return len(self.points) if self.weights is None else int(self.weights.sum())
+
+    def sums(self, queries: Queries) -> Sums:
+        """Block by block, on all processors."""
+        rows = max(1, BLOCK // queries.count)
+        parts = [slice(start, start + rows) for start in range(0, len(self.points), rows)]
+        result = Sums(queries.count)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for start in range(0, len(parts), 1 << 10):
+                for part in pool.map(lambda part: self._part(queries, part), parts[start : start + (1 << 10)]):
+                    result = result + part
+        return result
+
+    def _part(self, queries: Queries, part: slice) -> Sums:
+        result = Sums(queries.count)
+        quanta = queries.quantize(self.space.distance(self.points[part], queries.points))
+        result.add(quanta, None, None if self.weights is None else self.weights[part])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Sketched(Source):
+    """Sums at cell borders, of a space whose host distances are the metric's: no record is looked at again."""
+
+    space: Space
+    borders: Borders
+
+    @property
+    def total(self) -> int:
+        """Of all records."""
+        return self.borders.total
+
+    def moved(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """At the nearest cell borders; records are where their quanta are."""
+        hosts, places = self.space.hosts, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
+        away = np.abs(self.space.place(queries) - places) @ hosts.quantum
+        return self.space.point(places), away + hosts.bias
+
+    def sums(self, queries: Queries) -> Sums:
+        """A weighted sum of integers for each query, rounded once."""
+        result = Sums(queries.count)
+        result.totals[0] = self.borders.total
+        columns, ratios = np.arange(self.space.hosts.dimension), self._ratios(queries)
+        for place, cells in enumerate(self._cells(queries.points)):
+            parts = self.borders.value[columns, cells].tolist()
+            whole = sum(map(mul, ratios, parts))
+            result.values[0, place] = (whole + (1 << (RATIO_BITS - 1))) >> RATIO_BITS
+        return result
+
+    def _cells(self, queries: AnyArray) -> IntArray:
+        cells = np.rint(self.space.place(queries) / (1 << self.borders.bits))
+        return np.clip(cells, 0, self.space.hosts.span >> self.borders.bits).astype(np.int64)
+
+    def _ratios(self, queries: Queries) -> list[int]:
+        """Quanta of a distance in one of each host coordinate, × 2⁶⁰."""
+        return [round(ratio * (1 << RATIO_BITS)) for ratio in (self.space.hosts.quantum / queries.quantum).tolist()]
+
+
+def source_of(table: Table, total: int) -> Source:
+    """The quickest source that there is room for; one group. total: about how many records there are."""
+    space = table.space
+    if space.host_columns is not None:
+        share = MOST_BORDERS // space.hosts.dimension
+        cells = max(space.hosts.cells(), min(MOST_CELLS, 1 << (max(1, share).bit_length() - 1)))
+        return Sketched(space, table.sketch(space, cells).borders())
+    if total * space.width > MOST_NUMBERS:
+        return Anew(table)
+    found = list(blocks(table.data, space, table.columns, 1, table.roles, table.chosen))
+    if not found:
+        return Anew(table)
+    weights = [block.weight for block in found if block.weight is not None]
+    return Kept(space, np.concatenate([block.points for block in found]), np.concatenate(weights) if weights else None)
