@@ -451,8 +451,8 @@ def test_a_bad_universe_is_refused(universe: Any, words: str) -> None:
 
 def test_a_universe_that_does_not_fit_memory_is_refused() -> None:
     """Before a distance is computed."""
-    with pytest.raises(mp.MilepostError, match=r"1 to 16,384 records for 2,048 queries, got 16,385; .*fewer points"):
-        check_records(range(16385), 2048)
+    with pytest.raises(mp.MilepostError, match=r"1 to 8,192 records for 2,048 queries, got 8,193; .*fewer points"):
+        check_records(range(8193), 2048)
     many = Universe((0,), np.zeros((1, 8193)), 1.0)
     with pytest.raises(mp.MilepostError, match=r"field answers up to 8,192 queries of a universe, got 8,193"):
         _ = many.kernels

@@ -19,7 +19,7 @@ from milepost.spaces.kernels import SLACK, Kernel
 from milepost.spaces.objects import key
 
 MOST_RECORDS = 1 << 16
-MOST_NUMBERS = 1 << 25  # distances of all records to all queries: a quarter of a gigabyte
+MOST_NUMBERS = 1 << 24  # distances of all records to all queries
 MOST_QUERIES = 1 << 13  # for which a covariance is computed
 SPELT = (str, int, float, tuple)
 BLOCK = 1 << 22  # distances that the user's function is asked for at a time
@@ -105,7 +105,7 @@ class Universe:
             return np.asarray(anchors[points])
 
         pair, single = (square * self.diameter**2 * SLACK for square in (found.pair, found.single))
-        return Kernel(half, apart, anchor, pair, single, highest=1.0, off=0.0)
+        return Kernel(half, apart, anchor, pair, single, highest=1.0, off=0.0, rough=0.0)
 
 
 def check_records(records: Sequence[Any], queries: int) -> None:
