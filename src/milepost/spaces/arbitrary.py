@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_rep
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
 from milepost.spaces.objects import json_of, key, object_list, objects_of
+from milepost.spaces.universe import Universe
 
 REPETITIONS = 32
 MOST_QUERIES = 1 << 16
@@ -38,6 +39,9 @@ class AnyMetric:
     repetitions: K of Figure 3, for mechanisms that work on host coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
     calibrate: multiply host distances, which fall short of the metric's, by the factor that is right on average over
     pairs of queries.
+    universe: a public list of all records that there may be, queries or not. A private record that is not in it counts
+    as the first in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all
+    queries as for one or two.
 
     >>> from milepost import edit_distance
     >>> AnyMetric(edit_distance, diameter=12, queries=["colour", "centre"]).hosts.dimension
@@ -63,6 +67,8 @@ class AnyMetric:
     repetitions: int | str
     calibrate: bool
     random_state: int
+    records: int | None  # how many there are in the universe; None where any object may be one
+    _universe: Universe | None = field(repr=False)
 
     def __init__(
         self,
@@ -74,6 +80,7 @@ class AnyMetric:
         repetitions: int | str = REPETITIONS,
         calibrate: bool = False,
         random_state: int = 0,
+        universe: Sequence[Any] | None = None,
     ) -> None:
         if not callable(distance):
             raise MilepostError(f"distance must be a function of two objects, got {distance!r}")
@@ -88,6 +95,7 @@ class AnyMetric:
         if repetitions != "paper" and not (whole and 1 <= int(repetitions) <= 1 << 16):
             raise MilepostError(f'repetitions must be a whole number of at least 1, or "paper", got {repetitions!r}')
         check_whole("random_state", random_state, 0)
+        records = None if universe is None else object_list(universe)
         self._set(
             {
                 "metric": distance,
@@ -96,10 +104,14 @@ class AnyMetric:
                 "repetitions": repetitions,
                 "calibrate": bool(calibrate),
                 "random_state": random_state,
+                "records": None if records is None else len(records),
+                "_universe": None,
             }
         )
         _ = self._positions  # queries that cannot be told apart are refused now
         self._check()
+        if records is not None:
+            self._set({"_universe": Universe.of(records, points, self.diameter, self._matrix)})
 
     def _set(self, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
@@ -110,6 +122,10 @@ class AnyMetric:
     @property
     def outside(self) -> str:
         """The rule for private values outside."""
+        if self.records is not None:
+            return (
+                f"a record that is not one of the {self.records:,} of the public universe counts as the first of them"
+            )
         return "distances beyond the diameter, and those that the function cannot give, count as the diameter"
 
     @property
@@ -161,6 +177,8 @@ class AnyMetric:
         for row, record in enumerate(records):
             if record is None or (isinstance(record, float) and math.isnan(record)):
                 raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
+        if self._universe is not None:
+            return self._universe.read(records)
         if self.metric.alone:
             with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
                 return self._clipped(self._matrix(records))
@@ -206,8 +224,8 @@ class AnyMetric:
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """None: nothing is known about the metric."""
-        return ()
+        """Those that are optimised for a universe; without one, none: nothing is known about the metric."""
+        return () if self._universe is None else self._universe.kernels
 
     @property
     def _picked(self) -> IntArray:
@@ -306,19 +324,23 @@ class AnyMetric:
     # the file
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it; queries that JSON does not have are stored as positions in the list."""
+        """As the card stores it; queries that JSON does not have are stored as positions in the list.
+
+        Of a universe only its size is kept. A file answers without it, but reads no records.
+        """
         try:
             queries = [json_of(query) for query in self.queries]
         except TypeError:
             queries = list(range(len(self.queries)))
         return {
             "kind": self.kind,
-            "metric": None if self.metric is None else self.metric.name,
+            "metric": None if self.metric is None or self.records is not None else self.metric.name,
             "diameter": self.diameter,
             "queries": queries,
             "repetitions": self.repetitions,
             "calibrate": self.calibrate,
             "random_state": self.random_state,
+            **({} if self.records is None else {"universe": self.records}),
         }
 
     def tensors(self) -> dict[str, AnyArray]:
@@ -330,8 +352,9 @@ class AnyMetric:
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
         """The inverse of `to_json` and `tensors`."""
         result = object.__new__(cls)
-        fields = {key: value for key, value in card.items() if key != "kind"}
+        fields = {key: value for key, value in card.items() if key not in ("kind", "universe")}
         result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
+        result._set({"records": card.get("universe"), "_universe": None})
         if tensors:
             places, weight, measured = (tensors[name] for name in ("places", "weight", "measured"))
             if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):

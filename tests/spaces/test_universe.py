@@ -1,0 +1,547 @@
+"""A public universe: what records weigh in its covariances, how good these are, and what reading one record costs."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost.arrays import FloatArray, IntArray
+from milepost.mechanisms.field import Field
+from milepost.mechanisms.per_query import PerQuery
+from milepost.privacy.change import Change
+from milepost.reading import read_sums
+from milepost.spaces import covariance
+from milepost.spaces.base import QUANTA
+from milepost.spaces.covariance import Covariance, centred, covariances, paired, weighed
+from milepost.spaces.objects import object_array
+from milepost.spaces.queries import Queries
+from milepost.spaces.universe import MOST_RECORDS, Universe, check_records
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+
+
+def quanta(distances: Any) -> IntArray:
+    """Columns of a universe: distances float64[N, k] in quanta of the largest."""
+    table = np.asarray(distances, dtype=np.float64)
+    return np.asarray(np.rint(table * (QUANTA / table.max())), dtype=np.int64)
+
+
+def path(count: int) -> FloatArray:
+    places = np.arange(count, dtype=np.float64)
+    return np.abs(places[:, None] - places)
+
+
+def plane(count: int) -> FloatArray:
+    places = np.random.default_rng(count).random((count, 2))
+    return np.asarray(np.sqrt(np.square(places[:, None] - places).sum(axis=2)))
+
+
+def tree(count: int) -> FloatArray:
+    generator, result = np.random.default_rng(count), np.zeros((count, count))
+    for node in range(1, count):
+        result[node, :node] = result[:node, node] = result[generator.integers(node), :node] + 1
+    return result
+
+
+METRICS = {
+    "uniform": 1 - np.eye(50),
+    "path": path(60),
+    "plane": plane(80),
+    "tree": tree(70),
+    "few queries": plane(200)[:, :7],
+    "few records": plane(200)[:7],
+    "none of them a metric": np.random.default_rng(3).random((40, 30)),
+}
+metrics = pytest.mark.parametrize("name", METRICS)
+
+
+# What columns weigh.
+
+
+def exactly(matrix: FloatArray, left: IntArray, right: IntArray) -> Fraction:
+    """δᵀC⁻¹δ in squared diameters, by Gauss's elimination with rational numbers."""
+    rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
+    delta = [Fraction(a - b, QUANTA) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    solved = list(delta)
+    for i in range(len(rows)):
+        assert rows[i][i] > 0
+        for j in range(i + 1, len(rows)):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
+            solved[j] -= factor * solved[i]
+    return sum((solved[i] ** 2 / rows[i][i] for i in range(len(rows))), Fraction(0))  # C = LDLᵀ
+
+
+def weights(found: Covariance, columns: IntArray) -> tuple[Fraction, Fraction]:
+    """The true pair and single."""
+    pairs = [exactly(found.matrix, left, right) for left in columns for right in columns]
+    return max(pairs), max(exactly(found.matrix, column, found.middle) for column in columns)
+
+
+entry = st.one_of(st.sampled_from([0, 1, QUANTA // 2, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_columns_weigh_more_than_the_bounds(data: st.DataObject) -> None:
+    """In rational arithmetic, for columns that need not be a metric's, equal ones and more queries than records too."""
+    count = data.draw(st.integers(1, 5))
+    columns = np.array(data.draw(st.lists(st.lists(entry, min_size=count, max_size=count), min_size=1, max_size=5)))
+    for found in covariances(columns):
+        pair, single = weights(found, columns)
+        assert pair <= Fraction(found.pair)
+        assert single <= Fraction(found.single)
+        assert found.matrix.diagonal().max() <= 1
+        assert np.array_equal(found.matrix, found.matrix.T)
+        assert ((found.middle >= 0) & (found.middle <= QUANTA)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 5), rank=st.integers(1, 5))
+def test_bounds_do_not_rest_on_the_optimisation(seed: int, count: int, rank: int) -> None:
+    """Any covariance will do, of any rank."""
+    generator = np.random.default_rng(seed)
+    half = generator.normal(size=(count, rank)) * 10.0 ** generator.integers(-6, 1, (1, rank))
+    columns = generator.integers(0, QUANTA + 1, (4, count))
+    found = weighed(half @ half.T, columns, columns[0])
+    pair, single = weights(found, columns)
+    assert pair <= Fraction(found.pair)
+    assert single <= Fraction(found.single)
+
+
+@metrics
+def test_bounds_are_tight(name: str) -> None:
+    """By another method, in floats: not more than 1 % above."""
+    columns = quanta(METRICS[name])
+    for found in covariances(columns):
+        inverse = np.linalg.inv(found.matrix)
+        away = (columns[:, None] - columns[None]) / QUANTA
+        pair = np.einsum("uvi,ij,uvj->uv", away, inverse, away, optimize=True).max()
+        middle = (columns - found.middle) / QUANTA
+        single = np.einsum("ui,ij,uj->u", middle, inverse, middle).max()
+        assert pair * (1 - 1e-9) <= found.pair <= 1.01 * pair
+        assert single * (1 - 1e-9) <= found.single <= 1.01 * single
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 3.0])
+@pytest.mark.parametrize("block", [1, 7, 64, 1000])
+def test_the_farthest_pair_is_found(spread: float, block: int) -> None:
+    """Rows that cannot be part of it are left out; it is that of all pairs."""
+    points = np.random.default_rng(1).normal(size=(300, 4)) * np.exp(
+        spread * np.random.default_rng(2).normal(size=(300, 1))
+    )
+    lengths = np.square(points).sum(axis=1)
+    apart = np.square(points[:, None] - points[None]).sum(axis=2).max()
+    with patched([(covariance, "BLOCK", block)]):
+        assert covariance._farthest(points, lengths) == pytest.approx(apart, rel=1e-12)
+
+
+# How good they are.
+
+
+@metrics
+def test_values_are_near_the_least(name: str) -> None:
+    """Within 2 % of a bound below every covariance for single records, and 20 % for pairs (in variance)."""
+    shares = quanta(METRICS[name]).T / QUANTA
+    single, least = centred(shares)
+    assert least <= single.value * (1 + 1e-9)
+    assert single.value <= covariance.CLOSE * least
+    pair, least = paired(shares, single)
+    assert least <= pair.value * (1 + 1e-9)
+    assert pair.value <= 1.2 * least
+
+
+@metrics
+def test_no_covariance_is_below_the_bound(name: str) -> None:
+    """Wishart ones, powers of moments, and those that were found: max C(y,y) × what the heaviest pair weighs."""
+    columns = quanta(METRICS[name])
+    shares = columns.T / QUANTA
+    single, _ = centred(shares)
+    _, least = paired(shares, single)
+    generator, count = np.random.default_rng(5), columns.shape[1]
+    moments = np.cov(shares) + 1e-3 * np.eye(count)
+    values, vectors = np.linalg.eigh(moments)
+    noise = generator.normal(size=(count, 2 * count))
+    others = [noise @ noise.T, *((vectors * values**power) @ vectors.T for power in (0.25, 0.5, 0.75, 1.0))]
+    for design in others:
+        assert weighed(design, columns, columns[0]).pair >= least
+    assert min(found.pair for found in covariances(columns)) <= min(
+        weighed(design, columns, columns[0]).pair for design in others
+    )
+
+
+def ratios(distances: FloatArray) -> tuple[float, float, float]:
+    """The largest deviation and the mean square's root, of field; and gaussian's: as a share of one query's alone."""
+    largest = float(distances.max())
+    space = mp.AnyMetric(mp.precomputed(distances), largest, range(len(distances)), universe=range(len(distances)))
+    queries = Queries(space.known, space)
+    alone = largest / math.sqrt(2 * APPROXIMATE.rho)
+    noise = Field().noise(space, queries.count, Change(), APPROXIMATE)
+    variances = noise.split.power / 2 * 2 * noise.kernel.half(queries.points)
+    flat = PerQuery("gaussian").scales(queries, Change(), APPROXIMATE)[0] * queries.quantum
+    return noise.deviation / alone, math.sqrt(float(variances.mean())) / alone, flat / alone
+
+
+@pytest.mark.parametrize(
+    ("distances", "most", "rms"),
+    [
+        (METRICS["uniform"], math.sqrt(2), math.sqrt(2)),
+        (METRICS["path"], 1.01, 1.0),
+        (METRICS["plane"], 1.15, 1.1),
+        (METRICS["tree"], 1.4, 1.3),
+    ],
+    ids=["uniform", "path", "plane", "tree"],
+)
+def test_all_queries_cost_about_as_much_as_one(distances: FloatArray, most: float, rms: float) -> None:
+    """Where noise for each by itself costs √k times as much."""
+    found, mean, flat = ratios(distances)
+    assert found <= most * 1.005
+    assert mean <= rms * 1.005
+    assert flat == pytest.approx(math.sqrt(len(distances)), rel=1e-6)
+
+
+def test_added_records_cost_less_than_replaced_ones() -> None:
+    """A path's end is half as far from its middle as from the other end, and what is best for that is offered."""
+    space = mp.AnyMetric(mp.precomputed(path(60)), 59, range(60), universe=range(60))
+    assert min(kernel.single for kernel in space.kernels) <= 0.26 * min(kernel.pair for kernel in space.kernels)
+
+
+def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a single step the closed form remains; it is private all the same, and not bad."""
+    monkeypatch.setattr(covariance, "WORK", 0)
+    found, _, _ = ratios(METRICS["plane"])
+    assert found < 1.4
+
+
+def test_a_universe_is_the_same_every_time() -> None:
+    """Public numbers only, and no random ones."""
+    one, other = (covariances(quanta(METRICS["tree"])) for _ in range(2))
+    assert [found.pair for found in one] == [found.pair for found in other]
+    assert all(np.array_equal(a.matrix, b.matrix) for a, b in zip(one, other, strict=True))
+
+
+# What a record costs.
+
+
+def cost(
+    space: mp.AnyMetric, tables: Sequence[Sequence[Any]], change: Change, guarantee: mp.Guarantee, asked: Any = None
+) -> Fraction:
+    """ρ of field on two neighboring tables, from what is handed to the noise functions."""
+    queries = Queries(space.known if asked is None else np.array(asked), space)
+    first = Transcript()
+    second = first.again()
+    for transcript, table in zip((first, second), tables, strict=True):
+        with transcript.listen():
+            Field().run(
+                read_sums(list(table), space, queries, empty=True), queries, change, guarantee, n=len(tables[0])
+            )
+    pairs = zip(first.draws, second.draws, strict=True)
+    return sum((one.cost(other, pure=False) for one, other in pairs), Fraction(0))
+
+
+class Awkward:
+    """A private object that fails whenever it can."""
+
+    def __hash__(self) -> int:
+        raise RuntimeError("do not look at me")
+
+    def __str__(self) -> str:
+        raise RuntimeError("do not look at me")
+
+
+STRANGERS = [
+    "zz",
+    -1,
+    10**400,
+    3.5,
+    float("inf"),
+    (1,),
+    [],
+    {},
+    {"a": 1},
+    b"",
+    Awkward(),
+    object(),
+    [[Awkward()]],
+    set(),
+]
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
+    """Members and strangers, replaced or added, in universes that are no metric's, with queries asked several times."""
+    members, count = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
+    size = max(members, count)
+    entries = st.one_of(st.sampled_from([0.0, 5.0, 5e-8, 2.5]), st.floats(0, 7))
+    table = np.array(data.draw(st.lists(st.lists(entries, min_size=size, max_size=size), min_size=size, max_size=size)))
+    table = np.triu(table, 1) + np.triu(table, 1).T
+    space = mp.AnyMetric(mp.precomputed(table), 5, range(count), universe=range(members))
+    record = st.one_of(
+        st.integers(0, members - 1),
+        st.integers(0, members - 1).map(str),
+        st.integers(0, len(STRANGERS) - 1).map(lambda place: STRANGERS[place]),
+    )
+    rest = data.draw(st.lists(record, max_size=3))
+    guarantee = mp.Guarantee(data.draw(st.floats(0.05, 50)), 1e-6)
+    asked = data.draw(st.none() | st.lists(st.integers(0, count - 1), min_size=1, max_size=8))
+    one, other = data.draw(record), data.draw(record)
+    assert cost(space, ([one, *rest], [other, *rest]), Change(), guarantee, asked) <= Fraction(guarantee.rho)
+    tables = [one, 0, *rest], [0, *rest]
+    assert cost(space, tables, Change("add-remove"), guarantee, asked) <= Fraction(guarantee.rho)
+
+
+@pytest.mark.parametrize("name", ["uniform", "path", "plane", "tree", "none of them a metric"])
+def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
+    """It takes nine tenths of ρ and more, and no more than ρ; with a tenth less noise it would not fit."""
+    table = METRICS[name][:, :30][:40]
+    members, count = table.shape
+    space = mp.AnyMetric(
+        lambda x, y: 0.0 if isinstance(x, str) else table[x, int(y)],
+        float(table.max()),
+        [str(y) for y in range(count)],
+        universe=range(members),
+    )
+    columns = quanta(table)
+    best = min(covariances(columns), key=lambda found: found.pair)
+    inverse = np.linalg.inv(best.matrix)
+    away = (columns[:, None] - columns[None]) / QUANTA
+    worst = np.einsum("uvi,ij,uvj->uv", away, inverse, away, optimize=True)
+    left, right = np.unravel_index(worst.argmax(), worst.shape)
+    tables = [int(left), 0], [int(right), 0]
+    share = cost(space, tables, Change(), APPROXIMATE) / Fraction(APPROXIMATE.rho)
+    assert Fraction(9, 10) <= share <= 1
+    wrong = lambda design, columns, middle: _lighter(weighed(design, columns, middle))  # noqa: E731
+    with patched([(covariance, "weighed", wrong)]):
+        spoilt = mp.AnyMetric(space.metric, space.diameter, space.queries, universe=range(members))
+        assert cost(spoilt, tables, Change(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
+
+
+def _lighter(found: Covariance) -> Covariance:
+    return Covariance(found.matrix, found.middle, 0.8 * found.pair, 0.8 * found.single)
+
+
+def test_what_a_kernel_knows_is_what_is_summed() -> None:
+    """Integers of records are those whose weight was computed, to the bit."""
+    space = mp.AnyMetric(mp.precomputed(plane(30) * math.pi), 3.3, range(9), universe=range(30))
+    queries = Queries(space.known, space)
+    seen: list[IntArray] = []
+
+    def look(columns: IntArray) -> tuple[Covariance, ...]:
+        seen.append(columns)
+        return ()
+
+    with patched([(mp.spaces.universe, "covariances", look)]):
+        assert space.kernels == ()
+    summed = [read_sums([str(record)], space, queries).values[0] for record in range(30)]
+    assert np.array_equal(seen[0], summed)
+
+
+# Reading.
+
+
+def line(x: Any, y: Any) -> float:
+    return float(abs(x - y))
+
+
+def test_records_have_the_columns_of_their_equals() -> None:
+    """Numbers of any type, and text as in a file; whatever is no member is the first one, without a word."""
+    space = mp.AnyMetric(line, 9, [0, 4.5, 9], universe=[7, 0, 3, 2.5])
+    columns = {7: [7, 2.5, 2], 0: [0, 4.5, 9], 3: [3, 1.5, 6], 2.5: [2.5, 2, 6.5]}
+    same = [(7, 7), (7.0, 7), (np.int64(3), 3), ("3", 3), (np.float64(2.5), 2.5), ("2.5", 2.5), ("0", 0), ("7", 7)]
+    for record, member in same:
+        assert space.read(object_array([record])).tolist() == [columns[member]], record
+    for stranger in STRANGERS:
+        assert space.read(object_array([stranger])).tolist() == [columns[7]]
+    together = space.read(object_array([record for record, _ in same] + STRANGERS))
+    assert together.tolist() == [columns[member] for _, member in same] + [columns[7]] * len(STRANGERS)
+    assert space.read(np.empty(0, dtype=object)).shape == (0, 3)
+    assert "not one of the 4 of the public universe counts as the first of them" in space.outside
+
+
+@pytest.mark.parametrize(
+    ("records", "universe", "found"),
+    [
+        ([(0, 1), [1, 1], "(0, 1)"], [(1, 1), (0, 1)], [1, 0, 1]),
+        ([1, 2, "1"], ["2", "1"], [1, 0, 1]),
+        (["3", 3], [3, "3"], [1, 0]),
+        (["colour", "Colour", " colour"], ["x", "colour"], [1, 0, 0]),
+        ([{1, 2}, frozenset({1})], [frozenset({1}), frozenset({1, 2})], [1, 0]),
+        ([np.array([1.0, 2.0]), [1, 2]], [(5, 5), (1, 2)], [1, 1]),
+    ],
+)
+def test_members_are_found(records: Any, universe: Any, found: list[int]) -> None:
+    members = Universe(tuple(universe), np.arange(len(universe), dtype=np.float64)[:, None], 9.0)
+    assert members.read(records)[:, 0].tolist() == found
+
+
+def test_a_csv_file_finds_rows_and_nodes(tmp_path: Path) -> None:
+    """Row numbers of a matrix, and nodes of a graph, that were read as text."""
+    import networkx as nx
+
+    (tmp_path / "rows.csv").write_text("row\n" + "\n".join(["0", "2", "2"]))
+    space = mp.AnyMetric(mp.precomputed(path(4)), 3, [0, 3], universe=range(4))
+    assert mp.exact(tmp_path / "rows.csv", space, [0, 3]) == pytest.approx([4 / 3, 5 / 3])
+    graph = nx.grid_2d_graph(2, 3)
+    roads = mp.AnyMetric(mp.shortest_path(graph), 3, [(0, 0)], universe=list(graph))
+    assert mp.exact(["(0, 0)", "(1, 2)", (1, 0)], roads, [(0, 0)]) == pytest.approx([4 / 3])
+
+
+def test_the_function_is_asked_about_public_records_only() -> None:
+    """When the space is made, and never again for a private one."""
+    asked: set[Any] = set()
+
+    def distance(x: Any, y: Any) -> float:
+        asked.add(x)
+        return line(x, y)
+
+    space = mp.AnyMetric(distance, 9, [0, 9], universe=[1, 2, 3])
+    assert asked == {0, 9, 1, 2, 3}
+    asked.clear()
+    space.read(object_array([1, 2, 77, "x"]))
+    assert not asked
+
+
+def test_missing_records_are_refused_as_ever() -> None:
+    space = mp.AnyMetric(line, 9, [0, 9], universe=[1, 2, 3])
+    with pytest.raises(mp.MilepostError, match="row 2 is missing"):
+        mp.release([1, None], space, epsilon=1)
+
+
+def test_distances_beyond_the_diameter_count_as_the_diameter() -> None:
+    """Infinite ones included, as for every record."""
+    graph = path(3)
+    graph[2, :2] = graph[:2, 2] = np.inf
+    space = mp.AnyMetric(mp.precomputed(graph), 0.5, [0], universe=[0, 1, 2])
+    assert space.read(object_array([0, 1, 2]))[:, 0].tolist() == [0, 0.5, 0.5]
+
+
+def failing(x: Any, y: Any) -> float:
+    if x == "bad":
+        raise ValueError("no such place")
+    return {"nan": math.nan, "negative": -1.0}.get(str(x), 0.0 if x == y else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("universe", "words"),
+    [
+        ("colour", "expected a list of objects, got 'colour'"),
+        (7, "expected a list of objects"),
+        ([], r"universe must be a list of 1 to 65,536 records for 2 queries, got 0"),
+        (range(MOST_RECORDS + 1), r"got 65,537"),
+        (["a", "b", "a"], "universe must have every record once, but 'a' is there twice"),
+        ([1, 1.0], "1.0 is there twice"),
+        ([{}], r"universe=\[…\] must be text.* got a dict"),
+        (["a", "bad"], r"distance fails on 'bad', which is in universe=\[…\]: ValueError: no such place"),
+        (["a", "nan"], r"from 'nan', which is in universe=\[…\], to query 'a' is not a number: nan"),
+        (["negative"], "to query 'a' is negative: -1"),
+    ],
+)
+def test_a_bad_universe_is_refused(universe: Any, words: str) -> None:
+    """When the space is made: what is wrong, and with which record."""
+    with pytest.raises(mp.MilepostError, match=words):
+        mp.AnyMetric(failing, 1, ["a", "b"], universe=universe)
+
+
+def test_a_universe_that_does_not_fit_memory_is_refused() -> None:
+    """Before a distance is computed."""
+    with pytest.raises(mp.MilepostError, match=r"1 to 8,192 records for 2,048 queries, got 8,193; .*fewer points"):
+        check_records(range(8193), 2048)
+    many = Universe((0,), np.zeros((1, 8193)), 1.0)
+    with pytest.raises(mp.MilepostError, match=r"field answers up to 8,192 queries of a universe, got 8,193"):
+        _ = many.kernels
+
+
+# Releases.
+
+
+SPACE = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20))
+PEOPLE = np.random.default_rng(4).integers(0, 20, 3000).tolist()
+
+
+def test_field_is_taken_where_there_is_a_universe() -> None:
+    """And answers are within its error; without one, and under pure ε, it is refused as before."""
+    wide = mp.AnyMetric(mp.precomputed(path(50)), 49, range(50), universe=range(50))
+    people = np.random.default_rng(4).integers(0, 50, 3000)
+    synopsis = mp.release(people, wide, epsilon=1, delta=1e-6)
+    assert synopsis.mechanism == "field"
+    assert np.abs(synopsis.mean_distance(range(50)) - mp.exact(people, wide, range(50))).max() <= synopsis.error(
+        1 - 1e-9, uniform=True
+    )
+    assert synopsis.error() < 0.2 * mp.release(people, wide, epsilon=1, delta=1e-6, mechanism="gaussian").error()
+    with silent():
+        with pytest.raises(mp.MilepostError, match="delta > 0"):
+            mp.release(PEOPLE, SPACE, epsilon=1, mechanism="field")
+        plain = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19])
+        with pytest.raises(mp.MilepostError, match=r"universe=\[…\]"):
+            mp.release(PEOPLE, plain, epsilon=1, delta=1e-6, mechanism="field")
+
+
+@pytest.mark.parametrize("universe", [[5], [5, 6], [4, 5, 6, 0]])
+@pytest.mark.parametrize("queries", [[5], [0, 0, 7], list(range(20))])
+def test_a_small_universe_needs_little_noise(universe: list[int], queries: list[int]) -> None:
+    """One possible record leaves nothing to hide, more queries than records, and queries that are the same."""
+    space = mp.AnyMetric(mp.precomputed(path(20)), 19, queries, universe=universe)
+    synopsis = mp.release([5, "zz"] * 500, space, epsilon=1, delta=1e-6, mechanism="field")
+    exact = mp.exact([5, universe[0]], space, queries)
+    assert np.abs(synopsis.mean_distance(queries) - exact).max() <= synopsis.error(1 - 1e-9, uniform=True)
+    alone = 19 / 1000 * 4.531 * 1.96
+    assert synopsis.error() <= (0.35 if max(universe) - min(universe) < 6 else 1.05) * alone
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+@pytest.mark.parametrize("mechanism", ["field", "gaussian", "laplace", "slopes", "hats"])
+@pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
+def test_every_mechanism_answers_and_its_file_does(mechanism: str, neighbors: str, tmp_path: Path) -> None:
+    """A loaded file has the same answers, errors and card; its space has the universe's size, and reads no records."""
+    delta = 0 if mechanism in ("laplace", "hats") else 1e-6
+    synopsis = mp.release(PEOPLE, SPACE, epsilon=50, delta=delta, mechanism=mechanism, neighbors=neighbors)
+    asked, far = [0, 7, 19], synopsis.error(1 - 1e-9, uniform=True)
+    assert np.abs(synopsis.mean_distance(asked) - mp.exact(PEOPLE, SPACE, asked)).max() <= far
+    synopsis.save(tmp_path / "one.milepost")
+    again = mp.load(tmp_path / "one.milepost")
+    assert np.array_equal(again.mean_distance(asked), synopsis.mean_distance(asked))
+    assert again.error() == synopsis.error()
+    assert again.card == synopsis.card
+    assert again.card["space"]["universe"] == 20
+    assert again.card["outside"] == again.space.outside == SPACE.outside
+    assert again.space.kernels == ()
+    with pytest.raises(mp.MilepostError, match="cannot read records"):
+        mp.release(PEOPLE, again.space, epsilon=1)
+
+
+def test_a_named_metric_with_a_universe_reads_no_records_from_a_file(tmp_path: Path) -> None:
+    """The file has not kept the universe, so that it cannot tell strangers."""
+    words = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post"], universe=["miles", "past"])
+    mp.release(["miles", "past", "?"] * 99, words, epsilon=9, delta=1e-6).save(tmp_path / "one.milepost")
+    with pytest.raises(mp.MilepostError, match="cannot read records"):
+        mp.exact(["miles"], mp.load(tmp_path / "one.milepost").space, ["mile"])
+
+
+def test_the_file_does_not_show_who_is_in_the_table(tmp_path: Path) -> None:
+    """Card and size are the same for members, strangers and awkward objects."""
+    cards, sizes = [], []
+    for table in ([3] * 500, ["zz"] * 500, [Awkward() for _ in range(500)]):
+        synopsis = mp.release(table, SPACE, epsilon=9, delta=1e-6, mechanism="field")
+        synopsis.save(tmp_path / "file.milepost")
+        cards.append(synopsis.card)
+        sizes.append((tmp_path / "file.milepost").stat().st_size)
+    assert cards[0] == cards[1] == cards[2]
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_pure_epsilon_computes_no_covariance() -> None:
+    """It would be for nothing."""
+
+    def never(*_: Any) -> Any:
+        pytest.fail("a covariance was computed")
+
+    space = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20))
+    with patched([(mp.spaces.universe, "covariances", never)]):
+        assert mp.release(PEOPLE, space, epsilon=1).guarantee.delta == PURE.delta
