@@ -1,7 +1,7 @@
-"""Kernels: norms are bounded from above, heights are the means they stand for, and noise is little more than one query's.
+"""Kernels: norms are bounded from above, heights are the means they stand for, and noise is hardly more than needed.
 
-Every bound is checked by two ways: by the formula of the Hilbert space's norm, at records that are random or at the ends
-of the space, and by δᵀ(C + tI)⁻¹δ on many points, which is never more than that norm, whatever t > 0 is.
+Every bound is checked in two ways: by the formula of the Hilbert space's norm, at records that are random or at the
+ends of the space, and by δᵀ(C + tI)⁻¹δ on many points, which is never more than that norm, whatever t > 0 is.
 """
 
 import math
@@ -288,7 +288,7 @@ def haversine(left: AnyArray, right: AnyArray) -> FloatArray:
     return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(square, 1))))
 
 
-def destination(center: tuple[float, float], away: FloatArray, turn: FloatArray) -> FloatArray:
+def destination(center: tuple[float, float], away: AnyArray, turn: AnyArray) -> FloatArray:
     """Places at distances from a centre and turns from north, by vectors."""
     (sine, sine_turn), (cosine, cosine_turn) = np.sin(np.radians(center)), np.cos(np.radians(center))
     up = np.array([cosine * cosine_turn, cosine * sine_turn, sine])
@@ -297,7 +297,7 @@ def destination(center: tuple[float, float], away: FloatArray, turn: FloatArray)
     angle = away[:, None] / EARTH_KM
     side = np.cos(turn)[:, None] * north + np.sin(turn)[:, None] * east
     x, y, z = (np.cos(angle) * up + np.sin(angle) * side).T
-    return np.degrees(np.column_stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)]))
+    return np.asarray(np.degrees(np.column_stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])))
 
 
 CAPS: list[tuple[tuple[float, float], float]] = [
