@@ -63,7 +63,7 @@ def excess(own: Factor, rows: FloatArray, points: AnyArray) -> tuple[float, floa
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", [name for name in SPACES if name != "towns"])
 def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
-    """In blocks of several sizes, one by one among them; and by λ/2 at most, so that noise is no larger than claimed."""
+    """In blocks of several sizes, one by one among them; and by λ/2 at most, so that no noise is wasted."""
     space = SPACES[name]
     points = asked(space, fractions(shape, space.width, 40))
     own = made(space, len(points))
