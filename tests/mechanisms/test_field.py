@@ -249,7 +249,8 @@ def ask_adaptively(session: mp.Session, space: Any, rows: Sequence[list[float]],
         start += size
 
 
-def search_sessions(space: Any, examples: int, neighbors: str, **roles: Any) -> None:
+def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, **roles: Any) -> None:
+    """Let Hypothesis look for a person of so many equal rows, and points asked in some order, that cost too much."""
     record = st.lists(places, min_size=space.width, max_size=space.width)
 
     @settings(QUICK, max_examples=examples)
@@ -267,7 +268,7 @@ def search_sessions(space: Any, examples: int, neighbors: str, **roles: Any) -> 
     ) -> None:
         first = Noisy(seed, size)
         second = first.again()
-        pair = [left], [right] if neighbors == "replace" else []
+        pair = [left] * copies, [right] * copies if neighbors == "replace" else []
         for transcript, own in zip((first, second), pair, strict=True):
             given = {word: role(len(own), len(rest)) for word, role in roles.items() if callable(role)}
             plain = {word: role for word, role in roles.items() if not callable(role)}
@@ -311,6 +312,19 @@ def test_no_session_with_weights_costs_more_than_the_budget(name: str) -> None:
     for neighbors in ("replace", "add-remove"):
         search_sessions(
             KERNELS[name], 8, neighbors, weights=lambda own, rest: [4.0] * own + [1.0] * rest, max_weight=4.0
+        )
+
+
+@pytest.mark.parametrize("name", ["steps", "disc"])
+def test_no_session_with_persons_costs_more_than_the_budget(name: str) -> None:
+    for neighbors in ("replace", "add-remove"):
+        search_sessions(
+            KERNELS[name],
+            6,
+            neighbors,
+            copies=3,
+            unit=lambda own, rest: [0] * own + [*range(1, rest + 1)],
+            contributions=3,
         )
 
 
