@@ -206,15 +206,15 @@ def test_limits_are_said_beforehand(spoilt: Callable[[Kernel], Kernel], most: in
 def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     """Distances off by all that a small cap says they may be, in the worst direction: still covered at the limit."""
     space = mp.GreatCircle((50, 8), radius)
-    noise = Field().noise(space, 500, Change(), APPROXIMATE)
+    noise = Field().noise(space, 200, Change(), APPROXIMATE)
     kernel = noise.kernel
-    points = asked(space, fractions("random", 2, 500))
-    sign = np.where(np.arange(500) % 2, 1.0, -1.0)
+    points = asked(space, fractions("random", 2, 200))
+    sign = np.where(np.arange(200) % 2, 1.0, -1.0)
     off = kernel.off * sign[:, None] * sign[None]
     np.fill_diagonal(off, 0)
     wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
-    with patched([(factor, "BLOCK", 500)]):
-        own = Factor(wrong, 500, noise.unit)
+    with patched([(factor, "BLOCK", 200)]):
+        own = Factor(wrong, 200, noise.unit)
         rows = own.extend(points)
     own.kernel = kernel
     assert excess(own, rows, points)[0] >= 0

@@ -113,7 +113,7 @@ def search(space: Any, examples: int, change: Change) -> None:
 @spaces
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_no_pair_costs_more_than_the_budget(name: str, neighbors: str) -> None:
-    search(KERNELS[name], 12, Change(neighbors))
+    search(KERNELS[name], 8, Change(neighbors))
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: st
     )
     others = [Person([Row([0.3] * space.width)]), Person([Row([0.9] * space.width, "b", 2.0)])]
 
-    @settings(QUICK, max_examples=8)
+    @settings(QUICK, max_examples=5)
     @given(rows, rows, clusters(space.width, most=8))
     def no_change_costs_more(mine: list[Row], theirs: list[Row], asked: Any) -> None:
         first = Transcript()
@@ -297,7 +297,7 @@ def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_no_session_costs_more_than_the_budget(name: str, neighbors: str) -> None:
     """Asked in batches and one at a time, adaptively, with noise or without."""
-    search_sessions(KERNELS[name], 5, neighbors)
+    search_sessions(KERNELS[name], 4, neighbors)
 
 
 @pytest.mark.slow
@@ -538,7 +538,7 @@ def _pairs(width: int) -> list[FloatArray]:
     return [unit[i] + sign * unit[j] for i in range(width) for j in range(i) for sign in (1, -1)]
 
 
-@pytest.mark.parametrize("name", ["l1", "disc", pytest.param("cap", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["disc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("l1", "cap"))])
 def test_answers_have_the_covariance_that_they_claim(name: str) -> None:
     """And others are told from it: 15 % more or less noise, distances 15 % longer, noise that is independent.
 
