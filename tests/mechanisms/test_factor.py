@@ -1,0 +1,220 @@
+"""Factor: an integer triangular matrix whose square covers the kernel, whatever the points and however they arrive."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost.arrays import AnyArray, FloatArray
+from milepost.mechanisms import factor
+from milepost.mechanisms.factor import NUGGET, Factor, check_points
+from milepost.mechanisms.field import Field
+from milepost.privacy.change import Change
+from milepost.spaces.kernels import Kernel
+from tests.mechanisms.contract import APPROXIMATE, SPACES, inside, patched
+
+SHAPES = ["random", "clustered", "equal", "in a line", "at corners"]
+
+
+def fractions(shape: str, width: int, count: int) -> FloatArray:
+    """Points in fractions of the columns' widths."""
+    rng = np.random.default_rng(count)
+    some = rng.random((count, width))
+    return {
+        "random": some,
+        "clustered": some[rng.integers(0, 3, count)] + 1e-9 * rng.random((count, width)),
+        "equal": np.repeat(some[:1], count, axis=0),
+        "in a line": np.linspace(0, 1, count)[:, None].repeat(width, axis=1),
+        "at corners": rng.integers(0, 2, (count, width)).astype(np.float64),
+    }[shape]
+
+
+def made(space: Any, most: int) -> Factor:
+    noise = Field().noise(space, most, Change(), APPROXIMATE)
+    return Factor(noise.kernel, most, noise.unit)
+
+
+def asked(space: Any, rows: FloatArray) -> AnyArray:
+    points = inside(space, rows)
+    return points if points.dtype == np.float64 else np.asarray(space.inside(space.read_queries(points)))
+
+
+def square(rows: FloatArray) -> FloatArray:
+    """ℓℓᵀ of whole numbers below 2⁴⁰, by halves whose products are exact; the sum is rounded a few times."""
+    high = np.rint(rows / 2.0**20)
+    low = rows - high * 2.0**20
+    cross = high @ low.T
+    return np.asarray(high @ high.T * 2.0**40 + (cross + cross.T) * 2.0**20 + low @ low.T)
+
+
+def excess(own: Factor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
+    """The least and largest eigenvalue of unit²ℓℓᵀ − C − (λ/2)I, in λ; computed to 1e-9 of it and better."""
+    kernel, nugget = own.kernel, NUGGET * own.kernel.highest
+    half = kernel.half(points)
+    covariance = half[:, None] + half[None] - 2 * kernel.apart(points, points)
+    covariance[np.diag_indices(len(points))] = 2 * half
+    values = np.linalg.eigvalsh(square(rows) * own.unit**2 - covariance)
+    return float(values.min() / nugget - 0.5), float(values.max() / nugget - 0.5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [name for name in SPACES if name != "towns"])
+def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
+    """In blocks of several sizes, one by one among them; and by λ/2 at most, so that no noise is wasted."""
+    space = SPACES[name]
+    points = asked(space, fractions(shape, space.width, 40))
+    own = made(space, len(points))
+    parts = [own.extend(points[a:b]) for a, b in ((0, 1), (1, 2), (2, 3), (3, 20), (20, 40))]
+    rows = np.zeros((40, 40))
+    for start, part in zip((0, 1, 2, 3, 20), parts, strict=True):
+        rows[start : start + len(part), : part.shape[1]] = part
+    assert np.array_equal(rows, np.rint(rows))
+    assert np.array_equal(rows, np.tril(rows))
+    assert (np.diag(rows) > 0).all()
+    assert np.abs(rows).max() < 2.0**40
+    least, largest = excess(own, rows, points)
+    assert least >= 0
+    assert largest <= 0.51
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["unequal weights", "disc", "lp", "cap", "angles"])
+@pytest.mark.parametrize("at_once", [1, 97, 600])
+def test_its_square_covers_the_kernel_at_many_points(name: str, shape: str, at_once: int) -> None:
+    space = SPACES[name]
+    points = asked(space, fractions(shape, space.width, 600))
+    own = made(space, 600)
+    for start in range(0, 600, at_once):
+        own.extend(points[start : start + at_once])
+    least, largest = excess(own, own._rows[:600, :600], points)
+    assert least >= 0
+    assert largest <= 0.51
+
+
+def test_too_small_a_nugget_would_be_seen() -> None:
+    """The check above fails for a diagonal that is one part in 500 too small."""
+    space = SPACES["disc"]
+    points = asked(space, fractions("random", 2, 40))
+    own = made(space, 40)
+    rows = own.extend(points).copy()
+    rows[np.diag_indices(40)] *= 0.998
+    assert excess(own, rows, points)[0] < 0
+
+
+def test_one_by_one_and_at_once_are_the_same_to_rounding() -> None:
+    space = SPACES["cap"]
+    points = asked(space, fractions("random", 2, 30))
+    single, at_once = made(space, 30), made(space, 30)
+    for place in range(30):
+        single.extend(points[place : place + 1])
+    rows = at_once.extend(points)
+    assert np.abs(single._rows[:30, :30] - rows).max() <= 64
+
+
+def test_more_points_than_were_promised_are_refused() -> None:
+    space = SPACES["disc"]
+    points = asked(space, fractions("random", 2, 11))
+    own = made(space, 10)
+    own.extend(points[:8])
+    with pytest.raises(mp.MilepostError, match="10 points cannot take 11"):
+        own.extend(points[8:])
+    assert own.count == 8
+    assert own.extend(points[8:10]).shape == (2, 10)
+    with pytest.raises(mp.MilepostError):
+        own.extend(points[10:])
+
+
+class Broken(Exception):  # noqa: N818
+    """What may go wrong within a metric."""
+
+
+@pytest.mark.parametrize("fails", range(1, 8))
+def test_a_failure_leaves_it_as_it_was(fails: int) -> None:
+    """Wherever the metric fails among three blocks: what follows is as if these points had never come."""
+    space = SPACES["disc"]
+    points = asked(space, fractions("random", 2, 60))
+    with patched([(factor, "BLOCK", 16)]):
+        plain = made(space, 60)
+        plain.extend(points[:10])
+        wanted = plain.extend(points[50:]).copy()
+        own = made(space, 60)
+        own.extend(points[:10])
+        kernel, calls = own.kernel, 0
+
+        def apart(left: AnyArray, right: AnyArray) -> FloatArray:
+            nonlocal calls
+            calls += 1
+            if calls == fails:
+                raise Broken
+            return kernel.apart(left, right)
+
+        own.kernel = replace(kernel, apart=apart)
+        if fails <= 6:  # two distances a block
+            with pytest.raises(Broken):
+                own.extend(points[10:50])
+            assert own.count == 10
+        own.kernel = kernel
+        assert np.array_equal(own.extend(points[50:]), wanted)
+
+
+def graph(left: AnyArray, right: AnyArray) -> FloatArray:
+    """Steps in the graph of 2 and 3 nodes, all of the one side joined to all of the other: not of negative type."""
+    side = np.array([0, 0, 1, 1, 1])
+    a, b = left.astype(int)[:, 0], right.astype(int)[:, 0]
+    return np.where(a[:, None] == b[None], 0.0, np.where(side[a][:, None] == side[b][None], 2.0, 1.0))
+
+
+def test_distances_that_are_not_of_negative_type_are_refused() -> None:
+    """With words, at once or when the last point comes; what was there before stays."""
+
+    def constant(points: AnyArray) -> FloatArray:
+        return np.full(len(points), 2.0)
+
+    kernel = Kernel(constant, graph, constant, 2.0, 1.0, 4.0, 0.0)
+    nodes = np.arange(5.0)[:, None]
+    with pytest.raises(mp.MilepostError, match="negative type"):
+        Factor(kernel, 5, 2.0**-38).extend(nodes)
+    own = Factor(kernel, 5, 2.0**-38)
+    own.extend(nodes[:4])
+    with pytest.raises(mp.MilepostError, match="negative type"):
+        own.extend(nodes[4:])
+    assert own.count == 4
+
+
+LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
+    (lambda kernel: kernel, 8193, "up to 8,192 different queries, got 8,193"),
+    (lambda kernel: replace(kernel, off=1e-6 * kernel.highest), 8192, "ask fewer, or take a larger space"),
+    (lambda kernel: replace(kernel, off=1e-3 * kernel.highest), 1, "rounding of distances"),
+]
+
+
+@pytest.mark.parametrize(("spoilt", "most", "words"), LIMITS)
+def test_limits_are_said_beforehand(spoilt: Callable[[Kernel], Kernel], most: int, words: str) -> None:
+    noise = Field().noise(SPACES["disc"], 10, Change(), APPROXIMATE)
+    with pytest.raises(mp.MilepostError, match=words):
+        check_points(spoilt(noise.kernel), most, noise.unit)
+    with pytest.raises(mp.MilepostError, match=words):
+        Factor(spoilt(noise.kernel), most, noise.unit)
+    check_points(noise.kernel, 8192, noise.unit)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1e-2, 1.0])
+def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
+    """Distances off by all that a small cap says they may be, in the worst direction: still covered at the limit."""
+    space = mp.GreatCircle((50, 8), radius)
+    noise = Field().noise(space, 200, Change(), APPROXIMATE)
+    kernel = noise.kernel
+    points = asked(space, fractions("random", 2, 200))
+    sign = np.where(np.arange(200) % 2, 1.0, -1.0)
+    off = kernel.off * sign[:, None] * sign[None]
+    np.fill_diagonal(off, 0)
+    wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
+    with patched([(factor, "BLOCK", 200)]):
+        own = Factor(wrong, 200, noise.unit)
+        rows = own.extend(points)
+    own.kernel = kernel
+    assert excess(own, rows, points)[0] >= 0

@@ -1,0 +1,418 @@
+"""FieldSession, and releases by field, as a user sees them: repeats, limits, refusals, coverage, files, plans."""
+
+import copy
+import json
+import math
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2, norm
+
+import milepost as mp
+from milepost import source
+from milepost.arrays import AnyArray
+from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.session import Answer, FieldSession, SynopsisSession, TangentSession
+from tests.mechanisms.contract import SPACES, patched, silent
+
+DISC = mp.L2(center={"x": 0, "y": 0}, radius=10)
+CITY = mp.L1({"x": (0, 10), "y": (0, 10)})
+PEOPLE = np.random.default_rng(0).normal(0, 3, (2000, 2))
+ALARM = 1e-7  # of each comparison with a binomial or χ² law, of which there are fewer than ten
+
+
+@pytest.fixture(autouse=True)
+def small_sketches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells enough for these tables, made in a moment."""
+    monkeypatch.setattr(source, "MOST_CELLS", 1 << 12)
+
+
+def opened(space: Any = DISC, people: AnyArray = PEOPLE, **options: Any) -> FieldSession:
+    given: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 20, "mechanism": "field"} | options
+    session = mp.interactive(people, space, **given)
+    assert isinstance(session, FieldSession)
+    return session
+
+
+def said(answer: Answer) -> tuple[float, float]:
+    return answer.value, answer.error
+
+
+# Repeats.
+
+
+def test_a_repeated_point_is_free() -> None:
+    """The same answer and error, nothing left less, and no look at the data."""
+    session = opened()
+    first = session.ask([1, 2])
+    assert (first.updated, first.tested, first.remaining) == (True, True, 19)
+    with silent():
+        again = session.ask([1, 2])
+    assert said(again) == said(first)
+    assert (again.updated, again.tested, again.remaining) == (False, False, 19)
+    assert (session.asked, session.updates, session.remaining) == (2, 1, 19)
+
+
+def test_points_that_are_the_same_are_one() -> None:
+    """−0.0 and 0.0; points outside that are moved to one corner; one batch or several."""
+    session = opened(mp.L2([(-1, 1), (0, 5)]), np.zeros((500, 2)))
+    one, other = session.ask([0.0, 0.0]), session.ask([-0.0, -0.0])
+    assert said(one) == said(other)
+    with pytest.warns(mp.PromiseWarning, match="3 of 4 queries lie outside"):
+        corners = session.ask_many([[2, 6], [9, 99], [1, 5], [1, 1e300]])
+    assert len({said(answer) for answer in corners}) == 1
+    assert [answer.updated for answer in corners] == [True, False, False, False]
+    assert [answer.remaining for answer in corners] == [18, 18, 18, 18]
+    assert session.updates == 2
+
+
+def test_a_batch_with_repeats_counts_each_point_once() -> None:
+    """So that more points than are left may be asked, as long as they are not more places."""
+    session = opened(max_queries=2)
+    answers = session.ask_many([[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]])
+    assert [answer.updated for answer in answers] == [True, True, False, False, False]
+    assert [answer.remaining for answer in answers] == [1, 0, 0, 0, 0]
+    assert said(answers[0]) == said(answers[2]) == said(answers[4])
+    assert session.ask([2, 2]).remaining == 0
+
+
+def test_nearby_queries_of_cells_share_an_answer_with_errors_of_their_own() -> None:
+    """In ℓ₁ a query is answered at the nearest cell border; how far that is comes to its error."""
+    session = opened(CITY, np.full((500, 2), 5.0))
+    cell = 10 / (1 << 16)
+    one, other = session.ask([cell * 7, 0]), session.ask([cell * 7.3, 0])
+    assert one.value == other.value
+    assert not other.updated
+    assert other.error - one.error == pytest.approx(0.3 * cell)
+
+
+# Limits and refusals.
+
+
+def test_too_many_queries_are_refused_whole() -> None:
+    """Nothing is drawn or used up; the session goes on."""
+    session = opened(max_queries=3)
+    session.ask([0, 0])
+    with silent(), pytest.raises(mp.MilepostError, match="3 queries asked, 2 of max_queries=3 left; none was answered"):
+        session.ask_many([[1, 1], [2, 2], [3, 3], [0, 0]])
+    assert (session.asked, session.remaining) == (1, 2)
+    assert len(session.ask_many([[1, 1], [2, 2]])) == 2
+    with pytest.raises(mp.MilepostError, match="0 of max_queries=3 left"):
+        session.ask([5, 5])
+    assert session.ask([1, 1]).remaining == 0
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        ([[1, math.nan]], "NaN"),
+        ([[1, 1], [math.nan, 2]], "NaN"),
+        ([[math.inf, 1]], "finite"),
+        ([[1, 2, 3]], "2 columns"),
+        ([1, 2, 3], "point|columns"),
+        ("ab", "."),
+        (7, "."),
+        ([[1, 2], [3]], "."),
+    ],
+)
+def test_bad_points_cost_nothing(points: Any, words: str) -> None:
+    session = opened()
+    with silent(), pytest.raises(mp.MilepostError, match=words):
+        session.ask_many(points)
+    assert (session.asked, session.updates, session.remaining) == (0, 0, 20)
+    assert session.ask([1, 1]).updated
+
+
+def test_no_points_at_all_are_no_answers_or_refused() -> None:
+    # DEFECT: moved_inside reshapes to (0, -1), which NumPy refuses with a ValueError. Mend: np.prod(shape[1:]) for -1.
+    session = opened()
+    try:
+        assert session.ask_many(np.empty((0, 2))) == []
+    except mp.MilepostError:
+        assert session.updates == 0
+    assert session.ask([1, 1]).updated
+
+
+def test_ask_takes_one_point() -> None:
+    session = opened()
+    with pytest.raises(mp.MilepostError, match="ask_many"):
+        session.ask([[1, 2], [3, 4]])
+    assert session.updates == 0
+
+
+def test_a_closed_session_forgets() -> None:
+    with opened() as session:
+        session.ask([1, 1])
+        assert repr(session).startswith("Session(l2, n=2,000,")
+        assert "field, ±" in repr(session)
+        assert "1 of 20 queries asked" in repr(session)
+    for point in ([1, 1], [2, 2]):
+        with silent(), pytest.raises(mp.MilepostError, match="closed"):
+            session.ask(point)
+    assert session._source is None
+    assert session._innovations is None
+    assert "n≈" in repr(opened(neighbors="add-remove"))
+
+
+def test_a_session_cannot_be_copied() -> None:
+    session = opened()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(mp.MilepostError, match="copied"):
+            duplicate(session)
+
+
+def test_threads_share_one_budget() -> None:
+    """Two threads that ask the same points at once: every place is paid for once, and both get the same answers."""
+    session = opened(max_queries=40)
+    points = np.random.default_rng(1).uniform(-5, 5, (40, 2))
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda asked: [session.ask(point) for point in asked], [points, points[::-1]])
+    assert [said(answer) for answer in one] == [said(answer) for answer in reversed(other)]
+    assert session.updates == sum(answer.updated for answer in one + other) == 40
+    assert session.remaining == 0
+    assert session.asked == 80
+
+
+WORDS: list[tuple[Any, dict[str, Any], str]] = [
+    (DISC, {"delta": 0}, "field needs delta > 0; with delta = 0 use"),
+    (SPACES["towns"], {}, "has no sessions"),
+    (DISC, {"max_queries": 8193}, "field answers up to 8,192 different queries, got 8,193"),
+    (mp.GreatCircle((0, 0), 1e-3), {"max_queries": 8000}, "ask fewer, or take a larger space"),
+    (DISC, {"max_queries": 0}, "max_queries"),
+    (DISC, {"neighbors": "replace", "n": 10}, "leave it out"),
+]
+
+
+@pytest.mark.parametrize(("space", "options", "words"), WORDS)
+def test_what_cannot_be_is_refused_with_words(space: Any, options: dict[str, Any], words: str) -> None:
+    people: Any = [0, 1, 2] if space.objects else np.zeros((100, 2))
+    with silent(), pytest.raises(mp.MilepostError, match=words):
+        opened(space, people, **options)
+
+
+def test_auto_goes_elsewhere_beyond_the_limit() -> None:
+    """A field of a few queries is the best in a disc; of more than fit, a synopsis or the game."""
+    disc = mp.L2(center={"x": 0, "y": 0}, radius=10, directions=8)
+    assert opened(disc, mechanism="auto", epsilon=9, max_queries=8192).mechanism == "field"
+    session = mp.interactive(PEOPLE, disc, epsilon=9, delta=1e-6, max_queries=8193)
+    assert isinstance(session, SynopsisSession | TangentSession)
+    pure = mp.interactive(PEOPLE, disc, epsilon=9, max_queries=100)
+    assert pure.mechanism != "field"
+
+
+def test_an_arbitrary_metric_has_no_field() -> None:
+    """The words say what would help."""
+    towns = SPACES["towns"]
+    with silent(), pytest.raises(mp.MilepostError, match="negative type"):
+        mp.release([0, 1, 2] * 50, towns, epsilon=1, delta=1e-6, mechanism="field")
+    planned = mp.plan(towns, n=1000, epsilon=1, delta=1e-6)
+    assert "negative type" in planned.refused["field"]
+
+
+def test_field_without_queries_says_where_to_go() -> None:
+    with pytest.raises(mp.MilepostError, match=r"queries=\[…\], or ask one by one in mp.interactive"):
+        mp.release(PEOPLE, DISC, epsilon=1, delta=1e-6, mechanism="field")
+
+
+# Answers.
+
+
+@pytest.mark.slow
+def test_asking_at_once_and_one_by_one_has_one_law() -> None:
+    """Errors at 4 points, in the deviations that a release of them claims; both ways, 300 sessions each.
+
+    The sum and the differences of neighbors' errors are normal of known variance: Σz² is χ². False alarms: ALARM each,
+    twice four; independent errors, or ones of 30 % more noise, are seen.
+    """
+    points = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 8.0], [-9.0, 0.0]])
+    exact = mp.exact(PEOPLE, DISC, points)
+    made = opened()
+    noise = made._innovations.noise if made._innovations else None
+    assert noise is not None
+    half = noise.kernel.half(points)
+    own = half[:, None] + half[None] - 2 * noise.kernel.apart(points, points) + np.eye(4) * noise.kernel.highest / 512
+    own *= noise.split.power / 2 / len(PEOPLE) ** 2
+    at_once = [[answer.value for answer in opened().ask_many(points)] for _ in range(300)]
+    single = []
+    for _ in range(300):
+        session = opened()
+        single.append([session.ask(point).value for point in points])
+    for found in (at_once, single):
+        white = np.linalg.solve(np.linalg.cholesky(own), (np.array(found) - exact).T)
+        squares = np.square(white).sum(axis=1)
+        law = chi2(300)
+        assert ((squares > law.ppf(ALARM / 8)) & (squares < law.isf(ALARM / 8))).all()
+        whole = chi2(1200)
+        assert not whole.ppf(ALARM) < squares.sum() / 1.3**2 < whole.isf(ALARM)
+        plain = np.linalg.solve(np.diag(np.sqrt(np.diag(own))), (np.array(found) - exact).T)
+        near = np.square(plain[0] - plain[1]).sum() / 2
+        assert near < law.ppf(ALARM)  # neighbors err alike
+
+
+CLUSTERED = np.random.default_rng(2).normal([7, 6], 0.1, (60, 2))
+COVERED: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
+    "disc": (DISC, PEOPLE, {}),
+    "disc, add-remove, 60 people": (DISC, CLUSTERED, {"neighbors": "add-remove", "n": 60}),
+    "city, add-remove, 60 people": (CITY, CLUSTERED, {"neighbors": "add-remove", "n": 60}),
+    "city": (CITY, np.abs(PEOPLE), {}),
+    "cap": (mp.GreatCircle((50, 10), 1000), np.array([50, 10]) + PEOPLE / 3, {}),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [*list(COVERED)[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in list(COVERED)[2:])]
+)
+def test_answers_are_within_their_errors(name: str) -> None:
+    """At 95 % of 300 sessions, at each of three points; with a public total hardly more often.
+
+    Counts of sessions are binomial: false alarms ALARM. Errors of 0.6 times the size are seen: they would cover 0.76.
+    """
+    space, people, options = COVERED[name]
+    points = np.array([[50, 10], [52, 12], [45, 3]]) if name == "cap" else np.array([[1, 1], [7, 6], [0, 9.0]])
+    exact = mp.exact(people, space, points)
+    sessions = 300
+    covered, narrow = np.zeros(3), np.zeros(3)
+    for _ in range(sessions):
+        answers = opened(space, people, epsilon=8, **options).ask_many(points)
+        off = np.abs(np.array([answer.value for answer in answers]) - exact)
+        errors = np.array([answer.error for answer in answers])
+        covered += off <= errors
+        narrow += off <= 0.6 * errors
+    law = binom(sessions, 0.95)
+    assert covered.min() >= law.ppf(ALARM)
+    if "add-remove" not in name:
+        assert covered.max() <= law.isf(ALARM)
+        assert narrow.min() < law.ppf(ALARM)
+
+
+def test_the_promise_of_a_session_is_that_of_its_answers() -> None:
+    """`error`, said when it opens, is no smaller than any answer's and at most 45 % larger than most."""
+    for space, people in ((DISC, PEOPLE), (CITY, np.abs(PEOPLE)), (mp.Angular(2), PEOPLE)):
+        session = opened(space, people)
+        answers = session.ask_many(np.random.default_rng(3).uniform(1, 6, (15, 2)))
+        assert max(answer.error for answer in answers) <= session.error * 1.002  # cells are few in these tests
+        assert np.median([answer.error for answer in answers]) >= session.error / 1.45
+
+
+def test_the_promise_of_a_session_knows_of_cells() -> None:
+    """In many columns queries are moved by more than the noise of many rows, or of a large ε."""
+    # DEFECT: session_prediction, and with it FieldSession.error, mp.plan and the choice of "auto", leave out how far
+    # Sketched.moved may move a query (columns·½ cell): an answer's own error, which has it, is more than promised here.
+    space = mp.L1([(0, 1)] * 400)
+    people = np.random.default_rng(0).random((2000, 400))
+    with patched([(source, "MOST_CELLS", 1 << 20)]):
+        session = opened(space, people, epsilon=500)
+    answer = session.ask(np.random.default_rng(1).random(400))
+    assert answer.error <= session.error * 1.01
+
+
+def test_a_session_says_what_plan_said() -> None:
+    planned = mp.plan(DISC, n=len(PEOPLE), epsilon=1, delta=1e-6, max_queries=20)
+    (predicted,) = [p for p in planned.predictions if p.mechanism == "field, 20 queries"]
+    assert opened().error == predicted.error
+    assert predicted.error == pytest.approx(norm.isf(0.025) * (predicted.rms or 0), rel=1e-4)
+    refused = mp.plan(DISC, n=2000, epsilon=1, delta=1e-6, max_queries=9000).refused
+    assert "8,192" in refused["field"]
+
+
+# Releases.
+
+
+ASKED = np.array([[0.0, 0.0], [1.0, 1.0], [7.0, 5.0], [9.9, 0.1]])
+RELEASED: dict[str, tuple[Any, Any]] = {
+    "city": (CITY, ASKED),
+    "disc": (mp.L2(center=[0, 0], radius=10, directions=8), ASKED),
+    "lp": (mp.Lp(1.3, [(0, 10)] * 2, directions=8), ASKED),
+    "cap": (mp.GreatCircle((5, 5), 1500, directions=8), ASKED),
+    "angles": (mp.Angular(2, directions=8), ASKED + 1),
+    "table": (mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 10)}), ASKED),
+}
+
+
+def release(space: Any, asked: Any, people: AnyArray = PEOPLE, **options: Any) -> mp.Synopsis:
+    given: dict[str, Any] = {"epsilon": 5, "delta": 1e-6, "mechanism": "field", "queries": asked} | options
+    return mp.release(np.abs(people) + 0.01, space, **given)
+
+
+def all_that(synopsis: mp.Synopsis, asked: Any) -> list[Any]:
+    values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
+    return [*values, synopsis.interval(asked).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+
+
+@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_a_file_answers_bit_for_bit(name: str, neighbors: str, tmp_path: Path) -> None:
+    space, asked = RELEASED[name]
+    synopsis = release(space, asked, neighbors=neighbors)
+    assert synopsis.mechanism == "field"
+    synopsis.save(tmp_path / "one.milepost")
+    again = mp.load(tmp_path / "one.milepost")
+    assert all_that(again, asked) == all_that(synopsis, asked)
+    assert again.card == json.loads(json.dumps(synopsis.card))
+    assert again.statement() == synopsis.statement()
+    again.save(tmp_path / "two.milepost")
+    assert (tmp_path / "one.milepost").read_bytes() == (tmp_path / "two.milepost").read_bytes()
+    with pytest.raises(mp.MilepostError, match="answers the 4 queries it was made for"):
+        again.mean_distance([[3.33, 3.33]])
+
+
+def test_groups_are_answered_each(tmp_path: Path) -> None:
+    """A file of groups, with one person's budget for all of them; answers are near the truth of each."""
+    city = np.where(np.arange(2000) % 4 == 0, "a", "b")
+    people = np.abs(PEOPLE) + 0.01
+    synopsis = release(DISC, ASKED, groups=city, labels=["a", "b", "c"], epsilon=50)
+    synopsis.save(tmp_path / "groups.milepost")
+    again = mp.load(tmp_path / "groups.milepost")
+    for label in ("a", "b"):
+        found = synopsis.mean_distance(ASKED, group=label)
+        assert np.array_equal(found, again.mean_distance(ASKED, group=label))
+        exact = mp.exact(people[city == label], DISC, ASKED)
+        assert np.abs(found - exact).max() <= 3 * synopsis.error(group=label)  # false alarms: 8 of 4e-9
+
+
+def test_neighbors_have_files_of_one_size_and_cards_of_one_kind(tmp_path: Path) -> None:
+    """One row replaced, all rows replaced: the same card; one row less under add-remove: the same keys."""
+    sizes, cards = [], []
+    tables: Sequence[AnyArray] = [PEOPLE, np.vstack([[[9.0, 9.0]], PEOPLE[1:]]), np.zeros((2000, 2))]
+    for place, people in enumerate(tables):
+        synopsis = release(DISC, ASKED, people)
+        synopsis.save(tmp_path / f"{place}.milepost")
+        sizes.append((tmp_path / f"{place}.milepost").stat().st_size)
+        cards.append(synopsis.card)
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert cards[0] == cards[1] == cards[2]
+    added = [release(DISC, ASKED, people, neighbors="add-remove", n=2000) for people in (PEOPLE, PEOPLE[1:])]
+    parameters = [synopsis.answerer.parameters() for synopsis in added]
+    assert parameters[0] == parameters[1]
+    tensors = [synopsis.answerer.tensors() for synopsis in added]
+    assert [(key, value.dtype, value.shape) for key, value in tensors[0].items()] == [
+        (key, value.dtype, value.shape) for key, value in tensors[1].items()
+    ]
+    for public in ("anchors", "deviations", "kurtoses"):
+        assert np.array_equal(tensors[0][public], tensors[1][public])
+
+
+def test_a_card_has_nothing_private() -> None:
+    """What it says is the same for tables of other people, number for number; exact sums are nowhere."""
+    exact = mp.exact(np.abs(PEOPLE) + 0.01, DISC, ASKED)
+    synopsis = release(DISC, ASKED)
+    text = json.dumps(synopsis.card)
+    assert not any(f"{value:.6f}"[:7] in text for value in exact.tolist())
+    assert synopsis.card == release(DISC, ASKED, np.ones((2000, 2))).card
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_plan_lists_field_and_its_noise_comes_true(name: str) -> None:
+    space, asked = RELEASED[name]
+    planned = mp.plan(space, n=2000, epsilon=5, delta=1e-6, queries=asked)
+    (predicted,) = [p for p in planned.predictions if p.mechanism == "field"]
+    synopsis = release(space, asked)
+    assert isinstance(synopsis.answerer, NoisySums)
+    assert predicted.rms == pytest.approx(synopsis.answerer.deviation, rel=1e-6)
+    assert predicted.error == pytest.approx(synopsis.error(), rel=1e-6)
+    assert predicted.uniform == pytest.approx(synopsis.error(uniform=True), rel=1e-6)

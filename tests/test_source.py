@@ -1,0 +1,188 @@
+"""Source: sums of distances to queries that come later are those of one pass over the table, to the integer."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost import source
+from milepost.arrays import AnyArray
+from milepost.privacy.change import Change
+from milepost.reading import read_sums
+from milepost.roles import Roles
+from milepost.source import Anew, Kept, Sketched, source_of
+from milepost.spaces.queries import Queries
+from milepost.table import Table
+from tests.mechanisms.contract import SPACES, patched, places, points
+
+DIRECT = {name: space for name, space in SPACES.items() if space.host_columns is None and name != "towns"}
+SKETCHED = {name: space for name, space in SPACES.items() if space.host_columns is not None}
+ADDED = Change("add-remove")
+
+
+def asked_of(space: Any, rows: Any) -> AnyArray:
+    found = points(space, rows)
+    found = np.clip(found, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else found
+    return np.asarray(space.inside(space.read_queries(found)))
+
+
+def same(left: Any, right: Any) -> bool:
+    return np.array_equal(left.values, right.values) and np.array_equal(left.totals, right.totals)
+
+
+@pytest.mark.parametrize("name", DIRECT)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObject) -> None:
+    """As the table read anew and as `read_sums`: with weights, contributions, blocks of any size, any threads."""
+    space = DIRECT[name]
+    record = st.lists(places, min_size=space.width, max_size=space.width)
+    rows = data.draw(st.lists(record, min_size=1, max_size=30))
+    queries = Queries(asked_of(space, data.draw(st.lists(record, min_size=1, max_size=5))), space)
+    weights = [data.draw(st.sampled_from([-1.0, 0.0, 0.3, 4.0, 9.0])) for _ in rows]
+    persons = [data.draw(st.integers(0, 4)) for _ in rows]
+    roles = data.draw(
+        st.sampled_from(
+            [
+                Roles(),
+                Roles(weights=weights, max_weight=4.0),
+                Roles(unit=persons, contributions=2),
+                Roles(unit=persons, contributions=3, weights=weights, max_weight=4.0),
+            ]
+        )
+    )
+    table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
+    block, cores = data.draw(st.sampled_from([1, 7, 1 << 16])), data.draw(st.sampled_from([None, 1, 5]))
+    kept = source_of(table, len(rows))
+    assert isinstance(kept, Kept)
+    wanted = read_sums(table.data, space, queries, None, roles, empty=True)
+    with patched([(source, "BLOCK", block), (os, "cpu_count", lambda: cores)]):
+        assert same(kept.sums(queries), wanted)
+    anew = Anew(table)
+    assert same(anew.sums(queries), wanted)
+    assert kept.total == anew.total == int(wanted.totals[0])
+    moved, away = kept.moved(queries.points)
+    assert moved is queries.points
+    assert not away.any()
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_many_blocks_add_up(name: str) -> None:
+    """More parts than are handed out at a time."""
+    space = DIRECT[name]
+    table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, Change())
+    queries = Queries(asked_of(space, np.random.default_rng(1).random((3, space.width))), space)
+    with patched([(source, "BLOCK", 4)]):
+        assert same(source_of(table, 1500).sums(queries), table.sums(queries))
+
+
+@pytest.mark.parametrize("name", [*DIRECT, *SKETCHED])
+def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
+    """Where that may be private; a public one must have rows."""
+    space = SPACES[name]
+    nobody = points(space, [[0.5] * space.width])[:0]
+    with patched([(source, "MOST_CELLS", 1 << 10)]):
+        found = source_of(Table(nobody, space, ADDED), 5)
+    queries = Queries(found.moved(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
+    assert found.total == 0
+    assert not found.sums(queries).values.any()
+    assert int(found.sums(queries).totals[0]) == 0
+    with pytest.raises(mp.MilepostError, match="empty"), patched([(source, "MOST_CELLS", 1 << 10)]):
+        _ = source_of(Table(nobody, space, Change()), 5).total
+
+
+def test_rows_that_all_weigh_nothing_are_no_rows() -> None:
+    space = SPACES["disc"]
+    roles = Roles(weights=[0.0, 0.0], max_weight=1.0)
+    found = source_of(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
+    assert found.total == 0
+    assert not found.sums(Queries(asked_of(space, [[0.5, 0.5]]), space)).values.any()
+
+
+def test_a_table_beyond_memory_is_read_anew() -> None:
+    """By the number that the session is sized for, which is public, not by the rows themselves."""
+    space = SPACES["disc"]
+    table = Table(points(space, np.random.default_rng(0).random((50, 2))), space, ADDED)
+    assert isinstance(source_of(table, 50), Kept)
+    assert isinstance(source_of(table, source.MOST_NUMBERS), Anew)
+    queries = Queries(asked_of(space, [[0.1, 0.2], [0.9, 0.5]]), space)
+    assert same(source_of(table, source.MOST_NUMBERS).sums(queries), source_of(table, 50).sums(queries))
+
+
+@pytest.mark.parametrize("name", SKETCHED)
+@pytest.mark.parametrize("cells", [1, 1 << 10])
+@settings(max_examples=8)
+@given(data=st.data())
+def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> None:
+    """At the points that queries are moved to: those of records at their quanta, rounded once, and within the bias.
+
+    The bias that is said covers rounding of records and the way from a query to the point that stands for it. Records
+    off their steps are moved to these beforehand, which is no part of it.
+    """
+    space = SKETCHED[name]
+    record = st.lists(places, min_size=space.width, max_size=space.width)
+    rows = data.draw(st.lists(record, min_size=1, max_size=12))
+    asked = asked_of(space, data.draw(st.lists(record, min_size=1, max_size=4)))
+    weights = [data.draw(st.sampled_from([0.0, 1.0, 4.0])) for _ in rows]
+    roles = Roles(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else Roles()
+    table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
+    with patched([(source, "MOST_CELLS", cells)]):
+        found = source_of(table, len(rows))
+    assert isinstance(found, Sketched)
+    moved, away = found.moved(asked)
+    again, nothing = found.moved(moved)
+    assert np.array_equal(again, moved)
+    assert nothing == pytest.approx(space.hosts.bias, rel=1e-3)
+    queries = Queries(moved, space)
+    sums = found.sums(queries)
+    own = np.ones(len(rows)) if roles.weights is None else np.array(weights) / 4 * 1024
+    assert int(sums.totals[0]) == found.total == own.sum()
+    quanta, hosts = space.quantize(space.read(points(space, rows))), space.hosts
+    far = np.abs(quanta[:, None] - np.rint(space.place(moved))[None]) @ hosts.quantum
+    assert sums.values[0] == pytest.approx(own @ far / queries.quantum, abs=0.5 + 1e-6 * own.sum())
+    on_steps = space.point(quanta.astype(np.float64))
+    exact = space.distance(on_steps, asked)
+    if own.sum():
+        mean = sums.values[0] * queries.quantum / own.sum()
+        # records off the steps stand at the nearest
+        true = own @ exact / own.sum()
+        assert (np.abs(mean - true) <= away + queries.quantum).all()
+
+
+@pytest.mark.parametrize("name", ["one column", "unequal weights"])
+def test_cells_are_fine(name: str) -> None:
+    """With the shipped sizes a query is moved by next to nothing: a millionth of the diameter, in few columns."""
+    space = SKETCHED[name]
+    table = Table(points(space, np.random.default_rng(0).random((20, space.width))), space, Change())
+    found = source_of(table, 20)
+    asked = asked_of(space, np.random.default_rng(1).random((50, space.width)))
+    assert found.moved(asked)[1].max() <= 1e-6 * space.diameter
+
+
+def test_groups_have_no_sessions() -> None:
+    """A source is of one group: `interactive` does not take them."""
+    arguments: dict[str, Any] = {"groups": "city", "labels": ["a"]}
+    with pytest.raises(TypeError, match="groups"):
+        mp.interactive(np.zeros((9, 2)), SPACES["disc"], epsilon=1, delta=1e-6, max_queries=5, **arguments)
+
+
+def test_a_table_that_changes_is_noticed(tmp_path: Any) -> None:
+    """Read anew for every question: other rows than were counted are refused."""
+    path = tmp_path / "people.csv"
+    path.write_text("x,y\n" + "0.5,-2\n" * 40)
+    space = mp.L2(center={"x": 1, "y": -2}, radius=3)
+    with patched([(source, "MOST_NUMBERS", 10)]):
+        session = mp.interactive(path, space, epsilon=9, delta=1e-6, max_queries=5, mechanism="field")
+    first = session.ask([1, -2])
+    path.write_text("x,y\n" + "0.5,-2\n" * 41)
+    with pytest.raises(mp.MilepostError, match="has changed"):
+        session.ask([2, -2])
+    assert session.remaining == 4
+    path.write_text("x,y\n" + "0.5,-2\n" * 40)
+    assert session.ask([1, -2]).value == first.value
+    session.ask([2, -2])
+    assert session.remaining == 3
