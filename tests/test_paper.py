@@ -81,7 +81,7 @@ def test_every_statement_has_a_row_whose_code_and_tests_exist() -> None:
     ("old", "new", "complaint"),
     [
         ("| Lemma 4 |", "| Lemma 44 |", "Lemma 4 has no row"),
-        ("src/milepost/session.py", "src/milepost/gone.py", "there is no src/milepost/gone.py"),
+        ("src/milepost/sessions/session.py", "src/milepost/gone.py", "there is no src/milepost/gone.py"),
         ("::test_exact_learner_keeps", "::test_nothing_keeps", "there is no test"),
         ("tests/mechanisms/test_game.py::", "tests/mechanisms/test_gone.py::", "there is no test"),
         (

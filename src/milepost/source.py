@@ -11,7 +11,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.reading import blocks
-from milepost.spaces.base import Space
+from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Borders
 from milepost.statistics.sums import Sums
@@ -125,12 +125,30 @@ class Sketched(Source):
         return [round(ratio * (1 << RATIO_BITS)) for ratio in (self.space.hosts.quantum / queries.quantum).tolist()]
 
 
+def cells_of(space: Space) -> int | None:
+    """Of the sketch that a source has; None where it has none."""
+    hosts = space.hosts
+    if space.host_columns is None:
+        return None
+    if (hosts.step > 1).all():
+        return hosts.cells()
+    share = max(1, MOST_BORDERS // hosts.dimension)
+    return max(hosts.cells(), min(MOST_CELLS, 1 << (share.bit_length() - 1)))
+
+
+def moved_most(space: Space) -> float:
+    """How far an answer may be off, wherever it is asked, for moving the query."""
+    cells = cells_of(space)
+    if cells is None:
+        return 0.0
+    return QUANTA / cells / 2 * float(space.hosts.quantum.sum()) + space.hosts.bias
+
+
 def source_of(table: Table, total: int) -> Source:
     """The quickest source that there is room for; one group. total: about how many records there are."""
     space = table.space
-    if space.host_columns is not None:
-        share = MOST_BORDERS // space.hosts.dimension
-        cells = max(space.hosts.cells(), min(MOST_CELLS, 1 << (max(1, share).bit_length() - 1)))
+    cells = cells_of(space)
+    if cells is not None:
         return Sketched(space, table.sketch(space, cells).borders())
     if total * space.width > MOST_NUMBERS:
         return Anew(table)

@@ -174,7 +174,7 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
     def constant(points: AnyArray) -> FloatArray:
         return np.full(len(points), 2.0)
 
-    kernel = Kernel(constant, graph, constant, 2.0, 1.0, 4.0, 0.0)
+    kernel = Kernel(constant, graph, constant, 2.0, 1.0, 4.0, 0.0, 0.0)
     nodes = np.arange(5.0)[:, None]
     with pytest.raises(mp.MilepostError, match="negative type"):
         Factor(kernel, 5, 2.0**-38).extend(nodes)
@@ -187,8 +187,8 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
 
 LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
     (lambda kernel: kernel, 8193, "up to 8,192 different queries, got 8,193"),
-    (lambda kernel: replace(kernel, off=1e-6 * kernel.highest), 8192, "ask fewer, or take a larger space"),
-    (lambda kernel: replace(kernel, off=1e-3 * kernel.highest), 1, "rounding of distances"),
+    (lambda kernel: replace(kernel, rough=1e-6 * kernel.highest), 8192, "ask fewer, or take a larger space"),
+    (lambda kernel: replace(kernel, rough=1e-3 * kernel.highest), 1, "rounding of distances"),
 ]
 
 

@@ -113,8 +113,6 @@ def test_public_distances_of_an_arbitrary_metric() -> None:
 @pytest.mark.parametrize("size", [1e200, 1e-200, 5e-324 * 2**40, 1e308])
 def test_angles_of_queries_do_not_depend_on_lengths(size: float) -> None:
     """Vectors whose squares are beyond floats have the angles of unit vectors, as records' distances have."""
-    # DEFECT: Angular.between divides by np.linalg.norm, which is inf or 0 here: angles become 90° or NaN, and the noise
-    # of vectors of one direction independent (tests/mechanisms/test_field.py has what that costs)
     space = mp.Angular(3)
     vectors = np.array([[1.0, 0, 0], [0.8, 0.6, 0], [-1, 0, 0], [0, 0.6, -0.8]])
     wanted = space.between(vectors, vectors)
@@ -216,8 +214,6 @@ def test_in_every_dimension(width: int) -> None:
 
 @pytest.mark.parametrize("p", [1.01, 1.5, 1.99])
 def test_one_column_is_a_line_whatever_p_is(p: float) -> None:
-    # DEFECT: not of privacy. `corners` bounds r from above by 2^(1 − 1/p)·radius, although on a line r is the same
-    # everywhere: 1.56 times the noise of one query at p = 1.99, where 1 would do (`around_ball` has such a case)
     assert ratio(mp.Lp(p, [(0, 1)])) <= 1.01
 
 

@@ -39,7 +39,7 @@ class Factor:
             for start in range(0, len(points), BLOCK):
                 self._extend(points[start : start + BLOCK])
         except BaseException:
-            self.count, self.points = first, self.points[:first]
+            self.cut(first)
             raise
         return self._rows[first : self.count, : self.count]
 
@@ -68,6 +68,10 @@ class Factor:
         for place, row in enumerate(rows, self.count):
             self._rows[place, : place + 1] = row
         self._add(points, self.kernel.half(points))
+
+    def cut(self, count: int) -> None:
+        """Back to the first so many points."""
+        self.count, self.points = count, self.points[:count]
 
     def row(self, place: int) -> FloatArray:
         """The row of a point, up to the diagonal."""

@@ -126,6 +126,9 @@ class Innovations:
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
         """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
+        self.factor.cut(len(self.noisy))  # a question that failed has left no answer
+        if len(self.behind):
+            raise MilepostError("points were taken over, and their exact sums are not known yet")
         rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
         exact = self._innovations(points, rows, sums)
         fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
@@ -203,11 +206,12 @@ def noisy_sums(queries: Queries, total: Total, noise: Noise, sums: IntArray, dev
     return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
 
 
-def session_prediction(noise: Noise, n: int, diameter: float) -> Prediction:
-    """What a session promises, wherever it is asked."""
+def session_prediction(noise: Noise, n: int, diameter: float, moved: float = 0.0) -> Prediction:
+    """What a session promises, wherever it is asked. moved: how far off an answer may be for moving the query."""
     total = Total(n, noise.split.total)
     deviation = math.hypot(noise.deviation, total.deviation * TYPICAL * diameter) / total.size
     error, uniform = (
-        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2, diameter) for count in (1, noise.most)
+        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + moved, diameter)
+        for count in (1, noise.most)
     )
     return Prediction(session_name(Field.name, noise.most), error, deviation, uniform)

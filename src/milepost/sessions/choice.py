@@ -17,7 +17,7 @@ from milepost.reading import check_count
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.game_engine import GameEngine
 from milepost.sessions.step import Engine
-from milepost.source import source_of
+from milepost.source import moved_most, source_of
 from milepost.spaces.base import Hosts, Space
 from milepost.table import Table
 
@@ -133,4 +133,4 @@ def _game(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: fl
 
 def _field(space: Space, n: int, change: Change, guarantee: Guarantee, max_queries: int) -> FieldChoice:
     noise = Field().noise(space, max_queries, change, guarantee)
-    return FieldChoice(space, noise, session_prediction(noise, n, space.diameter))
+    return FieldChoice(space, noise, session_prediction(noise, n, space.diameter, moved_most(space)))

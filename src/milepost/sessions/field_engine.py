@@ -9,7 +9,7 @@ from milepost.mechanisms.field import Field, Innovations, Noise, noisy_sums, ses
 from milepost.mechanisms.totals import Total
 from milepost.reading import check_count
 from milepost.sessions.step import Engine, Step
-from milepost.source import Source
+from milepost.source import Source, moved_most
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries, moved_inside
 
@@ -27,7 +27,7 @@ class FieldEngine(Engine):
 
     def __init__(self, source: Source, space: Space, noise: Noise, total: Total) -> None:
         self.space, self.total = space, total
-        self.error = session_prediction(noise, total.size, space.diameter).error
+        self.error = session_prediction(noise, total.size, space.diameter, moved_most(space)).error
         self.limit = self.most_updates = noise.most
         self._source = source
         self._innovations = Innovations(noise, source.total)

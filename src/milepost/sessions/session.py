@@ -1,6 +1,7 @@
 """Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
@@ -101,15 +102,19 @@ class Session:
             points = np.array([np.frombuffer(question.point) for question in found]).reshape(len(found), -1)
             _, away = self._engine.places(points) if found else (points, np.empty(0))
             return [
-                (question.name, self.space.written(point), self._said(question.number, float(far), False))
+                (
+                    question.name,
+                    self.space.written(point),
+                    self._said(question.number, float(far), False, len(self._steps)),
+                )
                 for question, point, far in zip(found, points, away, strict=True)
             ]
 
     def close(self) -> None:
         """Forget the data; nothing can be asked afterwards."""
-        self.closed = True
-        self._make = _closed
-        del self._engine
+        with self._lock:
+            self.closed, self._make = True, _closed
+            self.__dict__.pop("_engine", None)
 
     def _queries(self, points: Any) -> AnyArray:
         batch, _, _ = data.points(points, self.space)
@@ -143,16 +148,17 @@ class Session:
                     self._forget()
                 raise
             self.asked += len(queries)
-            new = set(fresh.values())
-            return [
-                self._said(number, far, place in new)
-                for place, (number, far) in enumerate(zip(asked, away.tolist(), strict=True))
-            ]
+            new, answers = set(fresh.values()), []
+            for place, (number, far) in enumerate(zip(asked, away.tolist(), strict=True)):
+                known += place in new
+                answers.append(self._said(number, far, place in new, known))
+            return answers
 
-    def _said(self, number: int, away: float, new: bool) -> Answer:
-        step = self._steps[number]
+    def _said(self, number: int, away: float, new: bool, known: int) -> Answer:
+        """The answer of a step. new: whether it is for this question; known: how many there are then."""
+        step, left = self._steps[number], None if self.limit is None else self.limit - known
         error = min(step.error + away, self.space.diameter)
-        return Answer(step.value, error, new and step.updated, self.remaining, new and step.tested)
+        return Answer(step.value, error, new and step.updated, left, new and step.tested)
 
     def _new(self, places: AnyArray) -> dict[bytes, int]:
         """Places that were not asked before, by key, in order; refused if they are too many."""
@@ -191,8 +197,10 @@ class Session:
             self._steps.append(step)
 
     def _forget(self) -> None:
-        """After a failure nobody knows what was kept: begin anew from the transcript."""
+        """After a failure nobody knows what was kept: begin anew from the transcript, now or, if that fails, later."""
         self._engine, self._steps, self._numbers = self._make(), [], {}
+        with suppress(MilepostError), self._transcript.writing() as log:
+            self._catch_up(log)
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")

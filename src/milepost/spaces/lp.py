@@ -198,6 +198,7 @@ class L2(Projected):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """By the sphere around the ball, or around the box."""
+        self.check_near()
         return around_ball(self.center, self.diameter / 2, self.between, ROUNDING * self.diameter).kernels()
 
 
@@ -252,6 +253,7 @@ class Lp(Projected):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """By opposite corners of the box."""
+        self.check_near()
         middle, half = self.center, (np.asarray(self.high) - np.asarray(self.low)) / 2
         return corners(self.p, middle, half, self.between, ROUNDING * self.diameter).kernels()
 

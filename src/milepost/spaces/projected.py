@@ -168,6 +168,15 @@ class Projected(Box, ABC):
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances that `field` may give its noise."""
 
+    def check_near(self) -> None:
+        """Refuse, for `field`, a box so far from 0 that its middle is lost to rounding."""
+        farthest = max(map(abs, (*self.low, *self.high)))
+        if not farthest <= FARTHEST * self.diameter:
+            raise MilepostError(
+                f"field needs bounds within {FARTHEST:,} diameters of 0, so that distances are not lost to rounding, "
+                f"got {farthest:g} and a diameter of {self.diameter:g}; subtract an offset from all points"
+            )
+
     # the public side
 
     @property

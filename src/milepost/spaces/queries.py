@@ -85,6 +85,6 @@ def key_of(point: AnyArray) -> Hashable:
 def moved_inside(space: Space, queries: AnyArray) -> AnyArray:
     """Queries moved into the space, with a warning where there is something to move."""
     inside = space.inside(queries)
-    if moved := int(np.any(np.reshape(inside != queries, (len(queries), -1)), axis=1).sum()):
+    if moved := len(np.unique(np.nonzero(inside != queries)[0])):
         warn(f"{moved} of {len(queries)} queries lie outside the space; they are answered at its border")
     return inside

@@ -62,12 +62,18 @@ def corners(p: float, center: FloatArray, half: FloatArray, between: Between, of
     def height(points: AnyArray) -> FloatArray:
         return np.asarray(between(points, places).mean(axis=1) - mean)
 
-    low, high = (np.array([value * radius - mean]) for value in (1.0, 2 ** (1 - 1 / p)))
+    most = 1.0 if np.count_nonzero(half) == 1 else 2 ** (1 - 1 / p)
+    low, high = (np.array([value * radius - mean]) for value in (1.0, most))
     return Reference(height, mean, between, 2 * radius, np.array([0.0, math.inf]), low - off, high + off, off, off)
 
 
 def around_cap(
-    radius: float, places: AnyArray, grid: Callable[[FloatArray, FloatArray], AnyArray], between: Between, off: float
+    radius: float,
+    places: AnyArray,
+    grid: Callable[[FloatArray, FloatArray], AnyArray],
+    between: Between,
+    off: float,
+    rough: float,
 ) -> Reference:
     """ν on equally spaced places on the border of a cap, of which `places` are the points.
 
@@ -83,6 +89,6 @@ def around_cap(
     turns = math.pi / len(places) * np.arange(0.5, TURNS) / TURNS  # what follows is the same, mirrored and turned
     middles = (away[1:] + away[:-1]) / 2
     heights = height(grid(np.repeat(middles, TURNS), np.tile(turns, RINGS))).reshape(RINGS, TURNS)
-    slack = (away[1] - away[0]) / 2 + radius * math.pi / len(places) / TURNS / 2 + off
+    slack = (away[1] - away[0]) / 2 + radius * math.pi / len(places) / TURNS / 2 + rough
     low, high = heights.min(axis=1) - slack, heights.max(axis=1) + slack
-    return Reference(height, mean, between, 2 * radius, away, low, high, off, off)
+    return Reference(height, mean, between, 2 * radius, away, low, high, off, rough)

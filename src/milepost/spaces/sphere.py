@@ -280,7 +280,8 @@ class GreatCircle(Rows):
 
         radius = EARTH_KM * self._radius
         places = grid(np.full(POINTS, radius), 2 * math.pi / POINTS * np.arange(float(POINTS)))
-        return around_cap(radius, places, grid, self.between, ROUNDING_KM).kernels()
+        off = ROUNDING_KM + BORDER * radius  # a query may stay that far outside, and be a diameter and more away
+        return around_cap(radius, places, grid, self.between, off, ROUNDING_KM).kernels()
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
         """Expansion and contraction (Definition 5) on public pairs, spread over the cap."""
