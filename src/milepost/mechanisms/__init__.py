@@ -13,7 +13,11 @@ __all__ = ["ANSWERERS", "DIRECT", "NAMES", "Answerer", "mechanisms"]
 ANSWERERS: dict[str, type[HostAnswerer]] = {
     answerer.mechanism: answerer for answerer in (SlopeCounts, HatSags, TangentLines)
 }
-DIRECT: dict[str, DirectMechanism] = {Field.name: Field(), Net.name: Net(), **{name: PerQuery(name) for name in LAWS}}
+DIRECT: dict[str, DirectMechanism] = {
+    Field.name: Field(),
+    **{name: PerQuery(name) for name in LAWS},
+    Net.name: Net(),
+}
 NAMES = (*ANSWERERS, *DIRECT)
 
 

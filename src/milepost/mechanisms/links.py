@@ -12,6 +12,7 @@ from milepost.spaces.queries import Queries
 MIDDLE = QUANTA // 2
 GROUND = -1  # what stands for half the diameter, where a link leads to no query
 MOST_QUERIES = 1 << 12
+BLOCK = 1 << 22  # distances in memory at a time
 STEPS = 16  # to which scales are rounded, so many for each power of two, so that many links share one
 
 
@@ -43,14 +44,21 @@ class Links:
 def lengths_between(queries: Queries) -> IntArray:
     """Distances between queries in quanta, one more for rounding, the same both ways: int32[k, k].
 
-    |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer.
+    |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer. The
+    metric is asked for half of the pairs, a block at a time.
     """
     if queries.count > MOST_QUERIES:
         raise MilepostError(
             f"net answers up to {MOST_QUERIES:,} queries, got {queries.count:,}; ask fewer, or use gaussian or laplace"
         )
-    quanta = queries.quantize(queries.distances).astype(np.int32)
-    return np.asarray(np.maximum(quanta, quanta.T) + 1)
+    count, points = queries.count, queries.points
+    result = np.empty((count, count), dtype=np.int32)
+    rows = max(1, BLOCK // count)
+    for start in range(0, count, rows):
+        part = slice(start, start + rows)
+        result[part, start:] = queries.quantize(queries.space.between(points[part], points[start:])) + 1
+    upper = np.triu(result, 1)
+    return np.asarray(upper + upper.T + np.eye(count, dtype=np.int32))
 
 
 def rounded(scales: FloatArray) -> FloatArray:

@@ -5,15 +5,12 @@ has as its variance the resistance of a network of conductances w between it and
 resistance smallest is a convex problem, and a few rounds of weighing come within some percent of it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
@@ -21,9 +18,9 @@ from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
 CORE = 1 << 10  # queries between which all links are weighed; the others have one each
 CLOSE = MIDDLE >> 10  # a query this near to one of the core has no need of more
 ROUNDS = 24  # of weighing
-PRUNED = (3, 6, 12)  # after which links of little weight are left out
-LITTLE = 1e-3  # of the largest share of the cost
-LEAST = 1e-9  # so that no weight is lost to rounding
+PRUNED = (3, 7, 15)  # after which links that hardly count are left out
+LITTLE = 0.03  # of what holds a link's ends together
+LEAST = 1e-6  # of the largest share of the cost, which no link falls below
 REFINED = 3  # rounds of solving; each takes the error of the one before to its share of 1e-8 or less
 
 
@@ -127,56 +124,41 @@ def _core(lengths: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _design(lengths: FloatArray) -> _Design:
-    """Precisions for links of lengths float64[c, c], in half diameters: the largest variance of an answer is small."""
-    return _pruned(min(_weighed(lengths), key=lambda design: design.largest), len(lengths), lengths)
+    """Precisions for links of lengths float64[c, c], in half diameters: the largest variance of an answer is small.
 
-
-def _weighed(lengths: FloatArray) -> Iterator[_Design]:
-    """Multiplicative rounds towards the best.
-
-    A link's share of the cost grows with what it takes off the variances, and a query's importance with its variance.
-    At the optimum neither moves.
+    Multiplicative rounds: a link's share of the cost grows with what it takes off the variances, and a query's
+    importance with its variance. At the optimum neither moves. Links that hardly hold their ends together are left out
+    on the way.
     """
     size = len(lengths)
     left, right = np.nonzero(np.triu(lengths < 1, 1))  # longer ones are no better than the ground
     left, right = np.concatenate([np.arange(size), left]), np.concatenate([np.full(size, GROUND), right])
     squares = np.where(right == GROUND, 1.0, lengths[left, right] ** 2)
     share, importance = np.full(len(left), 1 / len(left)), np.full(size, 1 / size)
+    found = []
     for turn in range(ROUNDS):
         precision = share / squares
         covariance = _inverse(cho_factor(_matrix(size, left, right, precision), lower=True, check_finite=False)[0])
         variances = covariance.diagonal()
-        yield _Design(left, right, precision, float(np.sqrt(variances.max())))
+        if turn > max(PRUNED):
+            found.append(_Design(left, right, precision, float(np.sqrt(variances.max()))))
         half = covariance * np.sqrt(importance)
-        drop = np.pad(half @ half.T, ((0, 1), (0, 1)))  # the ground is the last
-        own = drop.diagonal()
-        share = share * (own[left] + own[right] - 2 * drop[left, right]) / squares
+        share = share * _along(half @ half.T, left, right) / squares
+        importance = importance * variances / (importance @ variances)
+        if turn in PRUNED:
+            held = precision * _along(covariance, left, right)  # 1 for the only link of a query
+            kept = (held > LITTLE) | (right == GROUND)
+            left, right, squares, share = left[kept], right[kept], squares[kept], share[kept]
         share = np.maximum(share, LEAST * share.max())
-        kept = slice(None) if turn not in PRUNED else (share > LITTLE * share.max()) | (right == GROUND)
-        left, right, squares, share = left[kept], right[kept], squares[kept], share[kept]
         share /= share.sum()
-        importance = importance * variances
-        importance /= importance.sum()
+    return min(found, key=lambda design: design.largest)
 
 
-def _pruned(design: _Design, size: int, lengths: FloatArray) -> _Design:
-    """Without links that hardly count; every query is still held by the ground, over others or directly."""
-    squares = np.where(design.right == GROUND, 1.0, lengths[design.left, design.right] ** 2)
-    share = design.precision * squares
-    least = LITTLE * share.max()
-    kept = share > least
-    if not _held(size, design.left[kept], design.right[kept]):
-        kept |= design.right == GROUND
-    left, right, share = design.left[kept], design.right[kept], np.maximum(share[kept], least)
-    precision = share / share.sum() / squares[kept]
-    covariance = _inverse(cho_factor(_matrix(size, left, right, precision), lower=True)[0])
-    return _Design(left, right, precision, float(np.sqrt(covariance.diagonal().max())))
-
-
-def _held(size: int, left: IntArray, right: IntArray) -> bool:
-    """Whether there is a way from every query to the ground."""
-    graph = coo_array((np.ones(len(left)), (left, np.where(right == GROUND, size, right))), shape=(size + 1, size + 1))
-    return int(connected_components(graph, directed=False)[0]) == 1
+def _along(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """The variance of the difference of a link's ends; the ground has none."""
+    known = np.pad(covariance, ((0, 1), (0, 1)))
+    own = known.diagonal()
+    return np.asarray(own[left] + own[right] - 2 * known[left, right])
 
 
 def _matrix(size: int, left: IntArray, right: IntArray, precision: FloatArray) -> FloatArray:

@@ -107,8 +107,7 @@ class Noise:
         """What the release will say."""
         found = self.expected(queries, n)
         error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
-        details: dict[str, float | int | str] = {"links": len(self.shape.links)}
-        return Prediction(Net.name, error, found.deviation, uniform, size=32 * queries.count + 2000, details=details)
+        return Prediction(Net.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
 
 
 @dataclass(frozen=True, eq=False)
