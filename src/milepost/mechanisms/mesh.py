@@ -17,9 +17,8 @@ from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
 
 CORE = 1 << 10  # queries between which all links are weighed; the others have one each
 CLOSE = MIDDLE >> 10  # a query this near to one of the core has no need of more
-ROUNDS = 24  # of weighing
-PRUNED = (3, 7, 15)  # after which links that hardly count are left out
-LITTLE = 0.03  # of what holds a link's ends together
+ROUNDS = 32  # of weighing
+PRUNED = {3: 20, 7: 10, 15: 5}  # after which rounds how many links a query are kept, besides those to the ground
 LEAST = 1e-6  # of the largest share of the cost, which no link falls below
 REFINED = 3  # rounds of solving; each takes the error of the one before to its share of 1e-8 or less
 
@@ -48,11 +47,11 @@ class Mesh:
         left = np.concatenate([core[design.left], rest])
         right = np.concatenate([np.append(core, GROUND)[design.right], to])
         links = Links(left, right, np.where(right == GROUND, MIDDLE, lengths[left, right]).astype(np.int64))
-        # the core at K² for all the budget, hung ones at F², those alone at 1 each: all at V = (K + F)² + alone
+        # at cost 1 the core has K², and what hangs on it F² more; shared out (K + F)², and so have those alone
         hung = to != GROUND
         near = float(np.sqrt(np.sum((lengths[rest[hung], to[hung]] / MIDDLE) ** 2)))
         whole = design.largest + near
-        outer = np.where(hung, near * whole, whole**2 + len(rest) - hung.sum())
+        outer = np.where(hung, near * whole, whole**2)
         inner = whole / design.largest / design.precision
         return cls(len(lengths), links, rounded(np.sqrt(np.concatenate([inner, outer]))), core, len(inner))
 
@@ -134,7 +133,7 @@ def _design(lengths: FloatArray) -> _Design:
     left, right = np.nonzero(np.triu(lengths < 1, 1))  # longer ones are no better than the ground
     left, right = np.concatenate([np.arange(size), left]), np.concatenate([np.full(size, GROUND), right])
     squares = np.where(right == GROUND, 1.0, lengths[left, right] ** 2)
-    share, importance = np.full(len(left), 1 / len(left)), np.full(size, 1 / size)
+    share, importance = np.sqrt(squares) / np.sqrt(squares).sum(), np.full(size, 1 / size)
     found = []
     for turn in range(ROUNDS):
         precision = share / squares
@@ -147,11 +146,17 @@ def _design(lengths: FloatArray) -> _Design:
         importance = importance * variances / (importance @ variances)
         if turn in PRUNED:
             held = precision * _along(covariance, left, right)  # 1 for the only link of a query
-            kept = (held > LITTLE) | (right == GROUND)
+            held = np.where(right == GROUND, np.inf, held * (1 + _spread(left, right)))
+            kept = np.sort(np.argsort(-held, kind="stable")[: (1 + PRUNED[turn]) * size])
             left, right, squares, share = left[kept], right[kept], squares[kept], share[kept]
         share = np.maximum(share, LEAST * share.max())
         share /= share.sum()
     return min(found, key=lambda design: design.largest)
+
+
+def _spread(left: IntArray, right: IntArray) -> FloatArray:
+    """Numbers in 0..½, of no order: of links that count the same, some are kept everywhere."""
+    return np.asarray((left * 0.6180339887498949 + right * right * 0.4142135623730951) % 1 / 2)
 
 
 def _along(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:

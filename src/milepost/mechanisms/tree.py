@@ -15,6 +15,8 @@ import numpy as np
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
 
+STARS = 4  # central queries, each with all others on it, from which a tree of few queries is improved
+FEW = 64
 SWEEPS = 6  # over all queries, each of which moves to where it costs least
 
 
@@ -32,7 +34,7 @@ class Tree:
     @classmethod
     def of(cls, lengths: IntArray, among: Links) -> "Tree":
         """A good one of some links; every query may be linked to the ground."""
-        parents = np.array(_improved(lengths, among))
+        parents = np.array(_best(lengths, among))
         count = len(parents)
         own = np.where(parents == GROUND, MIDDLE, lengths[np.arange(count), parents]).astype(np.int64)
         order = _ordered(parents.tolist())
@@ -91,10 +93,18 @@ def _ordered(parents: Sequence[int]) -> list[int]:
     return result
 
 
-def _spanning(lengths: IntArray, neighbors: Sequence[Sequence[int]]) -> list[int]:
-    """Parents in a tree of short links, from the query in the middle; one for each part that links hold together."""
+def _star(first: int, neighbors: Sequence[Sequence[int]]) -> list[int]:
+    """Parents where all neighbors of a query hang on it."""
+    parents = [GROUND] * len(neighbors)
+    for other in neighbors[first]:
+        parents[other] = first
+    return parents
+
+
+def _spanning(central: Sequence[int], lengths: IntArray, neighbors: Sequence[Sequence[int]]) -> list[int]:
+    """Parents in a tree of short links, from a central query; one for each part that links hold together."""
     parents: list[int | None] = [None] * len(neighbors)
-    for first in np.argsort(lengths.max(axis=1), kind="stable").tolist():
+    for first in central:
         heap = [(0, first, GROUND)]
         while heap:
             _, query, parent = heappop(heap)
@@ -106,24 +116,31 @@ def _spanning(lengths: IntArray, neighbors: Sequence[Sequence[int]]) -> list[int
     return [GROUND if parent is None else parent for parent in parents]
 
 
-def _improved(lengths: IntArray, among: Links) -> list[int]:
-    """Parents: from the shortest links, moving one query at a time to where the whole tree costs least."""
-    count = len(lengths)
-    neighbors: list[list[int]] = [[] for _ in range(count)]
+def _best(lengths: IntArray, among: Links) -> list[int]:
+    """Parents in the best tree that is found from some: of short links, of all links to one query, of none."""
+    neighbors: list[list[int]] = [[] for _ in range(len(lengths))]
     for left, right in zip(among.left.tolist(), among.right.tolist(), strict=True):
         if right != GROUND:
             neighbors[left].append(right)
             neighbors[right].append(left)
-    parents = _spanning(lengths, neighbors)
-    to = [[int(lengths[query, other]) / MIDDLE for other in neighbors[query]] for query in range(count)]
-    for sweep in range(SWEEPS):
+    central = np.argsort(lengths.max(axis=1), kind="stable").tolist()
+    starts = [_spanning(central, lengths, neighbors), [GROUND] * len(lengths)]
+    starts += [_star(first, neighbors) for first in central[: STARS if len(lengths) <= FEW else 0]]
+    return min((_improved(start, lengths, neighbors) for start in starts), key=lambda found: found[0])[1]
+
+
+def _improved(start: list[int], lengths: IntArray, neighbors: Sequence[Sequence[int]]) -> tuple[float, list[int]]:
+    """The cost, and parents: one query at a time moves to where the whole tree costs least."""
+    parents = list(start)
+    to = [[int(lengths[query, other]) / MIDDLE for other in others] for query, others in enumerate(neighbors)]
+    for sweep in range(SWEEPS + 1):
         order = _ordered(parents)
         own = [1.0 if parent == GROUND else int(lengths[q, parent]) / MIDDLE for q, parent in enumerate(parents)]
         walk = _Walk(parents, own, *_costs(parents, own, order))
-        moved = [walk.move(query, neighbors[query], to[query]) for query in (order if sweep % 2 else order[::-1])]
-        if not any(moved):
+        cost, turned = walk.below[GROUND], order if sweep % 2 else order[::-1]
+        if sweep == SWEEPS or not sum(walk.move(query, neighbors[query], to[query]) for query in turned):
             break
-    return parents
+    return cost, parents
 
 
 @dataclass
