@@ -6,7 +6,7 @@ are a few units: a given number of runs sees the largest share of a claim there,
 
 from milepost.audit.case import Case
 from milepost.audit.curves import hats_cases, slopes_cases
-from milepost.audit.direct import per_query_cases
+from milepost.audit.direct import net_cases, per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
 from milepost.audit.people import people_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
@@ -21,6 +21,7 @@ def shipped_cases() -> list[Case]:
         *slopes_cases(),
         *hats_cases(),
         *per_query_cases(),
+        *net_cases(),
         *people_cases(),
         *tangents_cases(),
         *session_cases(),
