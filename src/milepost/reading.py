@@ -152,10 +152,12 @@ def read_sums(
 ) -> Sums:
     """The exact sums of distances to given queries; bad rows are refused and nothing is spent.
 
-    counted: what is summed of a record's distances in quanta, int64[n, k], where it is not these themselves.
+    counted: what is summed of records, int64[n, m], from distances int64[n, k] in quanta; else these themselves.
     """
-    sums = Sums(queries.count, roles.group_count)
-    for block in blocks(data, space, columns, queries.count, roles, chosen):
+    nothing = np.empty((0, queries.count), dtype=np.int64)
+    numbers = (nothing if counted is None else counted(queries, nothing)).shape[1]
+    sums = Sums(numbers, roles.group_count)
+    for block in blocks(data, space, columns, max(numbers, queries.count), roles, chosen):
         quanta = queries.quantize(space.distance(block.points, queries.points))
         sums.add(quanta if counted is None else counted(queries, quanta), block.group, block.weight)
     if not empty:

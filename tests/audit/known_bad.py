@@ -20,11 +20,14 @@ from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
 from milepost.audit import search as bounds_search
 from milepost.audit.case import Draw, gaussian_ratio
 from milepost.audit.claims import gaussian
+from milepost.audit.direct import net_case
 from milepost.audit.people import laplace_case
 from milepost.bounds import Scales
 from milepost.mechanisms.factor import Factor
 from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.links import Links
+from milepost.mechanisms.net import Noise, Shapes
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -208,6 +211,32 @@ class OneEnded(Change):
 def one_ended() -> Known:
     """Leaving a group and entering another cost ε each, where both together should."""
     return Known(laplace_case("a move that is paid in one group only", OneEnded(groups=2), Guarantee(1.0)), 2.0)
+
+
+# --- net ------------------------------------------------------------------------------------------------------------
+
+
+class Uncut(Links):
+    """Differences as they come, however long the link is."""
+
+    def counted(self, quanta: IntArray) -> IntArray:
+        ends = np.concatenate([quanta, np.full((len(quanta), 1), QUANTA // 2)], axis=1)
+        return np.asarray(ends[:, self.left] - ends[:, self.right])
+
+
+def uncut(epsilon: float = 1.0) -> Known:
+    """Two queries at a tenth of the diameter, and a "metric" that puts a record next to either and far from the other.
+
+    The triangle inequality allows their distances to differ by a tenth; here they differ by one and a half.
+    """
+    queries = Queries(np.array([[0.4], [0.5]]), L1([(0, 1)]))
+    made = Shapes.of(queries).tree
+    links = Uncut(made.links.left, made.links.right, made.links.lengths)
+    noise = Noise.of(replace(made, links=links), Change(), Guarantee(epsilon), pure=True)
+    movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
+    moved = np.subtract(*(links.counted(mover[None])[0] for mover in movers))
+    loss = float(np.sum(np.abs(moved) / (noise.unit * made.scales)))
+    return Known(net_case("differences that are not cut", Pure(epsilon), noise, queries, movers), loss)
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------

@@ -1,17 +1,19 @@
-"""Cases of gaussian, laplace and field: noisy sums of distances to queries."""
+"""Cases of gaussian, laplace, net and field: noisy sums of distances to queries, or of their differences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ratio
 from milepost.audit.claims import Claim, Pure, concentrated, gaussian
 from milepost.mechanisms.field import Field, Innovations
+from milepost.mechanisms.net import Net, Noise, Shapes
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.reading import read_sums
+from milepost.spaces.base import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
@@ -26,6 +28,36 @@ def per_query_cases() -> Iterator[Case]:
         claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else concentrated(guarantee.rho)
         left, right = (_draw(PerQuery(name), sums, pair, queries, guarantee) for sums in pair)
         yield Case(name, "sums, one of 2 records from end to end", claim, left, right)
+
+
+def net_cases() -> Iterator[Case]:
+    """One of two records goes from one end of all distances to the other, and turns the order of near queries round.
+
+    No metric has such a record. In a tree all differences move by all that is paid for, in a mesh nearly so.
+    """
+    space = L1([(0, 1)])
+    queries = Queries(np.array([[0.5], [0.502], [0.504], [0.506]]), space)
+    shapes, steps = Shapes.of(queries), np.arange(queries.count) * (QUANTA // 400)
+    for pure, guarantee in ((False, Guarantee(7.0, 1e-6)), (True, Guarantee(4.0))):
+        claim: Claim = Pure(guarantee.epsilon) if pure else gaussian(guarantee.rho)
+        noise = Noise.of(shapes.tree if pure else shapes.mesh, Change(), guarantee, pure)
+        tables = f"differences of {queries.count} near queries, one of 2 records from end to end"
+        yield net_case(f"{tables}, {'pure' if pure else 'Gaussian'}", claim, noise, queries, (steps, QUANTA - steps))
+
+
+def net_case(tables: str, claim: Claim, noise: Noise, queries: Queries, movers: Sequence[IntArray]) -> Case:
+    """A record at one of two rows of distances, int64[k] in quanta, beside one in the middle; all noisy links."""
+    rest = np.full(queries.count, QUANTA // 2)
+    pair = [noise.shape.links.counted(np.array([mover, rest])).sum(axis=0) for mover in movers]
+    exact, scale = [side.astype(np.float64) for side in pair], noise.unit * noise.shape.scales
+    ratio = laplace_ratio if noise.pure else gaussian_ratio
+
+    def draw(side: IntArray) -> Draw:
+        return lambda runs: Outcomes.of(
+            score=np.array([ratio(noise.added(side), exact[0], exact[1], scale) for _ in range(runs)])
+        )
+
+    return Case(Net.name, tables, claim, draw(pair[0]), draw(pair[1]))
 
 
 def _draw(mechanism: PerQuery, sums: Sums, pair: list[Sums], queries: Queries, guarantee: Guarantee) -> Draw:

@@ -6,7 +6,7 @@ are a few units: a given number of runs sees the largest share of a claim there,
 
 from milepost.audit.case import Case
 from milepost.audit.curves import hats_cases, slopes_cases
-from milepost.audit.direct import field_cases, per_query_cases
+from milepost.audit.direct import field_cases, net_cases, per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
 from milepost.audit.people import people_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
@@ -22,6 +22,7 @@ def shipped_cases() -> list[Case]:
         *hats_cases(),
         *per_query_cases(),
         *field_cases(),
+        *net_cases(),
         *people_cases(),
         *tangents_cases(),
         *session_cases(),

@@ -3,6 +3,7 @@
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.hats import Hats, HatSags
+from milepost.mechanisms.net import Net
 from milepost.mechanisms.per_query import LAWS, PerQuery
 from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.mechanisms.tangents import TangentLines, Tangents
@@ -12,7 +13,11 @@ __all__ = ["ANSWERERS", "DIRECT", "NAMES", "Answerer", "mechanisms"]
 ANSWERERS: dict[str, type[HostAnswerer]] = {
     answerer.mechanism: answerer for answerer in (SlopeCounts, HatSags, TangentLines)
 }
-DIRECT: dict[str, DirectMechanism] = {Field.name: Field(), **{name: PerQuery(name) for name in LAWS}}
+DIRECT: dict[str, DirectMechanism] = {
+    Field.name: Field(),
+    **{name: PerQuery(name) for name in LAWS},
+    Net.name: Net(),
+}
 NAMES = (*ANSWERERS, *DIRECT)
 
 

@@ -186,7 +186,10 @@ class DirectMechanism(Mechanism[Queries, Sums, Answerer], Protocol):
     """A mechanism for given queries."""
 
     def counted(self, queries: Queries, quanta: IntArray, /) -> IntArray:
-        """What is summed of records, from their distances to the queries: int64[n, k], within ±2²⁴, row by row."""
+        """What is summed of records, from their distances int64[n, k] to the queries: int64[n, m], within ±2²⁴.
+
+        Row by row; m follows from the queries.
+        """
 
 
 def warn_outside(positions: FloatArray, hosts: Hosts) -> None:

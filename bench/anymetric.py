@@ -1,0 +1,173 @@
+"""Metrics of one's own: RMSE of every mechanism ÷ single, and whether "auto" takes the right one.
+
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise of scale diameter/(nε)
+with δ = 0. Errors are against exact mean distances, so they have embeddings in them; answers are as users get them.
+Noise is drawn again and again on one statistic. Bounds: the error that is predicted for auto is the least, and its RMSE
+is at most 1.3 × the least that was measured.
+"""
+
+import builtins
+import keyword
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.spatial import cKDTree
+
+import milepost as mp
+from bench.accuracy import DELTA, EPSILON
+from bench.run import Bounds, main
+from bench.spaces import rms
+from milepost.arrays import FloatArray
+from milepost.choice import Choice, DirectChoice, candidates
+from milepost.privacy.change import Change
+from milepost.reading import read_sketch, read_sums
+from milepost.spaces.base import QUANTUM_BITS
+
+RELEASES = 200
+BOUND = 1.3  # of auto's RMSE ÷ the least
+PREDICTED = "tangents"  # too slow to be released many times
+LENGTH = 12  # the longest edit distance that counts
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A metric, the records and the queries."""
+
+    name: str
+    space: mp.AnyMetric
+    records: list[Any]
+
+    def truth(self) -> FloatArray:
+        """Exact mean distances to the queries."""
+        return np.asarray(mp.exact(self.records, self.space, list(self.space.queries)))
+
+    def single(self, guarantee: mp.Guarantee) -> float:
+        """The deviation of one query answered alone."""
+        unit = math.sqrt(2) / guarantee.epsilon if guarantee.pure else 1 / math.sqrt(2 * guarantee.rho)
+        return self.space.diameter / len(self.records) * unit
+
+
+def names() -> list[str]:
+    """Words of Python itself: keywords, built-in names, modules of the standard library and their parts."""
+    found = {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names}
+    return sorted({part.lower() for name in found for part in name.strip("_").split("_") if len(part) > 2})
+
+
+def words(n: int, count: int) -> Table:
+    """Edit distance between words of Python, some of them much more frequent than others."""
+    known = names()
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(len(known))
+    weights = 1 / (1.0 + np.arange(len(known)))
+    drawn = shuffled[rng.choice(len(known), n, p=weights / weights.sum())]
+    queries = [known[k] for k in rng.permutation(len(known))[:count]]
+    return Table("words", mp.AnyMetric(mp.edit_distance, LENGTH, queries), [known[k] for k in drawn])
+
+
+def graph_table(name: str, lengths: Any, diameter: float, n: int, count: int) -> Table:
+    """Shortest ways in a public graph; records crowd around one node."""
+    rng = np.random.default_rng(1)
+    metric, nodes = mp.shortest_path(lengths), lengths.shape[0]
+    away = metric.matrix(list(range(nodes)), [0])[:, 0]
+    weights = np.exp(-4 * away / diameter)
+    records = rng.choice(nodes, n, p=weights / weights.sum()).tolist()
+    queries = rng.permutation(nodes)[:count].tolist()
+    return Table(name, mp.AnyMetric(metric, diameter, queries), records)
+
+
+def roads(n: int, count: int) -> Table:
+    """Random places with roads to their six nearest, each up to a half longer than straight."""
+    rng = np.random.default_rng(2)
+    places = rng.random((20 * count, 2))
+    far, near = cKDTree(places).query(places, 7)
+    detours = far[:, 1:] * rng.uniform(1, 1.5, (len(places), 6))
+    left = np.repeat(np.arange(len(places)), 6)
+    shape = len(places), len(places)
+    lengths = coo_array((detours.ravel(), (left, near[:, 1:].ravel())), shape=shape).tocsr()
+    return graph_table("roads", lengths, 2.0, n, count)
+
+
+def branches(n: int, count: int) -> Table:
+    """A random tree: every node hangs on an earlier one."""
+    rng = np.random.default_rng(3)
+    nodes = 5 * count
+    parents = [int(rng.integers(0, node)) for node in range(1, nodes)]
+    lengths = rng.random(nodes - 1) + 0.1
+    depth = np.zeros(nodes)
+    for node, parent in enumerate(parents, 1):
+        depth[node] = depth[parent] + lengths[node - 1]
+    edges = coo_array((lengths, (np.arange(1, nodes), parents)), shape=(nodes, nodes)).tocsr()
+    return graph_table("tree", edges, 2 * float(depth.max()), n, count)
+
+
+def uniform(n: int, count: int) -> Table:
+    """All distances are 1: nothing is near anything, and every query is on its own."""
+    rng = np.random.default_rng(4)
+    space = mp.AnyMetric(lambda x, y: float(x != y), 1, list(range(count)))
+    return Table("uniform", space, rng.integers(0, 2 * count, n).tolist())
+
+
+TABLES = (words, roads, branches, uniform)
+
+
+def errors(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int, truth: FloatArray) -> FloatArray:
+    """Of answers at all queries: float64[releases, queries]."""
+    made: Iterator[FloatArray]
+    if isinstance(choice, DirectChoice):
+        queries, direct = choice.queries, choice.mechanism
+        sums = read_sums(table.records, choice.space, queries, counted=direct.counted)
+        places = np.arange(queries.count)
+        made = (direct.run(sums, queries, Change(), guarantee).values(places) for _ in range(releases))
+    else:
+        hosts, mechanism = choice.space.hosts, choice.mechanism
+        sketch = read_sketch(table.records, choice.space)
+        bits: Any = mechanism.run(sketch, hosts, Change(), guarantee)
+        sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(bits.bits)))  # exact, and quick
+        placed = choice.space.place(np.arange(len(truth)))
+        made = (mechanism.run(sketch, hosts, Change(), guarantee).values(placed) for _ in range(releases))
+    return np.array([*made]) - truth
+
+
+def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds: Bounds) -> None:
+    """One line a mechanism, the least predicted error first."""
+    able, _ = candidates(table.space).fitting(Change(), guarantee)
+    choices, _ = able.choices(len(table.records), Change(), guarantee)
+    truth, single = table.truth(), table.single(guarantee)
+    best = min(choice.prediction.error for choice in choices)
+    measured: dict[str, float] = {}
+    name = f"{table.name}, δ = {guarantee.delta:g}"
+    for place, choice in enumerate(choices):
+        mechanism = choice.prediction.mechanism
+        if mechanism != PREDICTED:
+            count = releases if isinstance(choice, DirectChoice) else few
+            measured[mechanism] = rms(errors(choice, table, guarantee, count, truth)) / single
+        print(
+            f"{table.name if not place else '':<9}{f'{guarantee.delta:g}' if not place else '':>7}  {mechanism:<10}"
+            f"{choice.prediction.error / single:>11.3g}"
+            + (f"{measured[mechanism]:>10.3g}" if mechanism in measured else f"{'':>10}"),
+            flush=True,
+        )
+    auto = mp.plan(table.space, n=len(table.records), epsilon=guarantee.epsilon, delta=guarantee.delta).best
+    predicted = bounds.at_most(f"{name}: predicted for auto ÷ least", auto.error / best, 1.0)
+    ratio = bounds.at_most(f"{name}: RMSE of auto ÷ least", measured[auto.mechanism] / min(measured.values()), BOUND)
+    print(f"{'':<16}  auto is {auto.mechanism}: predicted {predicted} × the least, RMSE {ratio} × the least")
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """Words, roads, a tree and a uniform metric, with δ and without."""
+    n, count, few = (2_000, 30, 3) if check else (20_000, 200, 20)
+    print(f"ε = {EPSILON:g}, {n:,} records, {count} queries; {RELEASES} releases, {few} of slopes and hats. ÷ single:")
+    print(f"{'metric':<9}{'δ':>7}  {'mechanism':<10}{'predicted ±':>11}{'RMSE':>10}")
+    for make in TABLES:
+        table = make(n, count)
+        for delta in (DELTA, 0.0):
+            rows(table, mp.Guarantee(EPSILON, delta), RELEASES, few, bounds)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

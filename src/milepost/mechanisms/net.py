@@ -1,0 +1,184 @@
+"""net: differences of distances between near queries, each with noise of its own size. docs/proofs/net.md.
+
+Two queries that are near one another are about equally far from any record, so that little noise hides a record in the
+difference of their sums. A difference counts for no more than the queries' public distance: privacy does not rest on
+the triangle inequality, which is the user's promise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from milepost.arrays import FloatArray, IntArray
+from milepost.errors import MilepostError
+from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.links import MIDDLE, Links, lengths_between
+from milepost.mechanisms.mesh import Mesh
+from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.mechanisms.tree import Tree
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import check_scale, gaussian, laplace
+from milepost.spaces.base import QUANTA
+from milepost.spaces.queries import Queries
+from milepost.statistics.sums import Sums
+
+SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
+
+
+class Shape(Protocol):
+    """Links with noise of relative scales, and what the queries' sums have of it: mesh and tree."""
+
+    @property
+    def links(self) -> Links:
+        """What is counted."""
+
+    @property
+    def scales(self) -> FloatArray:
+        """Of each link's noise."""
+
+    @property
+    def variances(self) -> FloatArray:
+        """Of the queries' sums."""
+
+    @property
+    def kurtoses(self) -> FloatArray:
+        """The excess kurtoses of their noise."""
+
+    def sums(self, noisy: IntArray) -> IntArray:
+        """From noisy links to the queries' sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What a guarantee pays for: links with noise of scale unit·scales on each, and the scale of the total's."""
+
+    shape: Shape
+    pure: bool
+    unit: float
+    total: float
+
+    @classmethod
+    def of(cls, shape: Shape, change: Change, guarantee: Guarantee, pure: bool) -> "Noise":
+        """A replaced record moves a link by at most twice its length, one record more by its length."""
+        moves = shape.links.lengths / shape.scales
+        deviation = math.sqrt(float(shape.variances.max()))
+        if pure:  # an answer has about a quarter of the total's noise, in diameters
+            single = math.fsum(moves)
+            off = QUANTA / 4 / (single * deviation / math.sqrt(2))
+            split = change.laplace(2 * single, single, guarantee.epsilon, off)
+            return cls(shape, pure, split.power * SLACK, split.total)
+        single = math.fsum(moves**2)
+        split = change.gaussian(4 * single, single, guarantee.rho, QUANTA / 4 / (math.sqrt(single) * deviation))
+        return cls(shape, pure, math.sqrt(split.power / 2) * SLACK, split.total)
+
+    def check(self) -> None:
+        """Refuse noise that does not fit, before data is touched."""
+        for scale in (self.unit * float(self.shape.scales.max()), self.unit * float(self.shape.scales.min())):
+            check_scale(scale)
+        check_total_scale(self.total)
+
+    def added(self, exact: IntArray) -> IntArray:
+        """Noise on every link; those of one scale together."""
+        add: Callable[[IntArray, float], IntArray] = laplace if self.pure else gaussian
+        result = np.empty_like(exact)
+        for scale in np.unique(self.shape.scales).tolist():
+            chosen = self.shape.scales == scale
+            result[chosen] = add(exact[chosen], self.unit * scale)
+        return result
+
+    def noisy(self, queries: Queries, total: Total, sums: IntArray) -> NoisySums:
+        """Sums with the noise that those of this shape have."""
+        deviations = self.unit * np.sqrt(self.shape.variances)
+        anchors = np.full(queries.count, MIDDLE)
+        return NoisySums(Net.name, queries, total, sums, anchors, deviations, self.shape.kurtoses)
+
+    def expected(self, queries: Queries, n: int) -> NoisySums:
+        """Of n records; the noise is known beforehand but, where the total is private, not what is divided by."""
+        total = Total(n, self.total, self.pure)
+        return self.noisy(queries, total, np.full(queries.count, -total.size * (QUANTA // 4)))
+
+    def prediction(self, queries: Queries, n: int) -> Prediction:
+        """What the release will say."""
+        found = self.expected(queries, n)
+        error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
+        return Prediction(Net.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Both shapes of some queries; a record is counted along the links of the mesh, then along those of the tree."""
+
+    mesh: Mesh
+    tree: Tree
+
+    @classmethod
+    def of(cls, queries: Queries) -> "Shapes":
+        """Found once for each list of queries."""
+        if queries not in _SHAPES:
+            lengths = lengths_between(queries)
+            mesh = Mesh.of(lengths)
+            _SHAPES[queries] = cls(mesh, Tree.of(lengths, mesh.links))
+        return _SHAPES[queries]
+
+    def __len__(self) -> int:
+        return len(self.mesh.links) + len(self.tree.links)
+
+    def part(self, pure: bool) -> slice:
+        """Where the links of a shape stand."""
+        return slice(len(self.mesh.links), None) if pure else slice(len(self.mesh.links))
+
+    def noise(self, change: Change, guarantee: Guarantee) -> Noise:
+        """With δ > 0 that of the mesh, else the tree's."""
+        found = Noise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
+        found.check()
+        return found
+
+
+_SHAPES: WeakKeyDictionary[Queries, Shapes] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Net:
+    """Noise on differences: ρ-zCDP with δ > 0, pure ε otherwise, whatever the distance is."""
+
+    name: ClassVar[str] = "net"
+    pure: ClassVar[bool] = False
+
+    def check(self, change: Change, guarantee: Guarantee) -> None:
+        """Any change and any guarantee."""
+
+    def predict(self, queries: Queries, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+        """To the bit what the release will say, where the number of rows is public."""
+        return Shapes.of(queries).noise(change, guarantee).prediction(queries, n)
+
+    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:
+        """Differences along links, cut to the links' lengths."""
+        shapes = Shapes.of(queries)
+        return np.concatenate([shape.links.counted(quanta) for shape in (shapes.mesh, shapes.tree)], axis=1)
+
+    def run(
+        self,
+        sums: Sums,
+        queries: Queries,
+        change: Change,
+        guarantee: Guarantee,
+        n: int | None = None,
+        group: int = 0,
+    ) -> NoisySums:
+        """Add the noise, and solve for the sums of distances."""
+        shapes = Shapes.of(queries)
+        if sums.count != len(shapes):
+            raise MilepostError(f"sums of {sums.count} differences do not fit {queries.count} queries' {len(shapes)}")
+        check_groups(sums.groups, change)
+        exact = int(sums.totals[group])
+        check_total(exact, n, change)
+        noise = shapes.noise(change, guarantee)
+        total = Total.draw(exact, noise.total, noise.pure)
+        noisy = noise.added(sums.values[group, shapes.part(noise.pure)])
+        return noise.noisy(queries, total, noise.shape.sums(noisy))
