@@ -75,7 +75,13 @@ class Synopsis:
         return self.space.known if self.queries is None else self.queries.points
 
     def mean_distance(
-        self, points: Any, *, group: Any = None, columns: Sequence[str | int] | None = None, raw: bool = False
+        self,
+        points: Any,
+        *,
+        group: Any = None,
+        columns: Sequence[str | int] | None = None,
+        raw: bool = False,
+        lipschitz: bool = False,
     ) -> Any:
         """The average distance from each point to the people in the table.
 
@@ -84,15 +90,32 @@ class Synopsis:
         group: whose people, of a release with groups.
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
+        lipschitz: of a release for given queries in a metric, with the triangle inequality: answers of all queries are
+        moved until no two differ by more than their points' distance. `error(uniform=True)` stays true, and where noise
+        is large they are nearer on the whole; a single one's error may not hold.
         """
         if group is not None:
-            return self.group(group).mean_distance(points, columns=columns, raw=raw)
+            return self.group(group).mean_distance(points, columns=columns, raw=raw, lipschitz=lipschitz)
+        if lipschitz:
+            return shaped(*self._lipschitz(points), "mean_distance")
         if columns is not None:
             from milepost.columnwise import part
 
             return shaped(*part(self, points, columns, raw), "mean_distance")
         places, single, index = self.read(points)
         return shaped(self.answerer.values(places, raw), single, index, "mean_distance")
+
+    def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, Any]:
+        from milepost.mechanisms.lipschitz import lipschitz
+
+        if self.known is None:
+            raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
+        batch, single, index = data.points(points, self.space)
+        read = self.space.read_queries(batch)
+        places = read if self.queries is None else self.queries.find(self.space.inside(read))
+        values = self.answerer.values(self.places(self.known))
+        moved = lipschitz(values, self.space.between(self.known, self.known), self.space.diameter)
+        return moved[places], single, index
 
     def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
         """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""

@@ -164,7 +164,7 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
     apart = np.where(np.arange(40)[:, None] // 2 == np.arange(40) // 2, 0.004, 1.0) * (1 - np.eye(40))
     space = mp.AnyMetric(mp.precomputed(apart), 1, list(range(40)))
     queries = Queries(space.known, space)
-    assert not Shapes.of(queries).noise(Change(), APPROXIMATE, 5, queries).pure
+    assert not Shapes.of(queries).noise(Change(), APPROXIMATE).pure
     near = np.tile([0, int(lengths_between(queries)[0, 1])], 20)
     pair = [sums_of(queries, row) for row in (near, QUANTA - near)]
     assert 0.98 < cost(pair, queries, Change(), APPROXIMATE) <= 1
@@ -304,7 +304,7 @@ def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
 
 def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
-    found = Shapes.of(queries).noise(Change(), guarantee, 1000, queries)
+    found = Shapes.of(queries).noise(Change(), guarantee)
     single = QUANTA * (math.sqrt(2) / guarantee.epsilon if found.pure else (2 * guarantee.rho) ** -0.5)
     return found.unit * float(np.sqrt(found.shape.variances.max())) / single
 
@@ -319,10 +319,11 @@ def test_near_queries_have_much_less_noise() -> None:
     assert largest(SHAPED["twins"], PURE) < 1.01
 
 
-def test_few_queries_take_laplace_noise_with_a_delta_too() -> None:
-    """It is less than Gaussian noise then; many take Gaussian noise."""
-    assert Shapes.of(SHAPED["one"]).noise(Change(), APPROXIMATE, 9, SHAPED["one"]).pure
-    assert not Shapes.of(SHAPED["far"]).noise(Change(), APPROXIMATE, 9, SHAPED["far"]).pure
+def test_a_delta_is_spent_as_rho() -> None:
+    """A ledger counts ρ where δ > 0, which Laplace noise would cost much more of."""
+    for name in SHAPED:
+        assert not Shapes.of(SHAPED[name]).noise(Change(), APPROXIMATE).pure
+        assert Shapes.of(SHAPED[name]).noise(Change(), PURE).pure
 
 
 @pytest.mark.parametrize("core", [1, 5, 40])
@@ -427,3 +428,24 @@ def test_links_to_the_ground_count_from_half_the_diameter() -> None:
         [-MIDDLE, MIDDLE, 7],
         [5 - MIDDLE, 2 - MIDDLE, -3],
     ]
+
+
+def test_lipschitz_answers_keep_the_promise_for_all_at_once() -> None:
+    """No two differ by more than their points' distance, and the largest error is no larger."""
+    rng = np.random.default_rng(0)
+    asked = rng.random((40, 2))
+    people = rng.random((400, 2)) ** 2
+    exact = mp.exact(people, PLANE, asked)
+    apart = PLANE.between(asked, asked)
+    for _ in range(20):
+        found = mp.release(people, PLANE, epsilon=1, mechanism="net", queries=asked)
+        plain, moved = found.mean_distance(asked), found.mean_distance(asked, lipschitz=True)
+        assert (np.abs(moved[:, None] - moved[None]) <= apart + 1e-12).all()
+        assert np.abs(moved - exact).max() <= np.abs(plain - exact).max() + 1e-12
+        assert found.mean_distance(asked[7], lipschitz=True) == moved[7]
+    words = mp.AnyMetric(mp.edit_distance, 9, ["mile", "miles", "post"])
+    spelt = mp.release(["mild"] * 50, words, epsilon=1, mechanism="laplace")
+    near = spelt.mean_distance(["mile", "miles", "post"], lipschitz=True)
+    assert abs(near[0] - near[1]) <= 1 + 1e-12
+    with pytest.raises(mp.MilepostError, match="given queries"):
+        mp.release(people, PLANE, epsilon=1).mean_distance(asked, lipschitz=True)
