@@ -606,7 +606,10 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
         (lambda: Field().run(sums, queries, Change(), PURE), "needs delta > 0"),
         (lambda: Field().check(Change(), PURE), "hats, net or laplace"),
         (lambda: Field().run(sums, Queries(towns.known, towns), Change(), APPROXIMATE), "negative type"),
-        (lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), Change(), APPROXIMATE), "2 queries do not fit 3"),
+        (
+            lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), Change(), APPROXIMATE),
+            "2 numbers do not fit these queries, which have 3",
+        ),
         (lambda: Field().run(Sums(2), queries, Change(), APPROXIMATE), "no records"),
         (lambda: Field().run(sums, queries, Change(), APPROXIMATE, n=2), "has changed"),
         (lambda: Field().run(sums, queries, Change("add-remove"), APPROXIMATE), "number of rows is private"),

@@ -384,7 +384,7 @@ def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
     many = Queries(np.zeros((5000, 1)), LINE)
     grouped = Sums(len(Shapes.of(queries)), groups=2)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: Net().run(Sums(3), queries, Change(), PURE), "3 differences do not fit 12 queries"),
+        (lambda: Net().run(Sums(3), queries, Change(), PURE), "3 numbers do not fit"),
         (lambda: Net().run(grouped, queries, Change(), PURE), "one group"),
         (lambda: Net().run(sums_of(queries, []), queries, Change(), PURE), "no records"),
         (lambda: Net().run(sums_of(queries, []), queries, Change("add-remove"), PURE), "rows"),

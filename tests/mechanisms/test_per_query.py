@@ -468,7 +468,10 @@ def test_bad_sums_are_refused_before_anything_is_drawn(law: str) -> None:
     mechanism, tiny = PerQuery(law), mp.Guarantee(1e-9, min(guarantee.delta, 1e-50))
     many = Queries(np.zeros((1 << 12, 1)), LINE)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: mechanism.run(other, queries, Change(), guarantee), "2 queries do not fit 3"),
+        (
+            lambda: mechanism.run(other, queries, Change(), guarantee),
+            "2 numbers do not fit these queries, which have 3",
+        ),
         (lambda: mechanism.run(grouped, queries, Change(), guarantee), "one group"),
         (lambda: mechanism.run(Sums(3), queries, Change(), guarantee), "no records"),
         (lambda: mechanism.run(good, queries, Change("add-remove"), guarantee), "rows"),

@@ -222,6 +222,16 @@ def check_sketch(sketch: Sketch, hosts: Hosts, change: Change, n: int | None = N
     return check_total(int(sketch.totals[group]), n, change)
 
 
+def check_sums(sums: Sums, count: int, change: Change, n: int | None, group: int) -> int:
+    """Refuse sums that were not made for so many numbers: nothing may be spent on them. The exact total of a group."""
+    if sums.count != count:
+        raise MilepostError(f"sums of {sums.count} numbers do not fit these queries, which have {count}")
+    check_groups(sums.groups, change)
+    exact = int(sums.totals[group])
+    check_total(exact, n, change)
+    return exact
+
+
 def check_groups(groups: int, change: Change) -> None:
     """Refuse a statistic of other groups than those that are paid for."""
     if groups != (change.groups or 1):

@@ -15,11 +15,11 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_groups, session_name
+from milepost.mechanisms.base import Prediction, check_sums, session_name
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.mixture import normal_quantile
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.change import Change, Split
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
@@ -191,11 +191,7 @@ class Field:
     ) -> NoisySums:
         """All queries at once."""
         noise = self.noise(queries.space, queries.count, change, guarantee)
-        if sums.count != queries.count:
-            raise MilepostError(f"sums of {sums.count} queries do not fit {queries.count} queries")
-        check_groups(sums.groups, change)
-        exact = int(sums.totals[group])
-        check_total(exact, n, change)
+        exact = check_sums(sums, queries.count, change, n, group)
         total = Total.draw(exact, noise.split.total, pure=False)
         found = Innovations(noise, exact).ask(queries.points, sums.values[group].tolist())
         return noisy_sums(queries, total, noise, *found)

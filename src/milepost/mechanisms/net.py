@@ -14,12 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
-from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.base import Prediction, check_sums
 from milepost.mechanisms.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.mesh import Mesh
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.mechanisms.tree import Tree
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -173,11 +172,7 @@ class Net:
     ) -> NoisySums:
         """Add the noise, and solve for the sums of distances."""
         shapes = Shapes.of(queries)
-        if sums.count != len(shapes):
-            raise MilepostError(f"sums of {sums.count} differences do not fit {queries.count} queries' {len(shapes)}")
-        check_groups(sums.groups, change)
-        exact = int(sums.totals[group])
-        check_total(exact, n, change)
+        exact = check_sums(sums, len(shapes), change, n, group)
         noise = shapes.noise(change, guarantee)
         total = Total.draw(exact, noise.total, noise.pure)
         noisy = noise.added(sums.values[group, shapes.part(noise.pure)])

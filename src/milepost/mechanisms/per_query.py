@@ -11,9 +11,9 @@ import numpy as np
 
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_groups
+from milepost.mechanisms.base import Prediction, check_sums
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
@@ -97,11 +97,7 @@ class PerQuery:
     ) -> NoisySums:
         """Add the noise."""
         self.check(change, guarantee)
-        if sums.count != queries.count:
-            raise MilepostError(f"sums of {sums.count} queries do not fit {queries.count} queries")
-        check_groups(sums.groups, change)
-        exact = int(sums.totals[group])
-        check_total(exact, n, change)
+        exact = check_sums(sums, queries.count, change, n, group)
         scale, total_scale = self.scales(queries, change, guarantee)
         total = Total.draw(exact, total_scale, self.name == "laplace")
         counted = sums.values[group] - (0 if total.public else exact * MIDDLE)
