@@ -74,10 +74,16 @@ def interactive(
     table = Table(settled(data), space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
     kept = None if store is None else Store(store)
+    if kept is not None:
+        kept.make()
     with _log(kept) as log:
         stored = None if log is None else log.begun()
-        if kept is not None and stored is not None:
-            return opening.resume(kept, stored, mechanism)
+        if kept is not None and log is not None and stored is not None:
+            session = opening.resume(kept, stored, mechanism, n)
+            session.go_on(log)
+            return session
+        if kept is not None:
+            store_key(kept.path, create=True)
         cost = charges(guarantee, change, n, opening.pure)
         with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
             return opening.begin(kept, log, n, charge.drawn)
@@ -160,31 +166,31 @@ class Opening:
 
     def begin(self, store: Store | None, log: StoreLog | None, n: int | None, drawing: Callable[[], None]) -> Session:
         """A new session; with a store, begun when the transaction ends."""
-        table, key = self.table, b""
+        table, key, said = self.table, b"", {"n": n}
         if store is not None:
-            key = store_key(store.path, create=True)
+            key = store_key(store.path, create=False)
         size = sized(table, self.choose, self.guarantee, n, drawing)
         choice = self.choose(size.total, size.left)
         if choice is None:
             synopsis = released(table, self.fitting, size, self.guarantee, drawing)
             session = self._of_synopsis(synopsis, store)
-            card, content = self._card(synopsis.mechanism, size) | {"total": synopsis.n}, _bytes(synopsis)
+            card, content = self._card(synopsis.mechanism, size) | said | {"total": synopsis.n}, _bytes(synopsis)
         else:
             warn_wide(choice.prediction.error, choice.bias, table.space, table.change.rows(size.total))
             begun = choice.begin(table, size.total, drawing)
             session = self._of(begun, store)
             more = {"total": begun.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
-            card, content = self._card(session.mechanism, size) | more, None
+            card, content = self._card(session.mechanism, size) | said | more, None
         if log is not None:
             log.begin(Stored(card, fingerprint(table, key), content))
         return session
 
-    def resume(self, store: Store, stored: Stored, mechanism: str) -> Session:
+    def resume(self, store: Store, stored: Stored, mechanism: str, n: int | None) -> Session:
         """The session of a store, which must have been begun by the same call."""
         card, path = stored.card, store.path
         if card.get("format") != FORMAT:
             raise MilepostError(f"{path} has format {card.get('format')!r}, this version goes on from {FORMAT}")
-        for name, (now, then) in self._said(card, mechanism).items():
+        for name, (now, then) in self._said(card, mechanism, n).items():
             if now != then:
                 raise MilepostError(
                     f"{path} holds a session with another {name}: {then}, not {now}; say the same again, or begin "
@@ -224,8 +230,8 @@ class Opening:
             "left": size.left.to_json(),
         }
 
-    def _said(self, card: dict[str, Any], mechanism: str) -> dict[str, tuple[Any, Any]]:
-        """What was said now, and when the session was begun."""
+    def _said(self, card: dict[str, Any], mechanism: str, n: int | None) -> dict[str, tuple[Any, Any]]:
+        """What was said now, and when the session was begun; n: if at all."""
         table = self.table
         now = {
             "space": json.loads(json.dumps(table.space.to_json())),
@@ -234,6 +240,7 @@ class Opening:
             "max_queries": self.max_queries,
             "beta": self.beta,
             "mechanism": card["mechanism"] if mechanism == "auto" else mechanism,
+            "n": card["n"] if n is None else n,
         }
         return {name: (value, card[name]) for name, value in now.items()}
 

@@ -53,7 +53,8 @@ class GameChoice:
     def numbers(self) -> list[Any]:
         """All that its noise depends on: a session goes on only with the same."""
         game = self.margins
-        return [game.alpha, game.threshold, game.sensitivity, game.epsilon_test, game.lattice]
+        tests = game.alpha, game.threshold, game.sensitivity, game.epsilon_test, game.lattice
+        return [*tests, game.updates, game.cost(self.space.hosts)]
 
     def begin(self, table: Table, n: int, drawing: Callable[[], None], total: int | None = None) -> Begun:  # noqa: ARG002
         """Read the table."""

@@ -3,6 +3,8 @@
 import hmac
 import os
 import secrets
+import tempfile
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,13 +35,7 @@ def store_key(path: Path, *, create: bool) -> bytes:
     place = path.with_name(f"{path.name}.key")
     if create and not place.exists():
         try:
-            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(secrets.token_bytes(KEY_BYTES))
-                stream.flush()
-                os.fsync(stream.fileno())
-        except FileExistsError:
-            pass  # another process was quicker
+            _make_key(place)
         except OSError as error:
             raise MilepostError(f"{place} cannot be written: {error.strerror}") from None
     try:
@@ -51,3 +47,23 @@ def store_key(path: Path, *, create: bool) -> bytes:
     if len(key) != KEY_BYTES:
         raise MilepostError(f"{place} is damaged: a key has {KEY_BYTES} bytes, it has {len(key)}; put a backup there")
     return key
+
+
+def _make_key(place: Path) -> None:
+    """As a whole or not at all, and on the disk; nobody else does so now, because the store is being written."""
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}-")  # which only its owner may read
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(secrets.token_bytes(KEY_BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).replace(place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    with suppress(OSError):  # where folders cannot be opened
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

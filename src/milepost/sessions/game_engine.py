@@ -6,6 +6,7 @@ from hashlib import blake2b
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray
+from milepost.errors import warn
 from milepost.mechanisms.base import warn_outside
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
@@ -19,7 +20,8 @@ class GameEngine(Engine):
     """The private game, at cell borders.
 
     A step's `released` holds the border, values and counts of an update: int64[3, D]. A threshold test that this
-    engine has begun is not among them: one that goes on from its steps begins another.
+    engine has begun is not among them: one that goes on from its steps begins another. Where so many were left like
+    that that none remains, the hypothesis is not as good as Theorem 1 makes it, and nothing is promised.
     """
 
     mechanism = "tangents"
@@ -50,7 +52,13 @@ class GameEngine(Engine):
             value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
             read = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
             released = np.ascontiguousarray(read).tobytes() if updated else b""
-            steps.append(Step(self.key(place), value, self.error, updated, tested, self._game.fresh, released))
+            error = self.error if tested or self._game.updates >= self.margins.updates else self.space.hosts.reach
+            steps.append(Step(self.key(place), value, error, updated, tested, self._game.fresh, released))
+        if any(step.error > self.error for step in steps):
+            warn(
+                f"the session has begun all of its {self.margins.updates} tests, and was opened anew before some had "
+                "ended: new answers are promised nothing; begin another session, which spends again"
+            )
         return steps
 
     def replay(self, steps: Sequence[Step]) -> None:

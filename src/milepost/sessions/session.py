@@ -1,5 +1,6 @@
 """Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class Session:
         self.asked = 0  # through this object, those that were asked before included
         self.closed = False
         self._lock = Lock()  # one caller at a time: two would read the same budget twice
+        self._process = os.getpid()
 
     @property
     def remaining(self) -> int | None:
@@ -110,6 +112,11 @@ class Session:
                 for question, point, far in zip(found, points, away, strict=True)
             ]
 
+    def go_on(self, log: Log) -> None:
+        """From what the transcript has already."""
+        with self._lock:
+            self._catch_up(log)
+
     def close(self) -> None:
         """Forget the data; nothing can be asked afterwards."""
         with self._lock:
@@ -123,6 +130,14 @@ class Session:
     def _check_open(self) -> None:
         if self.closed:
             raise MilepostError("the session is closed; its data is gone from memory")
+        if os.getpid() != self._process and self.limit is not None:  # a fork, whose noise is the parent's too
+            if not self._transcript.durable:
+                raise MilepostError(
+                    "this session belongs to another process, of which this one is a fork: both would spend its "
+                    "budget; give it a store, which processes may share"
+                )
+            self._process = os.getpid()
+            self._begin_anew()
 
     def _answer(self, queries: AnyArray, names: Sequence[str] | None) -> list[Answer]:
         _check_names(names, len(queries))
@@ -185,11 +200,20 @@ class Session:
         return [(name, point, place) for name, (point, place) in result.items()]
 
     def _catch_up(self, log: Log) -> None:
-        """Go on from what others have answered since."""
-        steps = log.steps(len(self._steps))
-        if steps:
-            self._engine.replay(steps)
-            self._keep(steps)
+        """Go on from what others have answered since; refused where the transcript lacks what this session knows."""
+        known = len(self._steps)
+        steps = log.steps(max(0, known - 1))
+        if known and steps[:1] != self._steps[-1:]:
+            raise MilepostError(
+                "the session's store lacks answers that it had: another file, such as a backup, was put in its place; "
+                "put back the one with all answers, or nothing can be asked"
+            )
+        try:
+            self._engine.replay(steps[min(known, 1) :])
+            self._keep(steps[min(known, 1) :])
+        except BaseException:
+            self._begin_anew()
+            raise
 
     def _keep(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -198,9 +222,12 @@ class Session:
 
     def _forget(self) -> None:
         """After a failure nobody knows what was kept: begin anew from the transcript, now or, if that fails, later."""
-        self._engine, self._steps, self._numbers = self._make(), [], {}
+        self._begin_anew()
         with suppress(MilepostError), self._transcript.writing() as log:
             self._catch_up(log)
+
+    def _begin_anew(self) -> None:
+        self._engine, self._steps, self._numbers = self._make(), [], {}
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")
@@ -228,8 +255,8 @@ def _check_names(names: Sequence[str] | None, count: int) -> None:
     if isinstance(names, str) or len(names) != count:
         raise MilepostError(f"names must be a list of one name a point, for {count} points, got {names!r}")
     for name in names:
-        if not isinstance(name, str) or not 1 <= len(name) <= 200:
-            raise MilepostError(f"the name of a question must be text of 1 to 200 letters, got {name!r}")
+        if not isinstance(name, str) or not (1 <= len(name) <= 200 and name.isprintable()):
+            raise MilepostError(f"the name of a question must be one line of 1 to 200 letters, got {name!r}")
 
 
 def _closed() -> Engine:

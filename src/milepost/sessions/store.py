@@ -109,7 +109,8 @@ class StoreLog:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for number, step in enumerate(steps, first):
             flags = int(step.updated), int(step.tested), step.opened
-            row = number, step.key, step.value, step.error, *flags, step.released, now
+            numbers = step.value + 0.0, step.error + 0.0  # SQLite has no −0.0
+            row = number, step.key, *numbers, *flags, step.released, now
             self._connection.execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, _seal(row)))
         for question in questions:
             asked = question.name, question.point, question.number
@@ -141,6 +142,12 @@ class Store:
     def empty(self) -> bool:
         """Whether no session was begun in it."""
         return self._database.empty or self.begun() is None
+
+    def make(self) -> None:
+        """The file, where no session was begun in it: what stands against that is found before anything is spent."""
+        if self.empty:
+            with self._database.writing(create=True) as connection:
+                connection.execute(f"PRAGMA user_version = {LAYOUT.version}")  # a file that must not be written refuses
 
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[StoreLog]:

@@ -1,0 +1,503 @@
+"""Sessions in a store: what is kept, what goes on, what is refused, and what is not in the file."""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import milepost as mp
+from milepost.arrays import AnyArray
+from milepost.errors import MilepostError
+from milepost.interactive import stored_card
+from milepost.sessions.field_engine import FieldEngine
+from milepost.sessions.game_engine import GameEngine
+from milepost.sessions.step import Step
+from milepost.sessions.store import LAYOUT, Store
+from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SAID, SPACE, opened, points, steps_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "homes.db"
+
+
+# What goes on.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_goes_on(path: Path, kind: str) -> None:
+    """By the same call, by `auto` and by `resume`: the same answers, free, and what was left is left."""
+    asked = points(6)
+    first = opened(path, kind)
+    said = [(answer.value, answer.error) for answer in first.ask_many(asked)]
+    for again in (opened(path, kind), opened(path), mp.resume(path, PEOPLE)):
+        left = None if kind == "slopes" else LIMIT - 6
+        assert (again.remaining, again.mechanism, again.error, again.updates) == (
+            left,
+            kind,
+            first.error,
+            first.updates,
+        )
+        assert [(answer.value, answer.error) for answer in again.ask_many(asked[::-1])] == said[::-1]
+        assert again.remaining == left
+        assert not any(answer.tested or answer.updated for answer in again.ask_many(asked))
+    assert again.ask([0.5, 0.25]).remaining == (None if left is None else left - 1)
+    assert first.ask([0.5, 0.25]) == again.ask([0.5, 0.25])
+    assert len(steps_of(path)) == 7
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"neighbors": "add-remove"},
+        {"neighbors": "add-remove", "n": 400},
+        {"unit": "id", "contributions": 2},
+        {"weights": "w", "max_weight": 2.0},
+    ],
+)
+def test_a_session_about_people_and_weights_goes_on(path: Path, said: dict[str, Any]) -> None:
+    """`resume` needs the names of columns only, and draws no number of rows again."""
+    table = pd.DataFrame({"x": PEOPLE[:, 0], "y": PEOPLE[:, 1], "id": np.arange(500) // 3, "w": 1.5})
+    space = mp.L1({"x": (0, 10), "y": (0, 10)})
+    first = opened(path, people=table, space=space, **said)
+    value = first.ask([1, 2]).value
+    again = mp.resume(path, table, weights=said.get("weights"))
+    assert (again.n, again.ask([1, 2]).value, again.change) == (first.n, value, first.change)
+    other = {"n": 401} if "neighbors" in said else {"contributions": 3} if "unit" in said else {"max_weight": 3.0}
+    with pytest.raises(MilepostError, match=r"another (change|n)"):
+        opened(path, people=table, space=space, **said | other)
+
+
+@pytest.mark.parametrize(
+    "space", [mp.GreatCircle((5, 5), 900), mp.L1([(0, 10), (0, 10)], step=[0.5, 1]), mp.Lp(1.5, [(0, 9)] * 2)]
+)
+def test_spaces_come_back(path: Path, space: Any) -> None:
+    first = opened(path, space=space)
+    answer = first.ask([5, 5], name="centre")
+    again = mp.resume(path, PEOPLE)
+    assert again.space == space or again.space.to_json() == space.to_json()
+    assert again.ask([5, 5], name="centre").value == answer.value
+
+
+def test_sequences_come_back(path: Path) -> None:
+    words = ["ACG", "TTT", "ACC"] * 100
+    first = opened(path, people=words, space=mp.Hamming(["ACGT"] * 3))
+    value = first.ask("ACG", name="x").value
+    ((name, point, answer),) = mp.resume(path, words).transcript()
+    assert (name, point, answer.value) == ("x", ("A", "C", "G"), value)
+
+
+def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path) -> None:
+    """Every opening that asks something new begins a test; when none is left, nothing is promised, and that is said."""
+    most = opened(path, "tangents").most_updates
+    fresh = iter(points(most + 20))
+    errors = []
+    for _ in range(most + 3):
+        errors.append(mp.resume(path, PEOPLE).ask(next(fresh)).error)
+    steps = steps_of(path)
+    assert sum(step.opened for step in steps) == most
+    assert sum(step.updated for step in steps) < most  # or this test says nothing
+    assert errors[:3] == [opened(path).error] * 3
+    assert errors[-1] == SPACE.diameter > errors[0]
+    with pytest.warns(mp.PromiseWarning, match="new answers are promised nothing"):
+        mp.resume(path, PEOPLE).ask(next(fresh))
+
+
+def test_a_fork_begins_its_own_test_or_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is in memory would be in both processes."""
+    kept, held = opened(path, "tangents"), mp.interactive(PEOPLE, SPACE, mechanism="tangents", **SAID)
+    first, other, third = points(3)
+    value = kept.ask(first).value
+    held.ask(first)
+    before = steps_of(path)[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: 1)
+        assert kept.ask(first).value == value
+        kept.ask(other)
+        with pytest.raises(MilepostError, match="fork"):
+            held.ask(third)
+    assert steps_of(path)[1].opened == (1 if not before.updated else steps_of(path)[1].opened)
+    assert held.ask(third).remaining == LIMIT - 2
+
+
+@pytest.mark.parametrize("kind", ["field", "tangents"])
+def test_two_sessions_on_one_store_see_each_other(path: Path, kind: str) -> None:
+    one, other = opened(path, kind), opened(path, kind)
+    for place, point in enumerate(points(20)):
+        asking, hearing = (one, other) if place % 2 else (other, one)
+        assert asking.ask(point).value == hearing.ask(point).value
+    assert one.remaining == other.remaining == LIMIT - 20
+    assert sum(step.opened for step in steps_of(path)) <= one.most_updates
+    assert len({step.key for step in steps_of(path)}) == 20
+
+
+def test_the_limit_is_one_for_all(path: Path) -> None:
+    one, other = opened(path, "field", max_queries=3), opened(path, "field", max_queries=3)
+    first, second, third, fourth = points(4)
+    one.ask_many([first, second])
+    with pytest.raises(MilepostError, match="2 queries asked, 1 of max_queries=3 left; none was answered"):
+        other.ask_many([third, fourth])
+    other.ask(third)
+    with pytest.raises(MilepostError, match="0 of max_queries=3 left"):
+        one.ask(fourth)
+    assert one.ask(third).value == other.ask(third).value
+
+
+# Names.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_has_one_answer(path: Path, kind: str) -> None:
+    session = opened(path, kind)
+    answer = session.ask([1, 2], name="a")
+    assert session.ask([1, 2], name="a").value == session.ask([1, 2], name="b").value == answer.value
+    for other in (session, mp.resume(path, PEOPLE)):
+        with pytest.raises(MilepostError, match="question 'a' was asked about another point"):
+            other.ask([2, 1], name="a")
+        with pytest.raises(MilepostError, match="question 'c' was asked about another point"):
+            other.ask_many([[1, 2], [2, 1]], names=["c", "c"])
+    assert len(steps_of(path)) == 1
+    assert [name for name, _, _ in session.transcript()] == ["a", "b"]
+
+
+def test_a_transcript_comes_back(path: Path) -> None:
+    """Points as they were asked, answers as they were given, in order."""
+    session = opened(path, "field")
+    names = ["x", "Ä" * 200, "[bold]", "a'; DROP TABLE step; --", "q 5"]
+    answers = session.ask_many(points(5), names=names)
+    for again in (session, mp.resume(path, PEOPLE)):
+        found = again.transcript()
+        assert [name for name, _, _ in found] == names
+        assert [list(point) for _, point, _ in found] == points(5)
+        assert [(a.value, a.error) for _, _, a in found] == [(a.value, a.error) for a in answers]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", "\0", "\ud800", 7, b"x"])
+def test_bad_names_cost_nothing(path: Path, name: Any) -> None:
+    session = opened(path, "field")
+    with pytest.raises(MilepostError, match="one line of 1 to 200 letters"):
+        session.ask([1, 2], name=name)
+    assert session.remaining == LIMIT
+
+
+@pytest.mark.parametrize("names", ["ab", ["a"], ["a", "b", "c"], []])
+def test_one_name_a_point(path: Path, names: Any) -> None:
+    session = opened(path, "field")
+    with pytest.raises(MilepostError, match="one name a point"):
+        session.ask_many(points(2), names=names)
+    assert session.remaining == LIMIT
+
+
+# Refusals.
+
+
+def changed(place: int, row: int = 0) -> AnyArray:
+    table = PEOPLE.copy()
+    table[row, place] += 0.01
+    return table
+
+
+TABLES: dict[str, AnyArray] = {
+    "a value": changed(1),
+    "the last value": changed(1, 499),
+    "a row more": np.vstack([PEOPLE, PEOPLE[:1]]),
+    "a row less": PEOPLE[:-1],
+    "another order": PEOPLE[::-1],
+    "columns": PEOPLE[:, ::-1],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", TABLES)
+def test_another_table_is_refused(path: Path, kind: str, name: str) -> None:
+    value = opened(path, kind).ask([1, 2]).value
+    with pytest.raises(MilepostError, match="another table: rows, their order"):
+        mp.resume(path, TABLES[name])
+    with pytest.raises(MilepostError, match="another table: rows, their order"):
+        opened(path, kind, TABLES[name])
+    assert opened(path, kind).ask([1, 2]).value == value
+
+
+SAYINGS: list[tuple[str, dict[str, Any]]] = [
+    ("space", {"space": mp.L1([(0, 10), (0, 11)])}),
+    ("guarantee", {"epsilon": 41}),
+    ("guarantee", {"delta": 1e-7}),
+    ("max_queries", {"max_queries": LIMIT + 1}),
+    ("mechanism", {"mechanism": "tangents"}),
+    ("mechanism", {"mechanism": "slopes"}),
+    ("beta", {"beta": 0.01}),
+    ("change", {"neighbors": "add-remove"}),
+    ("n", {"n": 500}),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), SAYINGS)
+def test_another_call_is_refused(path: Path, name: str, said: dict[str, Any]) -> None:
+    """Nothing is charged to the ledger for it, or lost."""
+    ledger = mp.Ledger(path.with_name("ledger.db"))
+    ledger.create("homes", epsilon=100, delta=1e-6)
+    given: dict[str, Any] = {"mechanism": "field", "ledger": ledger, "dataset": "homes"}
+    value = opened(path, **given).ask([1, 2]).value
+    spent = ledger.spent("homes").nano
+    with pytest.raises(MilepostError, match=f"session with another {name}: .*begin another session in another store"):
+        opened(path, **given | said)
+    assert ledger.spent("homes").nano == spent
+    assert opened(path, **given).ask([1, 2]).value == value
+
+
+def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose noise would be another's, or whose card is of a format to come."""
+    for kind in ("field", "tangents"):
+        place = path.with_name(kind)
+        opened(place, kind).ask([1, 2])
+        card = stored_card(place)
+        for change, words in (
+            ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
+            ({"format": 2}, "has format 2"),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(json, "loads", altered(change))
+                with pytest.raises(MilepostError, match=words):
+                    opened(place, kind)
+
+
+def altered(change: dict[str, Any]) -> Callable[[str], Any]:
+    loads = json.loads
+
+    def result(text: str) -> Any:
+        found = loads(text)
+        return found | change if isinstance(found, dict) and "format" in found else found
+
+    return result
+
+
+def test_nothing_to_resume_is_said(path: Path) -> None:
+    with pytest.raises(MilepostError, match="there is no session store"):
+        mp.resume(path, PEOPLE)
+    Store(path).make()
+    with pytest.raises(MilepostError, match="has no session yet; begin one with"):
+        mp.resume(path, PEOPLE)
+    assert opened(path).ask([1, 1]).value == mp.resume(path, PEOPLE).ask([1, 1]).value
+
+
+@pytest.mark.parametrize("store", [7, "a\0b", b"x"])
+def test_a_store_is_a_path(store: Any) -> None:
+    with pytest.raises(MilepostError, match="a store is the path of a file"):
+        mp.interactive(PEOPLE, SPACE, store=store, **SAID)
+
+
+# The key.
+
+
+def test_the_key_is_the_owners(path: Path) -> None:
+    opened(path, "field")
+    key = Path(f"{path}.key")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert sorted(place.name for place in path.parent.iterdir()) == ["homes.db", "homes.db.key"]
+    assert key.read_bytes() not in path.read_bytes()
+
+
+def test_without_its_key_a_store_stays_closed(path: Path) -> None:
+    """Missing, cut off, another one; and it opens again once it is back."""
+    value = opened(path, "field").ask([1, 2]).value
+    key = Path(f"{path}.key")
+    right = key.read_bytes()
+    for wrong, words in ((right[:31], "is damaged: a key has 32 bytes"), (right[::-1], "another table")):
+        key.write_bytes(wrong)
+        with pytest.raises(MilepostError, match=words):
+            mp.resume(path, PEOPLE)
+    key.unlink()
+    with pytest.raises(MilepostError, match=r"homes\.db\.key cannot be read: .*put it back"):
+        opened(path)
+    assert not key.exists()
+    key.write_bytes(right)
+    assert mp.resume(path, PEOPLE).ask([1, 2]).value == value
+
+
+def test_a_damaged_key_is_found_before_anything_is_spent(path: Path) -> None:
+    ledger = mp.Ledger(path.with_name("ledger.db"))
+    ledger.create("homes", epsilon=100, delta=1e-6)
+    Path(f"{path}.key").write_bytes(b"short")
+    with pytest.raises(MilepostError, match="is damaged"):
+        opened(path, ledger=ledger, dataset="homes")
+    assert ledger.history("homes") == ()
+
+
+# Files.
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    """A ledger, a SQLite file, text, a folder: refused before anything is charged."""
+    ledger = mp.Ledger(tmp_path / "ledger.db")
+    ledger.create("homes", epsilon=100, delta=1e-6)
+    foreign, text = tmp_path / "foreign.db", tmp_path / "homes.csv"
+    with closing(sqlite3.connect(foreign)) as other, other:
+        other.execute("CREATE TABLE homes (lat, lon)")
+    text.write_text("lat,lon\n52.5,13.4\n" * 100)
+    for path, words in (
+        (ledger.path, "is not a session store: it is a SQLite file of another program"),
+        (foreign, "is not a session store: it is a SQLite file of another program"),
+        (text, "is not a session store: it is no SQLite file"),
+        (tmp_path, "is a folder or a device"),
+        (tmp_path / "none" / "homes.db", "there is no folder"),
+    ):
+        before = path.read_bytes() if path.is_file() else b""
+        with pytest.raises(MilepostError, match=words):
+            opened(path, ledger=ledger, dataset="homes")
+        assert (path.read_bytes() if path.is_file() else b"") == before
+    assert ledger.history("homes") == ()
+    assert not list(tmp_path.glob("*.key"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("PRAGMA user_version = 2", "session store of a newer milepost"),
+        ("PRAGMA user_version = 0", "tables of version 0"),
+        ("PRAGMA application_id = 7", "SQLite file of another program"),
+    ],
+)
+def test_stores_of_other_versions_are_left_alone(path: Path, change: str, words: str) -> None:
+    session = opened(path, "field")
+    session.ask([1, 2])
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(change)
+    content = path.read_bytes()
+    for call in (lambda: opened(path), lambda: mp.resume(path, PEOPLE), lambda: session.ask([3, 3])):
+        with pytest.raises(MilepostError, match=words):
+            call()
+    assert path.read_bytes() == content
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {LAYOUT.version}")
+        other.execute(f"PRAGMA application_id = {LAYOUT.application_id}")
+    assert session.ask([3, 3]).remaining == LIMIT - 2
+
+
+def test_what_was_released_cannot_be_changed_or_deleted(path: Path) -> None:
+    opened(path, "field").ask([1, 2], name="a")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for change in (
+            "DELETE FROM step",
+            "UPDATE step SET value = 1",
+            "DELETE FROM session",
+            "UPDATE question SET name = 'b'",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+                other.execute(change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE step SET value = value + 1",
+        "UPDATE step SET released = zeroblob(length(released))",
+        "DELETE FROM step WHERE number = 0",
+        "UPDATE session SET card = replace(card, '400', '900')",
+        "UPDATE question SET number = 1",
+    ],
+)
+def test_edited_rows_are_noticed(path: Path, change: str) -> None:
+    opened(path, "field").ask_many(points(2), names=["a", "b"])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            other.execute(f"DROP TRIGGER {name}")
+        other.execute(change)
+    with pytest.raises(MilepostError, match="is damaged"):
+        mp.resume(path, PEOPLE).ask(points(1)[0], name="a")
+
+
+def test_flipped_bits_are_noticed_or_harmless(path: Path) -> None:
+    """One bit is wrong: an error of ours, or the answers that were given."""
+    said = {tuple(point): opened(path, "field").ask(point).value for point in points(3)}
+    content, noticed = path.read_bytes(), 0
+    places = [place for place, byte in enumerate(content) if byte or place % 64 == 0]
+    for place in places[:: max(1, len(places) // 60)]:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        try:
+            session = mp.resume(path, PEOPLE)
+            assert {point: session.ask(point).value for point in said} == said
+        except MilepostError:
+            noticed += 1
+        for rest in path.parent.glob("homes.db-*"):
+            rest.unlink()
+    assert noticed > 5
+
+
+def test_a_backup_under_a_session_is_noticed(path: Path) -> None:
+    """Its lost answers would be given with new noise, and counted twice or not at all."""
+    session = opened(path, "field")
+    first, second, third = points(3)
+    session.ask(first)
+    shutil.copy(path, path.with_name("backup"))
+    value = session.ask(second).value
+    shutil.copy(path, path.with_name("whole"))
+    shutil.copy(path.with_name("backup"), path)
+    for point in (first, second, third):
+        with pytest.raises(MilepostError, match="lacks answers that it had: another file, such as a backup"):
+            session.ask(point)
+    shutil.copy(path.with_name("whole"), path)
+    assert session.ask(second).value == value
+    assert session.ask(third).remaining == LIMIT - 3
+
+
+def test_numbers_come_back_as_they_were(path: Path) -> None:
+    """SQLite keeps −0.0 as 0.0: a row must not look damaged for that."""
+    opened(path, "field")
+    given = [Step(b"a", -0.0, 0.0), Step(b"b", 5.0, 1e-300), Step(b"c", 1 / 3, 2.0**60, True, True, 2, b"\0x")]
+    with Store(path).writing() as log:
+        log.add(given, [])
+    assert steps_of(path) == given
+
+
+# Nothing secret.
+
+
+@pytest.mark.parametrize("kind", ["field", "tangents"])
+def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
+    """No row, no exact sum and no exact innovation, while the session is open and after it.
+
+    Numbers whose noise happened to be 0 are left out, and must be few; small ones, too, which are anywhere.
+    """
+    session = opened(path, kind, max_queries=30)
+    with closing(sqlite3.connect(path)) as reader:  # keeps the log beside the file
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM step").fetchall()
+        session.ask_many(points(30))
+        content = b"".join(place.read_bytes() for place in path.parent.iterdir() if place.suffix != ".key")
+        assert Path(f"{path}-wal").stat().st_size
+    content += path.read_bytes()
+    for secret in secrets_of(session, kind):
+        assert secret not in content
+    released = np.concatenate([np.frombuffer(step.released, dtype=np.int64) for step in steps_of(path) if step.updated])
+    assert released[-1].tobytes() in content  # or this test would see nothing
+
+
+def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
+    engine = session._engine
+    found = [value.tobytes() for value in PEOPLE.ravel()] + [row.tobytes() for row in PEOPLE]
+    if kind == "field":
+        assert isinstance(engine, FieldEngine)
+        numbers = [*engine._sums(np.array(points(30))), *engine._innovations.exact]
+        assert len(numbers) == 60
+    else:
+        assert isinstance(engine, GameEngine)
+        assert engine._game._epoch is not None
+        numbers = [engine._game._epoch._threshold, *engine._game._epoch._queries._drawn]
+        places, _ = engine.places(np.array(points(30)))
+        everyone = np.arange(places.shape[1])
+        numbers += [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]
+    noisy = {int(one) for step in session._steps for one in np.frombuffer(step.released, dtype=np.int64)}
+    secret = [int(number) for number in numbers if abs(number) > 1000 and number not in noisy]
+    assert len(secret) > 0.9 * len([number for number in numbers if abs(number) > 1000]) > 0
+    return found + [np.int64(number).tobytes() for number in secret]

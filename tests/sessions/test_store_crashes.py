@@ -1,0 +1,161 @@
+"""Sessions whose process is killed at any instant, and two processes that use one store at once."""
+
+import os
+import time
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost.errors import MilepostError
+from tests.privacy.test_ledger_processes import START, start
+from tests.sessions.tables import PEOPLE, SAID, opened, points, steps_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+
+START.set_forkserver_preload(["milepost", "tests.privacy.test_ledger_faults", "tests.sessions.test_store_crashes"])
+
+MOST = 5000
+DISC = mp.L2(center=(5, 5), radius=8, directions=8)
+CASES: dict[str, dict[str, Any]] = {
+    "field": {"mechanism": "field", "space": DISC},
+    "tangents": {"mechanism": "tangents"},
+    "slopes": {"mechanism": "slopes"},
+}
+
+
+def ask_for_ever(path: Path, kind: str, told: Path, round_: int) -> None:
+    """A line for each answer, once it is delivered; some are asked again, some by two at a time."""
+    session = begun(path, kind)
+    with told.open("ab", buffering=0) as file:
+        for point in points(MOST, round_)[2:]:
+            (answer,) = session.ask_many([point])
+            file.write(f"{point[0]!r} {point[1]!r} {answer.value!r} {answer.error!r}\n".encode())
+
+
+def begun(path: Path, kind: str) -> mp.Session:
+    ledger = mp.Ledger(path.with_name("ledger.db"))
+    return opened(path, **CASES[kind], max_queries=MOST, ledger=ledger, dataset="homes")
+
+
+def heard(told: Path) -> dict[tuple[float, float], tuple[float, float]]:
+    """Values and errors by point; a line that is cut off was not delivered."""
+    lines = [line.split() for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return {(float(x), float(y)): (float(value), float(error)) for x, y, value, error in lines}
+
+
+def kill(folder: Path, kind: str, times: int) -> None:
+    """At random instants, those of the beginning included: nothing delivered is lost or changed."""
+    path, told = folder / "homes.db", folder / "told"
+    ledger = mp.Ledger(folder / "ledger.db")
+    account = ledger.create("homes", epsilon=1000, delta=1e-6)
+    told.touch()
+    for round_, instant in enumerate(np.random.default_rng(7).uniform(0, 0.05, times)):
+        size = told.stat().st_size
+        process = start(ask_for_ever, path, kind, told, round_)
+        while round_ % 3 and told.stat().st_size == size and process.is_alive():
+            time.sleep(0.001)
+        time.sleep(instant)
+        process.kill()
+        process.join()
+        assert process.exitcode == -9
+    delivered = heard(told)
+    assert len(delivered) >= times / 2
+    session = begun(path, kind)
+    steps = steps_of(path)
+    assert len(steps) >= len(delivered)
+    assert len({step.key for step in steps}) == len(steps)
+    answers = session.ask_many([list(point) for point in delivered])
+    assert [(answer.value, answer.error) for answer in answers] == list(delivered.values())
+    assert not any(answer.tested for answer in answers)
+    assert len(steps_of(path)) == len(steps)
+    if session.limit is not None:
+        assert session.remaining == MOST - len(steps) <= MOST - len(delivered)
+        assert sum(step.opened for step in steps) <= session.most_updates
+    assert sum(step.updated for step in steps) == session.updates <= session.most_updates
+    # a beginning that was killed stays spent; the session itself is charged once
+    charged = [entry for entry in ledger.history("homes") if entry.counts]
+    once = charged[-1].cost.nano
+    assert ledger.spent("homes").nano == sum(entry.cost.nano for entry in charged) >= once
+    assert ledger.spent("homes").nano <= account.cap.nano
+    assert [entry.state for entry in charged][-1] in ("drawn", "settled")
+    assert len([entry for entry in charged if entry.state == "settled"]) <= 1 + times // 3
+    fresh = session.ask([1.2345, 2.3456])
+    assert mp.resume(path, PEOPLE).ask([1.2345, 2.3456]).value == fresh.value
+
+
+@pytest.mark.parametrize("kind", ["field", "tangents"])
+def test_what_was_answered_survives_kill_9(tmp_path: Path, kind: str) -> None:
+    kill(tmp_path, kind, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CASES)
+def test_what_was_answered_survives_kill_9_a_hundred_times(tmp_path: Path, kind: str) -> None:
+    kill(tmp_path, kind, 100)
+
+
+ROOM = 60
+
+
+def ask_all(path: Path, kind: str, barrier: Barrier, told: Path, seed: int) -> None:
+    """Points that others ask as well, in an order of its own, until all are asked or none is left."""
+    barrier.wait()
+    session = opened(path, **CASES[kind], max_queries=ROOM)
+    asked = np.random.default_rng(seed).permutation(np.array(points(ROOM + 20)))
+    with told.open("w") as file:
+        for place, point in enumerate(asked.tolist()):
+            try:
+                answer = session.ask(point, name=f"{point[0]!r}, {point[1]!r}" if place % 5 == 0 else None)
+            except MilepostError as error:
+                if f"0 of max_queries={ROOM} left" not in str(error):
+                    raise
+                continue
+            file.write(f"{point[0]!r} {point[1]!r} {answer.value!r} {answer.error!r}\n")
+
+
+@pytest.mark.parametrize("kind", ["field", "tangents"])
+def test_processes_share_one_session(tmp_path: Path, kind: str) -> None:
+    """Begun by all of them at once: one session, equal answers at equal points, and exactly as many as are paid for."""
+    path, barrier = tmp_path / "homes.db", START.Barrier(3)
+    processes = [start(ask_all, path, kind, barrier, tmp_path / str(seed), seed) for seed in range(3)]
+    for process in processes:
+        process.join(120)
+        assert process.exitcode == 0
+    steps = steps_of(path)
+    assert len(steps) == len({step.key for step in steps}) == ROOM
+    said = [heard(tmp_path / str(seed)) for seed in range(3)]
+    together: dict[tuple[float, float], tuple[float, float]] = {}
+    for one in said:
+        for point, answer in one.items():
+            assert together.setdefault(point, answer) == answer
+    assert len(together) == ROOM
+    session = opened(path, **CASES[kind], max_queries=ROOM)
+    assert session.remaining == 0
+    assert {point: (found.value, found.error) for point in together for found in [session.ask(point)]} == together
+    assert sum(step.opened for step in steps) <= session.most_updates
+    names = [name for name, _, _ in session.transcript()]
+    assert len(names) == len(set(names)) > 10
+
+
+def begin_and_die(path: Path, kind: str, told: Path) -> None:
+    session = begun(path, kind)
+    told.write_text(repr(session.ask([1, 2]).value))
+    os._exit(9)
+
+
+def test_a_session_that_goes_on_is_not_charged_again(tmp_path: Path) -> None:
+    """In another process, whose first one has ended without a word."""
+    path, told = tmp_path / "homes.db", tmp_path / "told"
+    ledger = mp.Ledger(tmp_path / "ledger.db")
+    ledger.create("homes", epsilon=1000, delta=1e-6)
+    process = start(begin_and_die, path, "field", told)
+    process.join(60)
+    assert process.exitcode == 9
+    (entry,) = ledger.history("homes")
+    assert (entry.state, entry.guarantees) == ("settled", (mp.Guarantee(SAID["epsilon"], SAID["delta"]),))
+    assert begun(path, "field").ask([1, 2]).value == float(told.read_text())
+    assert len(ledger.history("homes")) == 1

@@ -1,0 +1,208 @@
+"""Releases, sessions and bounds that are charged to a ledger."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost import data
+from milepost.mechanisms.slopes import Slopes
+from milepost.privacy.budget import NANO
+from milepost.privacy.guarantee import rho_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+
+PEOPLE = np.random.default_rng(1).uniform(0, 10, (2000, 2))
+SPACE = mp.L1([(0, 10), (0, 10)])
+POINTS = [[1, 2], [3, 4]]
+BOTH: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> mp.Ledger:
+    """`homes` of ε = 8, δ = 1e-6, and `names` of pure ε = 3."""
+    made = mp.Ledger(tmp_path / "ledger.db")
+    made.create("homes", epsilon=8, delta=1e-6)
+    made.create("names", epsilon=3)
+    return made
+
+
+def released(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.Synopsis:
+    return mp.release(people, SPACE, ledger=ledger, dataset=dataset, **BOTH | said)
+
+
+def begun(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.Session:
+    return mp.interactive(people, SPACE, max_queries=20, ledger=ledger, dataset=dataset, **BOTH | said)
+
+
+def bounded(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.L1 | mp.L2:
+    return mp.find_bounds(people, ledger=ledger, dataset=dataset, **{"epsilon": 1} | said)
+
+
+CALLS: dict[str, Callable[..., object]] = {"release": released, "session": begun, "bounds": bounded}
+
+
+def states(ledger: mp.Ledger, dataset: str = "homes") -> list[str]:
+    return [entry.state for entry in ledger.history(dataset)]
+
+
+def nano(rho: float) -> Any:
+    """Each charge is rounded up to a billionth."""
+    return pytest.approx(rho * NANO, abs=5)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_charge_is_settled_once(ledger: mp.Ledger, call: str) -> None:
+    CALLS[call](PEOPLE, ledger)
+    (entry,) = ledger.history("homes")
+    assert (entry.state, entry.protects) == ("settled", "replace, row")
+    price = 0.5 if call == "bounds" else rho_of(1, 1e-6)  # pure ε costs ε²/2 of ρ
+    assert entry.cost.nano == nano(price)
+    assert ledger.spent("homes").nano == entry.cost.nano
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_it_is_charged_before_the_table_is_read(
+    ledger: mp.Ledger, call: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file whose last row is bad: the charge is there while it is read, and given back, as no noise was drawn."""
+    path = tmp_path / "homes.csv"
+    path.write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in PEOPLE.tolist()), "1,nan", ""]))
+    seen: list[list[str]] = []
+    parts = data.parts
+
+    def noted(*arguments: Any, **options: Any) -> Iterator[Any]:
+        seen.append(states(ledger))
+        return parts(*arguments, **options)
+
+    for module in ("milepost.data", "milepost.reading"):
+        monkeypatch.setattr(f"{module}.parts", noted, raising=False)
+    with pytest.raises(mp.MilepostError):
+        CALLS[call](path, ledger)
+    assert seen
+    assert all(one == ["reserved"] for one in seen)
+    assert states(ledger) == ["returned"]
+    assert ledger.spent("homes").nano == 0
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_cap_that_would_be_passed_is_told_before_the_table_is_touched(ledger: mp.Ledger, call: str) -> None:
+    """Not even whether there is a file."""
+    with pytest.raises(mp.MilepostError, match=r"does not allow .*nothing was read or spent"):
+        CALLS[call](Path("nowhere.csv"), ledger, epsilon=9)
+    assert states(ledger) == []
+    with pytest.raises(mp.MilepostError, match="nowhere"):
+        CALLS[call](Path("nowhere.csv"), ledger)
+    assert states(ledger) in (["returned"], [])
+
+
+@pytest.mark.parametrize("call", ["release", "session"])
+def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Slopes.run
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        run(*arguments, **options)
+        raise MemoryError
+
+    monkeypatch.setattr(Slopes, "run", failing)
+    with pytest.raises(MemoryError):
+        CALLS[call](PEOPLE, ledger, mechanism="slopes")
+    assert states(ledger) == ["drawn"]
+    assert ledger.spent("homes").nano == nano(rho_of(1, 1e-6))
+
+
+def test_a_count_that_was_drawn_stays_spent(ledger: mp.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noisy number of rows is noise, too."""
+    monkeypatch.setattr(import_module("milepost.release"), "released", failing)
+    with pytest.raises(MemoryError):
+        released(PEOPLE, ledger, neighbors="add-remove")
+    assert states(ledger) == ["drawn"]
+
+
+def failing(*_: Any, **__: Any) -> Any:
+    raise MemoryError
+
+
+@pytest.mark.parametrize("call", ["release", "session"])
+def test_a_private_number_of_rows_is_a_part_of_its_own(ledger: mp.Ledger, call: str) -> None:
+    """2 % of ε, pure, and the rest; one part where n is told."""
+    CALLS[call](PEOPLE, ledger, neighbors="add-remove")
+    CALLS[call](PEOPLE, ledger, neighbors="add-remove", n=2000)
+    first, second = ledger.history("homes")
+    assert first.guarantees == (mp.Guarantee(0.02), mp.Guarantee(0.98, 1e-6))
+    assert first.cost.nano == nano(0.02**2 / 2 + rho_of(0.98, 1e-6))
+    assert second.guarantees == (mp.Guarantee(1, 1e-6),)
+    assert {first.protects, second.protects} == {"add-remove, row"}
+
+
+@pytest.mark.parametrize("name", ["hats", "laplace"])
+def test_pure_mechanisms_cost_what_they_spend(ledger: mp.Ledger, name: str) -> None:
+    """ε whatever δ is: ε²/2 of ρ, and ε of a pure cap."""
+    said: dict[str, Any] = {"mechanism": name, "queries": POINTS if name == "laplace" else None}
+    assert released(PEOPLE, ledger, **said).mechanism == name
+    released(PEOPLE, ledger, "names", **said)
+    assert ledger.spent("homes").nano == nano(0.5)
+    assert ledger.spent("names").nano == NANO
+
+
+def test_a_session_of_a_pure_mechanism_costs_what_it_spends(ledger: mp.Ledger) -> None:
+    assert begun(PEOPLE, ledger, mechanism="hats").mechanism == "hats"
+    assert ledger.spent("homes").nano == nano(0.5)
+
+
+@pytest.mark.parametrize("rows", [3, 200, 2000])
+@pytest.mark.parametrize("queries", [None, POINTS])
+def test_auto_takes_nothing_pure_on_a_ledger(ledger: mp.Ledger, rows: int, queries: Any) -> None:
+    """It would cost a budget in ρ many times more; without a ledger it may."""
+    for epsilon in (0.1, 2):
+        assert released(PEOPLE[:rows], ledger, queries=queries, epsilon=epsilon).mechanism not in ("laplace", "hats")
+    one = mp.interactive(PEOPLE[:rows], SPACE, max_queries=20, ledger=ledger, dataset="homes", epsilon=0.1, delta=1e-6)
+    assert one.mechanism not in ("laplace", "hats")
+    assert ledger.spent("homes").nano == nano(2 * rho_of(0.1, 1e-6) + rho_of(2, 1e-6))
+    alone = {released(PEOPLE[:rows], None, None, queries=queries, epsilon=epsilon).mechanism for epsilon in (0.1, 2)}
+    assert not alone.isdisjoint({"laplace", "hats"}) or rows > 3 or queries is None
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_pure_guarantees_fit_a_pure_cap(ledger: mp.Ledger, call: str) -> None:
+    CALLS[call](PEOPLE, ledger, "names", **{} if call == "bounds" else {"delta": 0.0})
+    assert ledger.spent("names").nano == NANO
+    if call != "bounds":
+        with pytest.raises(mp.MilepostError, match="pure"):
+            CALLS[call](PEOPLE, ledger, "names")
+
+
+def test_a_session_that_goes_on_costs_nothing(ledger: mp.Ledger, tmp_path: Path) -> None:
+    """By the same call or `resume`; even where nothing is left."""
+    said: dict[str, Any] = {"store": tmp_path / "homes.db", "epsilon": 8}
+    value = begun(PEOPLE, ledger, **said).ask([1, 2]).value
+    assert ledger.left("homes").nano == 0
+    assert begun(PEOPLE, ledger, **said).ask([1, 2]).value == value
+    assert mp.resume(said["store"], PEOPLE).ask([1, 2]).value == value
+    assert states(ledger) == ["settled"]
+    with pytest.raises(mp.MilepostError, match="nothing is left"):
+        begun(PEOPLE, ledger, store=tmp_path / "other.db")
+    with pytest.raises(mp.MilepostError, match="has no session yet"):
+        mp.resume(tmp_path / "other.db", PEOPLE)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_ledger_and_dataset_go_together(ledger: mp.Ledger, call: str) -> None:
+    for given in ((ledger, None), (None, "homes")):
+        with pytest.raises(mp.MilepostError, match="ledger and dataset go together"):
+            CALLS[call](PEOPLE, *given)
+    with pytest.raises(mp.MilepostError, match="no dataset 'towns'"):
+        CALLS[call](PEOPLE, ledger, "towns")
+    assert states(ledger) == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_protects_somebody_else_does_not_add_up(ledger: mp.Ledger, call: str) -> None:
+    CALLS[call](PEOPLE, ledger, epsilon=0.5)
+    with pytest.raises(mp.MilepostError, match="'replace, row' and this one 'add-remove, row'"):
+        CALLS[call](PEOPLE, ledger, epsilon=0.5, neighbors="add-remove")
+    assert states(ledger) == ["settled"]
