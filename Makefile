@@ -16,10 +16,10 @@ demo: $(READY)  ## the main job from end to end: a plan, a release, answers, a p
 	@$(BIN)/milepost demo --output demo.png
 
 test: check  ## lint, types and the quick tests
-	@$(BIN)/python -m pytest -m "not slow"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow"
 
 test-all: $(READY)  ## statistics and benchmark checks
-	@$(BIN)/python -m pytest -m slow
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 	@set -e; for name in $$($(BIN)/python -m bench); do echo "bench.$$name --check"; $(BIN)/python -m bench.$$name --check; done
 
 check: $(READY)  ## format, lint, types

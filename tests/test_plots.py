@@ -487,7 +487,8 @@ def test_given_queries_are_bars_the_nearest_thirty(words: mp.Synopsis) -> None:
     assert "the 30 nearest of 42" in texts(figure)
     (whiskers,) = [part for part in figure.axes[0].collections if hasattr(part, "get_segments")]
     start, stop = whiskers.get_segments()[5][:, 0]
-    assert (stop - start) / 2 == pytest.approx(words.error())
+    sixth = words.space.queries.index(list(found)[5])  # type: ignore[attr-defined]
+    assert (stop - start) / 2 == pytest.approx(words.answerer.half_widths(np.array([sixth]), 0.95)[0])
     assert set(bars(words.plot(["word1", "color"]))) == {"word1", "color"}
 
 
