@@ -1,7 +1,8 @@
 """Asked: points to ask about from the command line, and answers or comparisons as a table, CSV or GeoJSON file."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from milepost.arrays import FloatArray
 from milepost.card import labelled
 from milepost.data import batches
 from milepost.errors import MilepostError
+from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 from milepost.synopsis import Synopsis
@@ -43,15 +45,35 @@ def known_points(synopsis: Synopsis) -> list[Any] | None:
 
 def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis, most: int) -> Table:
     """Points, answers and the error of one answer, of the first points only."""
+    return _table(asked[:most], values[:most], itertools.repeat(synopsis.error(synopsis.confidence)), synopsis.space)
+
+
+def session_table(
+    asked: Sequence[Any], said: Sequence[Answer], space: Space, most: int, names: Sequence[str] | None = None
+) -> Table:
+    """The same of a session, whose answers have errors of their own and perhaps names."""
+    values, errors = np.array([answer.value for answer in said[:most]]), [answer.error for answer in said[:most]]
+    return _table(asked[:most], values, errors, space, names)
+
+
+def _table(
+    asked: Sequence[Any], values: FloatArray, errors: Iterable[float], space: Space, called: Sequence[str] | None = None
+) -> Table:
     table = Table(box=SIMPLE)
-    names, rows = _rows(asked[:most], synopsis.space)
-    for name in [*names, labelled("mean distance", synopsis.space.unit), "± error"]:
+    names, rows = _rows(asked, space)
+    for name in [*["name"] * (called is not None), *names, labelled("mean distance", space.unit), "± error"]:
         table.add_column(escape(name), justify="right")
-    error = synopsis.error(synopsis.confidence)
-    places = min(max(0, 2 - math.floor(math.log10(error))), 15)
-    for row, value in zip(rows, values[:most], strict=True):
-        table.add_row(*(escape(_spelt(cell)) for cell in row), f"{value:.{places}f}", f"{error:.{places}f}")
+    for place, (row, value, error) in enumerate(zip(rows, values, errors, strict=False)):
+        places = min(max(0, 2 - math.floor(math.log10(error))), 15)
+        cells = [*([] if called is None else [called[place]]), *map(_spelt, row)]
+        table.add_row(*map(escape, cells), f"{value:.{places}f}", f"{error:.{places}f}")
     return table
+
+
+def session_answers(said: Sequence[Answer], names: Sequence[str] | None = None) -> pa.Table:
+    """Mean distances of a session with their errors, and the names of the questions if they have any."""
+    found = {"mean_distance": [answer.value for answer in said], "error": [answer.error for answer in said]}
+    return pa.table(found if names is None else {**found, "name": list(names)})
 
 
 def answers(values: FloatArray, synopsis: Synopsis) -> pa.Table:

@@ -101,22 +101,20 @@ def resume(
 
     columns, unit, weights: as they were said when it was begun.
     """
+    space, said = stored_call(store)
+    given = {"columns": columns, "weights": weights} | ({} if unit is None else {"unit": unit})
+    return interactive(data, space, **said | given, store=store)
+
+
+def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
+    """The space of a store's session, and what else was said when it was begun, as `interactive` takes it."""
     card = stored_card(store)
     change = card["change"]
-    return interactive(
-        data,
-        space_from_json(card["space"], {}),
-        **card["guarantee"],
-        max_queries=card["max_queries"],
-        beta=card["beta"],
-        neighbors=change["neighbors"],
-        contributions=change.get("contributions", 1),
-        max_weight=change.get("max_weight"),
-        columns=columns,
-        unit=change.get("unit") if unit is None else unit,
-        weights=weights,
-        store=store,
-    )
+    said = card["guarantee"] | {"max_queries": card["max_queries"], "beta": card["beta"]}
+    for word in ("neighbors", "unit", "contributions", "max_weight"):
+        if word in change:
+            said[word] = change[word]
+    return space_from_json(card["space"], {}), said
 
 
 def stored_card(store: str | os.PathLike[str]) -> dict[str, Any]:

@@ -79,6 +79,25 @@ EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the g
 DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
 BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+MechanismOption = Annotated[
+    str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, field, net, gaussian or laplace.")
+]
+WeightsOption = Annotated[
+    str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
+]
+MaxWeightOption = Annotated[
+    float | None, typer.Option("--max-weight", help="The public maximum that larger weights are cut to.")
+]
+RowsOption = Annotated[
+    int | None, typer.Option("--n", help="About how many rows there are, where that is private but roughly known.")
+]
+LedgerOption = Annotated[
+    Path | None, typer.Option("--ledger", help="The ledger that is charged before the table is read.")
+]
+DatasetOption = Annotated[str | None, typer.Option("--dataset", help="The name of the budget in the ledger.")]
+AtOption = Annotated[list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")]
+PointsOption = Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")]
+AnswersOption = Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")]
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")
 ]

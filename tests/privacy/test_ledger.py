@@ -371,6 +371,6 @@ def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monk
         found = [list(map(float, re.findall(NUMBER, some))) for some in (shown, real)]
         assert found[0] == pytest.approx(found[1], rel=1e-3)
         texts += 1
-    assert texts == 3
+    assert texts == 5
     for link in re.findall(r"\]\(([^)#]+)", guide.read_text()):
         assert (guide.parent / link).exists()

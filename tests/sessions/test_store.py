@@ -174,6 +174,7 @@ def test_a_name_has_one_answer(path: Path, kind: str) -> None:
 def test_a_transcript_comes_back(path: Path) -> None:
     """Points as they were asked, answers as they were given, in order."""
     session = opened(path, "field")
+    assert session.transcript() == []
     names = ["x", "Ä" * 200, "[bold]", "a'; DROP TABLE step; --", "q 5"]
     answers = session.ask_many(points(5), names=names)
     for again in (session, mp.resume(path, PEOPLE)):

@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | bounds | release | query | show | audit | ledger`, thin over the rest."""
+"""The command line: `milepost demo | plan | bounds | release | query | ask | show | audit | ledger`, a thin layer."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli import audit, bounds, demo, ledger, plan, query, release, show
+from milepost.cli import ask, audit, bounds, demo, ledger, plan, query, release, show
 from milepost.terminal import fail, note
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def milepost(
     """Average distances to the people in a private table, under differential privacy."""
 
 
-for command in (demo.demo, plan.plan, bounds.bounds, release.release, query.query, show.show, audit.audit):
+for command in (demo.demo, plan.plan, bounds.bounds, release.release, query.query, ask.ask, show.show, audit.audit):
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.words import names_of
+from milepost.cli.words import ledger_of, names_of
 from milepost.options import (
     ColumnsOption,
     ContributionsOption,
+    DatasetOption,
     EpsilonOption,
     ForceOption,
+    LedgerOption,
     NeighborsOption,
     TableArgument,
     UnitOption,
@@ -33,6 +35,8 @@ def bounds(
         Path | None, typer.Option("--output", "-o", help="A space file to write, such as homes.toml.")
     ] = None,
     force: ForceOption = False,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
 ) -> None:
     """Spend ε once to find bounds for columns of a private table that nobody knows any for."""
     metrics: dict[str, type[mp.L1] | type[mp.L2]] = {"l1": mp.L1, "l2": mp.L2}
@@ -52,6 +56,8 @@ def bounds(
             contributions=contributions,
             metric=metrics[space],
             coverage=coverage,
+            ledger=ledger_of(ledger),
+            dataset=dataset,
         )
     typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(found))

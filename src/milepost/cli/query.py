@@ -19,22 +19,28 @@ from milepost.asked import (
 )
 from milepost.card import promise
 from milepost.cli.words import loaded, names_of
-from milepost.options import ColumnsOption, ForceOption, GroupOption, SynopsisArgument
+from milepost.options import (
+    AnswersOption,
+    AtOption,
+    ColumnsOption,
+    ForceOption,
+    GroupOption,
+    PointsOption,
+    SynopsisArgument,
+)
 from milepost.terminal import check_output, console, note, progress
 
 
 def query(
     file: SynopsisArgument,
-    at: Annotated[
-        list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")
-    ] = None,
-    points: Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")] = None,
+    at: AtOption = None,
+    points: PointsOption = None,
     columns: ColumnsOption = None,
     nearest: Annotated[
         bool, typer.Option("--nearest", help="Compare the groups of a file that has some: which is nearest?")
     ] = False,
     group: GroupOption = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")] = None,
+    csv: AnswersOption = None,
     geojson_: Annotated[
         Path | None, typer.Option("--geojson", help="Write points of two columns and their answers to this file.")
     ] = None,

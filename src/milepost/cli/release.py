@@ -8,7 +8,7 @@ import typer
 import milepost as mp
 from milepost.asked import read_points
 from milepost.card import counted, promise
-from milepost.cli.words import names_of
+from milepost.cli.words import check_weights, ledger_of, names_of
 from milepost.options import (
     AlphabetOption,
     BetaOption,
@@ -17,6 +17,7 @@ from milepost.options import (
     CenterOption,
     ColumnsOption,
     ContributionsOption,
+    DatasetOption,
     DeltaOption,
     DiameterOption,
     DimOption,
@@ -26,6 +27,9 @@ from milepost.options import (
     EpsilonOption,
     FlagOption,
     ForceOption,
+    LedgerOption,
+    MaxWeightOption,
+    MechanismOption,
     NeighborsOption,
     NumberOption,
     PlacesOption,
@@ -33,10 +37,12 @@ from milepost.options import (
     QueriesOption,
     RadiusKmOption,
     RadiusOption,
+    RowsOption,
     SpaceOption,
     StepOption,
     TableArgument,
     UnitOption,
+    WeightsOption,
 )
 from milepost.spaces.words import labels_of, space_from_options
 from milepost.terminal import check_output, progress
@@ -66,9 +72,7 @@ def release(
     places: PlacesOption = None,
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
-    mechanism: Annotated[
-        str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, field, net, gaussian or laplace.")
-    ] = "auto",
+    mechanism: MechanismOption = "auto",
     neighbors: NeighborsOption = "replace",
     groups: Annotated[
         str | None, typer.Option("--groups", metavar="COLUMN", help="The column of each row's group.")
@@ -78,16 +82,12 @@ def release(
     ] = None,
     unit: UnitOption = None,
     contributions: ContributionsOption = 1,
-    weights: Annotated[
-        str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
-    ] = None,
-    max_weight: Annotated[
-        float | None, typer.Option("--max-weight", help="The public maximum that larger weights are cut to.")
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", help="About how many rows there are, where that is private but roughly known.")
-    ] = None,
+    weights: WeightsOption = None,
+    max_weight: MaxWeightOption = None,
+    n: RowsOption = None,
     beta: BetaOption = 0.05,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
@@ -98,11 +98,7 @@ def release(
     words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
-    if weights is not None and "=" in weights and max_weight is None:
-        raise mp.MilepostError(
-            f"--weights is the column of rows' weights, with --max-weight; what a column counts in the distance is "
-            f"--distance-weights {weights}"
-        )
+    check_weights(weights, max_weight)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -124,6 +120,8 @@ def release(
             max_weight=max_weight,
             n=n,
             beta=beta,
+            ledger=ledger_of(ledger),
+            dataset=dataset,
         )
         synopsis.save(output)
     typer.echo(

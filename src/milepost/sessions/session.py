@@ -101,8 +101,10 @@ class Session:
             with self._transcript.writing() as log:
                 self._catch_up(log)
             found = self._transcript.questions()
-            points = np.array([np.frombuffer(question.point) for question in found]).reshape(len(found), -1)
-            _, away = self._engine.places(points) if found else (points, np.empty(0))
+            if not found:
+                return []
+            points = np.array([np.frombuffer(question.point) for question in found])
+            _, away = self._engine.places(points)
             return [
                 (
                     question.name,

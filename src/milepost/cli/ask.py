@@ -1,0 +1,153 @@
+"""`milepost ask`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import milepost as mp
+from milepost.asked import MOST_ROWS, read_points, session_answers, session_table, write_answers
+from milepost.cli.words import check_weights, ledger_of, names_of
+from milepost.interactive import stored_call
+from milepost.options import (
+    AlphabetOption,
+    AnswersOption,
+    AtOption,
+    BoundsOption,
+    CategoryOption,
+    CenterOption,
+    ColumnsOption,
+    DatasetOption,
+    DiameterOption,
+    DimOption,
+    DirectionsOption,
+    DistanceUnitOption,
+    DistanceWeightsOption,
+    FlagOption,
+    ForceOption,
+    LedgerOption,
+    MaxWeightOption,
+    NumberOption,
+    PlacesOption,
+    PointsOption,
+    PowerOption,
+    RadiusKmOption,
+    RadiusOption,
+    RowsOption,
+    StepOption,
+    TableArgument,
+    UnitOption,
+    WeightsOption,
+)
+from milepost.sessions.store import Store
+from milepost.spaces.base import Space
+from milepost.spaces.words import space_from_options
+from milepost.terminal import check_output, console, note, progress
+
+
+def ask(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The session's file, such as homes.db.")],
+    table: TableArgument,
+    at: AtOption = None,
+    points: PointsOption = None,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="Of the question, once a point; a name has one answer for good.")
+    ] = None,
+    csv: AnswersOption = None,
+    force: ForceOption = False,
+    space: Annotated[
+        str | None, typer.Option("--space", help="To begin: the distance, in the words of `release`.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="To begin: the ε of the guarantee.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")] = None,
+    max_queries: Annotated[
+        int | None, typer.Option("--max-queries", help="To begin: how many different points may be asked.")
+    ] = None,
+    bounds: BoundsOption = None,
+    distance_weights: DistanceWeightsOption = None,
+    step: StepOption = None,
+    center: CenterOption = None,
+    radius: RadiusOption = None,
+    radius_km: RadiusKmOption = None,
+    p: PowerOption = None,
+    dim: DimOption = None,
+    directions: DirectionsOption = None,
+    distance_unit: DistanceUnitOption = None,
+    diameter: DiameterOption = None,
+    number: NumberOption = None,
+    category: CategoryOption = None,
+    flag: FlagOption = None,
+    alphabet: AlphabetOption = None,
+    places: PlacesOption = None,
+    columns: ColumnsOption = None,
+    mechanism: Annotated[str | None, typer.Option("--mechanism", help="auto, field, tangents, slopes or hats.")] = None,
+    neighbors: Annotated[str | None, typer.Option("--neighbors", help="replace or add-remove.")] = None,
+    unit: UnitOption = None,
+    contributions: Annotated[
+        int | None, typer.Option("--contributions", help="How many rows of one person are used at most.")
+    ] = None,
+    weights: WeightsOption = None,
+    max_weight: MaxWeightOption = None,
+    n: RowsOption = None,
+    beta: Annotated[float | None, typer.Option("--beta", help="How likely the promised error may fail.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+) -> None:
+    """Begin a session that a file keeps, or go on with it: ask about points, one call after another."""
+    if at and points is not None:
+        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
+    if csv is not None:
+        check_output(csv, force)
+        if any(csv.exists() and place.exists() and csv.samefile(place) for place in (store, table)):
+            raise mp.MilepostError(f"{csv} is the session or the private table itself; choose another output")
+    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    words |= {"center": center, "radius": radius, "p": p}
+    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    words |= {"unit": distance_unit, "diameter": diameter}
+    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    chosen = None if space is None else space_from_options(space, words)
+    if chosen is None and any(value not in (None, []) for value in words.values()):
+        raise mp.MilepostError("these options say what --space is like; give --space too, or none of them")
+    said = {"epsilon": epsilon, "delta": delta, "max_queries": max_queries, "mechanism": mechanism, "beta": beta}
+    said |= {"neighbors": neighbors, "unit": unit, "contributions": contributions}
+    said |= {"weights": weights, "max_weight": max_weight, "n": n}
+    given: dict[str, Any] = {word: value for word, value in said.items() if value is not None}
+    check_weights(weights, max_weight)
+    used, call = _call(store, chosen, given)
+    asked = [used.parse(text) for text in at or []] if points is None else read_points(points, used)
+    if name and len(name) != len(asked):
+        raise mp.MilepostError(f"--name is given once a point: {len(asked)} points, {len(name)} names")
+    with progress(f"Reading {table}"):
+        session = mp.interactive(
+            table, used, columns=names_of(columns), store=store, ledger=ledger_of(ledger), dataset=dataset, **call
+        )
+        answers = session.ask_many(asked, names=name or None) if asked else []
+    _tell(session, asked, answers, name, csv)
+
+
+def _call(store: Path, space: Space | None, given: dict[str, Any]) -> tuple[Space, dict[str, Any]]:
+    """What is said now, and before that when the session was begun: the library refuses what contradicts it."""
+    if not Store(store).empty:
+        then, call = stored_call(store)
+        return then if space is None else space, call | given
+    missing = [f"--{word.replace('_', '-')}" for word in ("epsilon", "max_queries") if word not in given]
+    if space is None or missing:
+        words = ", ".join(["--space"] * (space is None) + missing)
+        raise mp.MilepostError(f"{store} has no session yet; to begin one, give {words} too")
+    return space, given
+
+
+def _tell(session: mp.Session, asked: list[Any], answers: list[Any], name: list[str] | None, csv: Path | None) -> None:
+    """Answers, or all questions that have a name where nothing was asked, and what is left."""
+    if not asked:
+        found = session.transcript()
+        name, asked, answers = [one for one, _, _ in found], [point for _, point, _ in found], [a for _, _, a in found]
+    if csv is not None and asked:
+        write_answers(csv, asked, session_answers(answers, name or None), session.space)
+        typer.echo(f"wrote {csv}: {len(asked):,} answers")
+    elif asked:
+        console(60).print(session_table(asked, answers, session.space, MOST_ROWS, name or None))
+        if len(asked) > MOST_ROWS:
+            note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
+    left = "any number of queries" if session.limit is None else f"{session.remaining:,} of {session.limit:,} queries"
+    typer.echo(f"{left} left; {session.mechanism}, {session.guarantee}, answers within ± {session.error:.3g}")
