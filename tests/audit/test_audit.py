@@ -40,6 +40,7 @@ def test_the_exact_choice_of_coordinate_is_caught() -> None:
     assert examine(known.case, 1000).violated
 
 
+@pytest.mark.slow
 def test_a_move_that_is_paid_in_one_group_only_is_caught() -> None:
     """The shipped code, with a change that forgets the group which a person leaves."""
     known = known_bad.one_ended()
@@ -47,6 +48,7 @@ def test_a_move_that_is_paid_in_one_group_only_is_caught() -> None:
     assert examine(known.case, 20_000).verdict == "violated"
 
 
+@pytest.mark.slow
 def test_differences_that_are_not_cut_are_caught() -> None:
     """The shipped noise on differences of a function that breaks the triangle inequality, at full length."""
     known = known_bad.uncut()

@@ -262,7 +262,8 @@ def test_the_noise_has_its_scales(kind: str) -> None:
     assert not noise_agrees(law, errors(1.1))
 
 
-@pytest.mark.parametrize("kind", ["pure", pytest.param("approximate", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pure", "approximate"])
 @pytest.mark.parametrize("name", ["replace", "add-remove"])
 def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
     """At 95 % each, and all at once; counts against binomial laws, false alarms 1e-7 each. A fifth less is seen.

@@ -394,6 +394,7 @@ class TestMetrics:
             mp.precomputed(matrix, labels)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_blocks() -> None:
     """The user's function never sees more than a block of pairs at a time."""
     seen: Counter[int] = Counter()
