@@ -100,6 +100,22 @@ def test_a_cap_that_would_be_passed_is_told_before_the_table_is_touched(ledger: 
     assert states(ledger) in (["returned"], [])
 
 
+@pytest.mark.parametrize("call", CALLS)
+def test_an_iterator_is_not_read_before_it_is_charged(ledger: mp.Ledger, call: str) -> None:
+    """Its first row sees the charge; where the cap would be passed, none is taken."""
+    seen = []
+
+    def rows() -> Iterator[list[float]]:
+        seen.append(states(ledger))
+        yield from PEOPLE.tolist()
+
+    with pytest.raises(mp.MilepostError, match="nothing was read or spent"):
+        CALLS[call](rows(), ledger, epsilon=9)
+    assert not seen
+    CALLS[call](rows(), ledger)
+    assert seen == [["reserved"]]
+
+
 @pytest.mark.parametrize("call", ["release", "session"])
 def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Slopes.run

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from milepost.choice import ANY_POINT, Candidates, candidates, check_oblivious, no_choice
-from milepost.data import Columns, settled
+from milepost.data import Columns
 from milepost.errors import MilepostError
 from milepost.mechanisms.margins import check_game
 from milepost.privacy.guarantee import Guarantee
@@ -71,7 +71,7 @@ def interactive(
     possible = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    table = Table(settled(data), space, change, columns, roles)
+    table = Table(data, space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
     kept = None if store is None else Store(store)
     if kept is not None:

@@ -80,7 +80,7 @@ def release(
     fitting, refused = possible.fitting(change, guarantee)
     if fitting.empty:
         raise no_choice(refused)
-    table = Table(settled(data), space, change, columns, roles)
+    table = Table(data, space, change, columns, roles)
     cost = charges(guarantee, change, n, fitting.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
         size = sized(table, lambda n, left: best_of(fitting, n, change, left), guarantee, n, charge.drawn)

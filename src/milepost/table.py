@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from milepost.data import Columns
+from milepost.data import Columns, settled
 from milepost.privacy.change import Change
 from milepost.reading import PLAIN, Chosen, Counted, check_some, choose, count, read_sketch, read_sums, total
 from milepost.roles import Roles
@@ -22,11 +22,16 @@ class Table:
     are) does not matter to that.
     """
 
-    data: Any
+    given: Any
     space: Space
     change: Change
     columns: Columns = None
     roles: Roles = PLAIN
+
+    @cached_property
+    def data(self) -> Any:
+        """What was given; of an iterator, all that it has, from the first time that it is needed."""
+        return settled(self.given)
 
     @cached_property
     def chosen(self) -> Chosen | None:
