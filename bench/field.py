@@ -26,7 +26,7 @@ from milepost.spaces.queries import Queries
 
 GUARANTEE = mp.Guarantee(EPSILON, DELTA)
 ROWS, MANY, LARGE = 2_000, 3_000, 1_000_000
-COUNTS = {1: 40_000, 100: 4_000, MANY: 2_000}  # queries, and how often their noise is drawn
+COUNTS = {1: 40_000, 100: 2_000, MANY: 2_000}  # queries, and how often their noise is drawn
 
 
 @dataclass(frozen=True)
