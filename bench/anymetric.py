@@ -175,6 +175,49 @@ def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds:
     print(f"{'':<16}  auto is {auto.mechanism}: {said}")
 
 
+def promised(name: str, space: mp.AnyMetric, universe: list[Any]) -> None:
+    """The error of the worst query ÷ that of one query alone, with δ and without, and with a public universe (*)."""
+    known = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=universe)
+    alone = mp.AnyMetric(lambda x, y: float(x != y), space.diameter, [0])
+    cells = []
+    for mechanism, law, delta, made in (
+        ("gaussian", "gaussian", DELTA, space),
+        ("net", "gaussian", DELTA, space),
+        ("field", "gaussian", DELTA, known),
+        ("laplace", "laplace", 0.0, space),
+        ("net", "laplace", 0.0, space),
+    ):
+        errors = []
+        for one, wanted in ((made, mechanism), (alone, law)):
+            found = candidates(one, mechanism=wanted).choices(10**5, Change(), mp.Guarantee(EPSILON, delta))[0]
+            errors.append(found[0].prediction.error)
+        cells.append(f"{errors[0] / errors[1]:>10.3g}")
+    print(f"{name:<26}{len(space.queries):>6}{len(universe):>6}{''.join(cells)}", flush=True)
+
+
+def promises(size: int) -> None:
+    """Larger metrics, of which only promises are printed; docs/proofs/net.md and universe.md show them at full size."""
+    heads = "".join(f"{name:>10}" for name in ("gaussian", "net", "field*", "laplace", "net"))
+    print(f"{'promised ÷ one alone':<26}{'k':>6}{'N':>6}{heads}")
+    rng = np.random.default_rng(5)
+    places = rng.random((25 * size, 2))
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    everyone = list(range(25 * size))
+    promised("places in a square", mp.AnyMetric(mp.precomputed(apart), math.sqrt(2), everyone), everyone)
+    known = names()
+    words = mp.AnyMetric(mp.edit_distance, LENGTH, known[: 10 * size])
+    promised("words", words, known[: 20 * size])
+    line = np.abs(np.subtract.outer(np.arange(float(5 * size)), np.arange(float(5 * size))))
+    nodes = list(range(5 * size))
+    promised("path", mp.AnyMetric(mp.precomputed(line), 5.0 * size, nodes), nodes)
+    grid = np.array([(x, y) for x in range(size) for y in range(size)], dtype=float)
+    steps = np.abs(grid[:, None] - grid[None]).sum(axis=2)
+    corners = list(range(size**2))
+    promised("square grid of roads", mp.AnyMetric(mp.precomputed(steps), 2.0 * size, corners), corners)
+    apart_all = 1 - np.eye(5 * size)
+    promised("uniform", mp.AnyMetric(mp.precomputed(apart_all), 1, nodes), nodes)
+
+
 def benchmark(check: bool, bounds: Bounds) -> None:
     """Words, roads, a tree and a uniform metric, with δ and without, and with a public universe (*)."""
     n, count, few = (2_000, 30, 3) if check else (20_000, 200, 20)
@@ -185,6 +228,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         for delta in (DELTA, 0.0):
             rows(table, mp.Guarantee(EPSILON, delta), RELEASES, few, bounds)
         rows(table.known, mp.Guarantee(EPSILON, DELTA), RELEASES, few, bounds)
+    promises(4 if check else 20)
 
 
 if __name__ == "__main__":

@@ -172,9 +172,7 @@ class Field:
         deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
         total = Total(n, noise.split.total)
         typical = np.full(queries.count, round(total.size * TYPICAL * QUANTA))
-        found = noisy_sums(queries, total, noise, typical, deviations)
-        error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
-        return Prediction(self.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+        return noisy_sums(queries, total, noise, typical, deviations).prediction()
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
         """The distances themselves."""

@@ -97,16 +97,10 @@ class Noise:
         anchors = np.full(queries.count, MIDDLE)
         return NoisySums(Net.name, queries, total, sums, anchors, deviations, self.shape.kurtoses)
 
-    def expected(self, queries: Queries, n: int) -> NoisySums:
-        """Of n records; the noise is known beforehand but, where the total is private, not what is divided by."""
-        total = Total(n, self.total, self.pure)
-        return self.noisy(queries, total, np.full(queries.count, -total.size * (QUANTA // 4)))
-
     def prediction(self, queries: Queries, n: int) -> Prediction:
-        """What the release will say."""
-        found = self.expected(queries, n)
-        error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
-        return Prediction(Net.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+        """For n records; the noise is known beforehand but, where the total is private, not what is divided by."""
+        total = Total(n, self.total, self.pure)
+        return self.noisy(queries, total, np.full(queries.count, -total.size * (QUANTA // 4))).prediction()
 
 
 @dataclass(frozen=True, eq=False)

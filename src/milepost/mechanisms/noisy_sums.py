@@ -6,7 +6,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import check_confidence
+from milepost.mechanisms.base import Prediction, check_confidence
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.base import QUANTA
@@ -17,7 +17,7 @@ class NoisySums:
     """A noisy sum of distances for each query, int64[k] in quanta; answers by a query's position.
 
     anchors: int64[k], from which the distances to each are counted. deviations, kurtoses: float64[k], the standard
-    deviation of each sum's noise, in quanta, and its excess kurtosis. spread: what the noise is besides, to show.
+    deviation of each sum's noise, in quanta, and its excess kurtosis.
     """
 
     confidence: ClassVar[float] = 1.0
@@ -45,6 +45,11 @@ class NoisySums:
         """The root of the answers' mean variance, the total's noise included."""
         own, total = self.deviations * self._unit, self.total.deviation / self.total.size * self._off(self._all)
         return float(np.sqrt(np.mean(own**2 + total**2)))
+
+    def prediction(self) -> Prediction:
+        """What a release with this noise would say."""
+        error, uniform = (min(self.half_width(0.95, uniform=all_), self.most) for all_ in (False, True))
+        return Prediction(self.mechanism, error, self.deviation, uniform, size=32 * self.queries.count + 2000)
 
     @property
     def _all(self) -> IntArray:

@@ -78,9 +78,7 @@ class PerQuery:
         scale, total_scale = self.scales(queries, change, guarantee)
         total = Total(n, total_scale, self.name == "laplace")
         even = -(QUANTA // 4) if total_scale else QUANTA // 4
-        found = self._noisy(queries, total, scale, np.full(queries.count, total.size * even))
-        error, uniform = (min(found.half_width(0.95, uniform=all_), found.most) for all_ in (False, True))
-        return Prediction(self.name, error, found.deviation, uniform, size=32 * queries.count + 2000)
+        return self._noisy(queries, total, scale, np.full(queries.count, total.size * even)).prediction()
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
         """The distances themselves."""

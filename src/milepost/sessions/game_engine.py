@@ -66,8 +66,3 @@ class GameEngine(Engine):
         for step in steps:
             read = np.frombuffer(step.released, dtype=np.int64).reshape(3, -1) if step.updated else None
             self._game.replay(step.opened, read)
-
-    @property
-    def final(self) -> bool:
-        """Whether the hypothesis is final: no test is left."""
-        return not self._game.open

@@ -53,8 +53,3 @@ class Engine(ABC):
     @abstractmethod
     def replay(self, steps: Sequence[Step]) -> None:
         """Go on from steps that were released before, or elsewhere, as if by this engine."""
-
-    @property
-    def final(self) -> bool:
-        """Whether nothing is learned from the data any more."""
-        return False
