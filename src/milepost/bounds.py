@@ -67,7 +67,8 @@ def find_bounds(
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
     with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
-        names, magnitudes = read_magnitudes(tables.settled(data), columns, roles)
+        read = tables.opened(data) if unit is None else tables.settled(data)
+        names, magnitudes = read_magnitudes(read, columns, roles)
         scales = Scales.of(guarantee, change, magnitudes.columns)
         charge.drawn()
         search = Search.run(magnitudes, scales, coverage)
@@ -84,7 +85,8 @@ def read_magnitudes(
     placed = located(data, L1([(0, 1), (0, 1)]))
     if placed is not data:
         data, roles = placed, roles.taken(data)
-    first, _ = next(tables.parts(data, columns, beside=roles.beside), (None, None))
+    head = data.head() if isinstance(data, tables.Stream) else data
+    first, _ = next(tables.parts(head, columns, beside=roles.beside), (None, None))
     if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")
     names, width = None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]

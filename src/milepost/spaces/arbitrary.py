@@ -52,6 +52,7 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = False  # a user's function may not bear it
     geographic: ClassVar[bool] = False
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)

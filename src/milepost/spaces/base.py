@@ -161,6 +161,7 @@ class Space(Protocol):
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
+    threads: ClassVar[bool]  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property

@@ -21,6 +21,7 @@ class Rows(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
     unit: str = ""  # of distances, as labels show it
     found: Found | None = None

@@ -30,6 +30,7 @@ class MixedTable(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
     unit: ClassVar[str] = ""
     found: ClassVar[None] = None
