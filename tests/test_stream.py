@@ -128,11 +128,10 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
 @pytest.mark.parametrize("space", [PLANE, mp.L2({"east": (0, 10), "north": (0, 10)})])
 def test_an_iterator_is_released_like_the_table(space: mp.L1 | mp.L2, change: dict[str, Any], people: pa.Table) -> None:
     """Though it can be read once only; with a person's rows limited it is kept."""
-    more: dict[str, Any]
-    for more in ({}, {"unit": "person"}):
-        synopsis = mp.release(iter(people.to_batches(1000)), space, **SPENT, **change, **more)
+    for unit in (None, "person"):
+        synopsis = mp.release(iter(people.to_batches(1000)), space, **SPENT, **change, unit=unit)
         near = synopsis.group("Bonn") if change.get("groups") else synopsis
-        if not change and not more:
+        if not change and unit is None:
             assert synopsis.n == ROWS
         assert abs(near.mean_distance([5, 5]) - mp.exact(people, space, [[5, 5]])[0]) < 1
 
