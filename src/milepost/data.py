@@ -21,6 +21,8 @@ from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 17
 
+QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
+
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
 Cells: TypeAlias = pa.Array | AnyArray | list[Any]  # of one column
@@ -233,13 +235,23 @@ def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
     """Of a frame's columns beside the points."""
     result: list[Cells] = []
     for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.beside, strict=True):
+        series = _series(frame, position)
         if not other.numbers:
-            result.append(object_list(_series(frame, position)))
+            typed = _typed(series)
+            result.append(object_list(series) if typed is None else typed)
         elif _is_pandas(frame):
             result.append(_from_pandas(frame.iloc[:, [position]]).column(0))
         else:
             result.append(_from_polars(frame, [position]).column(0))
     return result
+
+
+def _typed(series: Any) -> pa.Array | None:
+    """A column of text or whole numbers through Arrow, which is quick; None for others, where cells go one by one."""
+    if str(series.dtype).lower() not in QUICK:
+        return None
+    found = pa.array(series, from_pandas=True) if _is_pandas(series) else series.to_arrow()
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cells]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from milepost import data as tables
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.contributions import DIGEST_BYTES, row_keys, used
+from milepost.contributions import NAME_BYTES, PLACE_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
@@ -70,12 +70,12 @@ def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN
 
 
 def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
-    """Which rows are used of each person; one pass, which keeps 35 bytes a row.
+    """Which rows are used of each person; one pass, which keeps 27 bytes a row.
 
     Rows in no group are left out first: they are none of the person's contributions.
     """
     grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
-    keys = [np.empty((0, 2 * DIGEST_BYTES), dtype=np.uint8)]
+    keys = [np.empty((0, NAME_BYTES + PLACE_BYTES), dtype=np.uint8)]
     for batch, cells, first in _sliced(data, space, columns, 1, roles):
         points = space.read(batch, first)
         marks = roles.read(cells, len(points), first)
