@@ -123,7 +123,7 @@ class Box(Rows):
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "private rows", first_row)
-        return np.clip(points, self.low, self.high)
+        return np.clip(points, self.low, self.high, out=points)
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""
