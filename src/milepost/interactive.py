@@ -27,7 +27,7 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
-from milepost.table import Table
+from milepost.table import Table, table_of
 
 FORMAT = 1
 
@@ -71,7 +71,7 @@ def interactive(
     possible = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    table = Table(data, space, change, columns, roles)
+    table = table_of(data, space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
     kept = None if store is None else Store(store)
     if kept is not None:

@@ -22,7 +22,7 @@ from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
-from milepost.table import Table
+from milepost.table import Table, table_of
 
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
@@ -80,7 +80,7 @@ def release(
     fitting, refused = possible.fitting(change, guarantee)
     if fitting.empty:
         raise no_choice(refused)
-    table = Table(data, space, change, columns, roles)
+    table = table_of(data, space, change, columns, roles)
     cost = charges(guarantee, change, n, fitting.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
         size = sized(table, lambda n, left: best_of(fitting, n, change, left), guarantee, n, charge.drawn)

@@ -64,3 +64,17 @@ class Table:
         return read_sums(
             self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen, counted=counted
         )
+
+
+def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: Roles) -> Table:
+    """The table that data is: one of a cluster for a Spark frame."""
+    if not of_spark(data):
+        return Table(data, space, change, columns, roles)
+    from milepost.spark.table import SparkTable
+
+    return SparkTable(data, space, change, columns, roles)
+
+
+def of_spark(data: Any) -> bool:
+    """Whether PySpark has made it."""
+    return type(data).__module__.split(".")[0] == "pyspark"

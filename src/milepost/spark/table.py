@@ -1,0 +1,147 @@
+"""SparkTable: a private Spark frame, whose statistic is made where its rows are; noise is drawn on the driver."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from milepost import data as tables
+from milepost.errors import MilepostError
+from milepost.reading import Counted, check_count, check_some
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+from milepost.spark.jobs import added_up, asking, mapped, needed
+from milepost.spark.tasks import Count, Keys, Rows, SketchOf, Statistic, SumsOf, column_names
+from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+from milepost.table import Table
+from milepost.wanted import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Exact = TypeVar("Exact", Sketch, Sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """The columns of a frame that are read, called c0, c1, …, and how. schema: theirs, as Arrow's."""
+
+    frame: "DataFrame"
+    rows: Rows
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(Table):
+    """A Spark frame: the same integers as of the same rows read here, made by tasks next to them.
+
+    Rows stay on the executors. What is fetched is the exact statistic, one copy: the driver is trusted with it, as any
+    computer is with a table of its own.
+    """
+
+    def __post_init__(self) -> None:
+        needed()
+        check_frame(self.given)
+        for role in self.roles.sequences():
+            raise MilepostError(
+                f"{role} must be a column's name or position: rows of a Spark frame have no order that a list could "
+                "follow; join it to the frame as a column"
+            )
+
+    def total(self) -> int:
+        """How many records there are, or their weight in steps, in all groups together.
+
+        Where that is private every row is read, so that a bad one is refused before anything is spent.
+        """
+        return check_some(self._total) if self.change.public_total else self._total
+
+    def sketch(self, space: Space, cells: int | None = None) -> Sketch:
+        """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
+        groups = self.roles.group_count
+        return self._exact(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+
+    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
+        """The exact sums of distances to given queries, or of what is counted of them."""
+        return self._exact(SumsOf(self.space, self.roles.group_count, queries, counted))
+
+    @cached_property
+    def _total(self) -> int:
+        if not self.change.public_total or self.roles.unit is not None:
+            return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
+        frame = self._picked.frame
+        with asking():
+            return int(frame.count())
+
+    def _exact(self, statistic: Statistic[Exact]) -> Exact:
+        exact = self._made(statistic)
+        if self.change.public_total:
+            check_count(check_some(int(exact.totals.sum())), self._total)
+        return exact
+
+    def _made(self, statistic: Statistic[Exact]) -> Exact:
+        """The statistic of all rows that are used."""
+        picked, keyed = self._picked, self.roles.unit is not None
+        with asking():
+            frame = self._of_persons(picked) if keyed else picked.frame
+            return added_up(mapped(frame, Count(picked.rows, statistic, keyed)), statistic)
+
+    def _of_persons(self, picked: Picked) -> "DataFrame":
+        """Rows of which each person has no more than allowed: those with the smallest digests, as `used` takes them.
+
+        Spark compares bytes as unsigned numbers, as it must. Rows with equal digests are equal, so that it does not
+        matter which of them it takes.
+        """
+        from pyspark.sql.types import StructType
+
+        names = column_names(len(picked.schema) - 1)  # the person's own is not needed any more
+        layout = StructType()
+        for name in names:
+            layout = layout.add(name, picked.frame.schema[name].dataType)
+        for name, kind in (("person", "binary"), ("content", "binary"), ("trouble", "string")):
+            layout = layout.add(name, kind)
+        passed = pa.schema([picked.schema.field(name) for name in names])
+        keyed = mapped(picked.frame, Keys(picked.rows, passed), layout)
+        place = "row_number() over (partition by person order by content) as place"
+        chosen = keyed.selectExpr("*", place).where(f"place <= {self.roles.contributions} or trouble is not null")
+        return chosen.select(*names, "trouble")
+
+    @cached_property
+    def _picked(self) -> Picked:
+        """What is read of the frame; names and types that do not fit are refused before a job runs."""
+        frame, space, columns = self.given, self.space, self.columns
+        with asking():
+            present = frame.columns
+            numbered = frame.toDF(*column_names(len(present)))  # names may be alike, or hold dots
+            schema = numbered.limit(0).toArrow().schema
+        beside = tuple(sorted(self.roles.beside, key=lambda one: one.role == "unit"))  # the person's comes last
+        for _ in tables.parts(  # refuses what it would refuse of any table
+            schema.empty_table().rename_columns(present),
+            columns,
+            space.columns,
+            aliases=space.aliases,
+            objects=space.objects,
+            width=space.width,
+            beside=beside,
+        ):
+            pass
+        asked = [columns] if isinstance(columns, str | int) else columns
+        wanted = Wanted(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
+        points, others = wanted.points(present), wanted.others(present)
+        names = tuple(present[k] for k in points) if asked is None or space.columns is None else space.columns
+        found = pa.schema([schema.field(k).with_name(f"c{place}") for place, k in enumerate([*points, *others])])
+        rows = Rows(space, self.roles, names, tuple(one.role for one in beside))
+        rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in found.types], schema=found))
+        with asking():
+            picked = numbered.selectExpr(*(f"c{k} as c{place}" for place, k in enumerate([*points, *others])))
+        return Picked(picked, rows, found)
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse what is no Spark frame that has an end."""
+    if not hasattr(frame, "mapInArrow"):
+        remedy = "; to_spark() makes one of it" if hasattr(frame, "to_spark") else ""
+        raise MilepostError(f"expected a Spark DataFrame, got {type(frame).__module__}.{type(frame).__name__}{remedy}")
+    if frame.isStreaming:
+        raise MilepostError("expected a Spark DataFrame with an end, got a stream; write it to a table first")
