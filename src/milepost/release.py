@@ -22,7 +22,7 @@ from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
-from milepost.table import Table, table_of
+from milepost.table import Table, of_spark, table_of
 
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
@@ -135,6 +135,10 @@ def sized(
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
+    if of_spark(data):
+        raise MilepostError(
+            "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
+        )
     batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n, data = np.zeros(len(queries)), 0, settled(data)

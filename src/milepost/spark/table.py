@@ -2,26 +2,26 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from milepost import data as tables
+from milepost.arrays import IntArray
 from milepost.errors import MilepostError
 from milepost.reading import Counted, check_count, check_some
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spark.jobs import added_up, asking, mapped, needed
-from milepost.spark.tasks import Count, Keys, Rows, SketchOf, Statistic, SumsOf, column_names
-from milepost.statistics.sketch import Sketch
+from milepost.spark.tasks import Count, Exact, Keys, MagnitudesOf, Rows, SketchOf, Statistic, SumsOf, column_names
+from milepost.statistics.magnitudes import Magnitudes
+from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.sums import Sums
 from milepost.table import Table
 from milepost.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Exact = TypeVar("Exact", Sketch, Sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,22 @@ class SparkTable(Table):
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:
         """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
         groups = self.roles.group_count
-        return self._exact(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+        sketch = self._made(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+        self._check(sketch.totals)
+        return sketch
 
     def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
         """The exact sums of distances to given queries, or of what is counted of them."""
-        return self._exact(SumsOf(self.space, self.roles.group_count, queries, counted))
+        sums = self._made(SumsOf(self.space, self.roles.group_count, queries, counted))
+        self._check(sums.totals)
+        return sums
+
+    def magnitudes(self) -> Magnitudes:
+        """How many values each column has of each size."""
+        magnitudes = self._made(MagnitudesOf(self.space.width))
+        magnitudes.total = int(magnitudes.counts[0].sum())  # every record is in one cell of each column
+        check_weight(check_some(magnitudes.total))
+        return magnitudes
 
     @cached_property
     def _total(self) -> int:
@@ -74,11 +85,11 @@ class SparkTable(Table):
         with asking():
             return int(frame.count())
 
-    def _exact(self, statistic: Statistic[Exact]) -> Exact:
-        exact = self._made(statistic)
+    def _check(self, totals: IntArray) -> None:
+        total = int(totals.sum())
+        check_weight(total)
         if self.change.public_total:
-            check_count(check_some(int(exact.totals.sum())), self._total)
-        return exact
+            check_count(check_some(total), self._total)
 
     def _made(self, statistic: Statistic[Exact]) -> Exact:
         """The statistic of all rows that are used."""

@@ -17,6 +17,7 @@ from milepost.reading import Block, Counted
 from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
@@ -27,8 +28,12 @@ NODES = 32  # sums of parts that are made first, then added up themselves
 SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
-Exact = TypeVar("Exact", Sketch, Sums)
-ARRAYS: dict[type[Any], tuple[str, ...]] = {Sketch: ("counts", "offsets", "totals"), Sums: ("values", "totals")}
+Exact = TypeVar("Exact", Sketch, Sums, Magnitudes)
+ARRAYS: dict[type[Any], tuple[str, ...]] = {
+    Sketch: ("counts", "offsets", "totals"),
+    Sums: ("values", "totals"),
+    Magnitudes: ("counts",),  # from which its total follows
+}
 
 
 class Statistic(Protocol[Exact]):
@@ -95,6 +100,26 @@ class SumsOf:
 
     def _summed(self, quanta: IntArray) -> IntArray:
         return quanta if self.counted is None or self.queries is None else self.counted(self.queries, quanta)
+
+
+@dataclass(frozen=True)
+class MagnitudesOf:
+    """Of columns of numbers."""
+
+    columns: int
+
+    @property
+    def numbers(self) -> int:
+        """One for each column."""
+        return self.columns
+
+    def empty(self) -> Magnitudes:
+        """That of no records."""
+        return Magnitudes(self.columns)
+
+    def add(self, exact: Magnitudes, block: Block) -> None:
+        """Add records to it."""
+        exact.add(block.points, block.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +278,7 @@ def untroubled(batches: Batches) -> Batches:
         yield batch.select(list(range(batch.num_columns - 1)))
 
 
-def chunks(exact: Sketch | Sums) -> Iterator[IntArray]:
+def chunks(exact: Sketch | Sums | Magnitudes) -> Iterator[IntArray]:
     """The integers of a statistic, in parts that are views of it."""
     for name in ARRAYS[type(exact)]:
         numbers = getattr(exact, name).reshape(-1)
