@@ -23,6 +23,8 @@ BATCH_ROWS = 1 << 17
 
 QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
 
+TABLES = ("pyarrow", "pandas", "geopandas", "polars", "pyspark")  # packages whose tables are read as they are
+
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
 Cells: TypeAlias = pa.Array | AnyArray | list[Any]  # of one column
@@ -127,7 +129,7 @@ def opened(data: Any) -> Any:
         first = list(itertools.islice(data, 1))
         rest = itertools.chain(first, data)
         return Stream(rest) if first and _is_batch(first[0]) else list(rest)
-    if hasattr(data, "__arrow_c_stream__") and _package(data) not in ("pyarrow", "pandas", "geopandas", "polars"):
+    if hasattr(data, "__arrow_c_stream__") and _package(data) not in TABLES:
         return Stream(iter(pa.RecordBatchReader.from_stream(data)))
     return data
 

@@ -22,7 +22,7 @@ from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
-from milepost.table import Table
+from milepost.table import Table, of_spark, table_of
 
 EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
@@ -83,7 +83,7 @@ def release(
     fitting, refused = possible.fitting(change, guarantee)
     if fitting.empty:
         raise no_choice(refused)
-    table = Table(data, space, change, columns, roles, stream=True)
+    table = table_of(data, space, change, columns, roles, stream=True)
     cost = charges(guarantee, change, n, fitting.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
         if table.once:  # how it is read cannot wait for the number of its rows
@@ -144,6 +144,10 @@ def sized(
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
+    if of_spark(data):
+        raise MilepostError(
+            "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
+        )
     batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n = np.zeros(len(queries)), 0

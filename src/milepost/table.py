@@ -112,3 +112,17 @@ class Summed(Table):
         if not isinstance(self.statistic, Sums):
             raise MilepostError(ELSE)
         return self.statistic
+
+
+def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: Roles, stream: bool = False) -> Table:
+    """The table that data is: one of a cluster for a Spark frame."""
+    if not of_spark(data):
+        return Table(data, space, change, columns, roles, stream)
+    from milepost.spark.table import SparkTable
+
+    return SparkTable(data, space, change, columns, roles)
+
+
+def of_spark(data: Any) -> bool:
+    """Whether PySpark has made it."""
+    return type(data).__module__.split(".")[0] == "pyspark"
