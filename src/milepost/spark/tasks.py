@@ -25,7 +25,7 @@ NUMBERS = 1 << 21  # host coordinates, or distances, in memory at a time: worker
 GATHERED = 1 << 25  # bytes of rows that are read at a time
 CHUNK = 1 << 17  # int64s that are sent as one row: 1 MB
 NODES = 32  # sums of parts that are made first, then added up themselves
-SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("place", pa.binary()), ("trouble", pa.string())])
+SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Exact = TypeVar("Exact", Sketch, Sums, Magnitudes)
