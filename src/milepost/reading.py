@@ -1,8 +1,10 @@
 """Reading: from a private table to its exact statistic, block by block."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +15,7 @@ from milepost.contributions import DIGEST_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
+from milepost.progress import reading
 from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
@@ -46,7 +49,15 @@ class Chosen:
 
 def count(data: Any) -> int:
     """How many rows a table has; an empty one is refused."""
-    return check_some(tables.count(data))
+    with reading("counting"):
+        return check_some(tables.count(data))
+
+
+def known_count(data: Any) -> int | None:
+    """How many rows a table has, where that is known without reading them."""
+    if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() != ".parquet":
+        return None
+    return tables.count(data) if isinstance(data, str | os.PathLike) or hasattr(data, "__len__") else None
 
 
 def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN) -> int:
@@ -201,13 +212,15 @@ def _marked(
 ) -> Iterator[tuple[FloatArray, Marks, int]]:
     """Blocks of records, what their roles say, and the number of rows before them."""
     size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
-    for batch, cells, rows in _batches(data, space, columns, roles):
-        if not persons:
-            cells.pop("unit", None)
-        for start in range(0, len(batch), size):
-            part, first = slice(start, start + size), rows + start
-            points = space.read(batch[part], first)
-            yield points, roles.read({role: of[part] for role, of in cells.items()}, len(points), first), first
+    with reading("choosing rows" if persons else "reading", lambda: known_count(data)) as told:
+        for batch, cells, rows in _batches(data, space, columns, roles):
+            if not persons:
+                cells.pop("unit", None)
+            for start in range(0, len(batch), size):
+                part, first = slice(start, start + size), rows + start
+                points = space.read(batch[part], first)
+                yield points, roles.read({role: of[part] for role, of in cells.items()}, len(points), first), first
+                told.advance(len(points))
 
 
 def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:
