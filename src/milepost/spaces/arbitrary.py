@@ -199,8 +199,9 @@ class AnyMetric:
         found = [self._positions.get(key(point)) for point in objects_of(batch)]
         if None in found:
             row = found.index(None)
+            stranger = f"{objects_of(batch)[row]!r} (row {first_row + row + 1})"
             raise MilepostError(
-                f"{objects_of(batch)[row]!r} (row {first_row + row + 1}) is not one of the {len(self.queries):,} queries "
+                f"{stranger} is not one of the {len(self.queries):,} queries "
                 "of this space: its embedding was made for them, so nothing is known about other points (Remark 15.1); "
                 "make a release with it in queries"
             )
