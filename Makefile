@@ -2,17 +2,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-all check bench clean
 
-$(READY): pyproject.toml
+$(USABLE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plots]"
+	@touch $(USABLE)
+
+$(READY): $(USABLE)
+	@echo "Setting up $(VENV) for tests (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
-demo: $(READY)  ## the main job from end to end: a plan, a release, answers, a picture
+demo: $(USABLE)  ## the main job from end to end: a plan, a release, answers, a picture
 	@$(BIN)/milepost demo --output demo.png
 
 test: check  ## lint, types and the quick tests

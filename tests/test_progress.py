@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 import milepost as mp
+from milepost.data import opened
 from milepost.progress import Display, reading, showing
 from milepost.reading import known_count, records
 
@@ -222,4 +223,4 @@ def test_rows_are_known_where_that_takes_no_pass(tmp_path: Path) -> None:
     for data in (table, table.to_pandas(), np.zeros((3, 1)), tmp_path / "a.parquet", str(tmp_path / "a.parquet")):
         assert known_count(data) == 3
     assert known_count(tmp_path / "a.csv") is None
-    assert known_count(iter([1, 2])) is None
+    assert known_count(opened(iter([table, table]))) is None

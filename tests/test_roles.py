@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from datetime import date
 from decimal import Decimal
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,7 +22,6 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost import data, reading
 from milepost.choice import given_queries
-from milepost.contributions import SALT
 from milepost.privacy.change import WEIGHT_STEPS
 from milepost.reading import Chosen, blocks, choose, read_sketch, read_sums, total
 from milepost.roles import Roles
@@ -55,12 +53,23 @@ def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:
     return pd.DataFrame([astuple(row) for row in rows], columns=NAMES).astype(kinds)
 
 
+def stirred(content: bytes) -> int:
+    """SplitMix64 of one number after another, in whole numbers."""
+    result = 0
+    for (number,) in struct.iter_unpack("<Q", content):
+        result = ((result ^ number) + 0x9E3779B97F4A7C15) % 2**64
+        result = (result ^ result >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        result = (result ^ result >> 27) * 0x94D049BB133111EB % 2**64
+        result ^= result >> 31
+    return result
+
+
 def oracle(
     rows: Sequence[Visit], labels: Sequence[Any] = (), contributions: int = 0, weighted: bool = False
 ) -> list[Used]:
     """The rows that are used, one by one; 0 contributions: all."""
     texts = [str(label) for label in labels]
-    own: dict[int, list[tuple[bytes, Used]]] = {}
+    own: dict[int, list[tuple[int, Used]]] = {}
     for place, row in enumerate(rows):
         label = str(row.label) if str(row.label) in texts else "other"
         if labels and label not in texts:
@@ -68,8 +77,8 @@ def oracle(
         group = texts.index(label) if labels else 0
         steps = min(max(round(row.weight / MOST * WEIGHT_STEPS), 0), WEIGHT_STEPS) if weighted else 1
         x, y = (min(max(value, 0.0), 10.0) + 0.0 for value in (row.east, row.north))
-        digest = sha256(SALT + struct.pack("<ddqq", x, y, group, steps)).digest()
-        own.setdefault(row.person if contributions else place, []).append((digest, ((x, y), group, steps)))
+        among = stirred(struct.pack("<ddqq", x, y, group, steps))
+        own.setdefault(row.person if contributions else place, []).append((among, ((x, y), group, steps)))
     return [used for found in own.values() for _, used in sorted(found)[: contributions or None]]
 
 
@@ -232,7 +241,7 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
 
 
 def test_zeros_of_either_sign_are_one_point() -> None:
-    """Equal rows have equal digests."""
+    """Equal rows come at the same place."""
     rows = [Visit(1, 0, 1.0, east, 2.0) for east in (0.0, -0.0)] + [Visit(1, 0, 1.0, 5.0, 5.0)]
     firsts = {
         next(blocks(frame_of(order), CITY, None, 1, Roles(unit="person"))).points[0, 0] for order in (rows, rows[::-1])

@@ -21,6 +21,8 @@ from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
+from milepost.table import of_spark
+from milepost.wanted import Wanted
 
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
 ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide
@@ -67,7 +69,8 @@ def find_bounds(
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
     with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
-        names, magnitudes = read_magnitudes(tables.settled(data), columns, roles)
+        read = tables.opened(data) if unit is None else tables.settled(data)
+        names, magnitudes = read_magnitudes(read, columns, roles)
         scales = Scales.of(guarantee, change, magnitudes.columns)
         charge.drawn()
         search = Search.run(magnitudes, scales, coverage)
@@ -84,20 +87,37 @@ def read_magnitudes(
     placed = located(data, L1([(0, 1), (0, 1)]))
     if placed is not data:
         data, roles = placed, roles.taken(data)
-    first, _ = next(tables.parts(data, columns, beside=roles.beside), (None, None))
-    if first is None or not first.shape[1]:
-        raise MilepostError("the table is empty; at least one row and one column are needed")
-    names, width = None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
+    names, width = _frame_columns(data, columns, roles) if of_spark(data) else _columns(data, columns, roles)
     if names is not None and len(set(names)) < len(names):
         raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
     if width > MOST_COLUMNS:
         raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
     ends = (-(2.0**LARGEST), 2.0**LARGEST)  # values outside are in the outermost cells either way
     everything = L1([ends] * width if names is None else dict.fromkeys(names, ends))
+    if of_spark(data):
+        from milepost.spark.table import SparkTable
+
+        return names, SparkTable(data, everything, roles.change("replace"), columns, roles).magnitudes()
     magnitudes = Magnitudes(width)
     for block in blocks(data, everything, columns, width, roles):
         magnitudes.add(block.points)
     return names, magnitudes
+
+
+def _columns(data: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...] | None, int]:
+    """Names (None: by position) and number of a table's columns."""
+    head = data.head() if isinstance(data, tables.Stream) else data
+    first, _ = next(tables.parts(head, columns, beside=roles.beside), (None, None))
+    if first is None or not first.shape[1]:
+        raise MilepostError("the table is empty; at least one row and one column are needed")
+    return None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
+
+
+def _frame_columns(frame: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...], int]:
+    """Those of a Spark frame."""
+    asked = [columns] if isinstance(columns, str | int) else columns
+    positions = Wanted(asked, beside=roles.beside).points(frame.columns)
+    return tuple(frame.columns[position] for position in positions), len(positions)
 
 
 @dataclass(frozen=True)

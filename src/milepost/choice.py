@@ -15,7 +15,7 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries, moved_inside
-from milepost.table import Table
+from milepost.table import Summed, Table
 
 Promised = TypeVar("Promised")
 MOST_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB
@@ -37,6 +37,10 @@ class HostChoice:
     def bias(self) -> float:
         """The part of the error that no number of rows would lessen."""
         return self.space.hosts.bias
+
+    def only(self, others: "Candidates") -> "Candidates":
+        """Those of the others that need the same statistic."""
+        return replace(others, space=self.space, direct={})
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[HostAnswerer]]:
         """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
@@ -60,6 +64,10 @@ class DirectChoice:
     def bias(self) -> float:
         """The part of the error that no number of rows would lessen."""
         return self.queries.bias
+
+    def only(self, others: "Candidates") -> "Candidates":
+        """Itself: others count other things of the same distances."""
+        return others.only({self.mechanism.name})
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[Answerer]]:
         """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
@@ -103,6 +111,20 @@ class Candidates:
     def spending_rho(self) -> "Candidates":
         """Those that spend ρ where δ > 0."""
         return self.only({name for name, mechanism in (self.hosts | self.direct).items() if not mechanism.pure})
+
+    @property
+    def settled(self) -> bool:
+        """Whether they need one and the same statistic, however many rows there are."""
+        variants = self.space.sized(1)
+        one = len(variants) == 1 and variants[0] is self.space
+        return len(self.direct) == 1 and not self.hosts if self.direct else one
+
+    def read(self, table: Table) -> Table:
+        """The table after its one statistic was read."""
+        if self.queries is not None:
+            for mechanism in self.direct.values():
+                return Summed.of(table, table.sums(self.queries, mechanism.counted))
+        return Summed.of(table, table.sketch(self.space))
 
     def fitting(self, change: Change, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Those that can give this guarantee, and why the others cannot."""

@@ -1,8 +1,9 @@
-"""Data: NumPy arrays, pandas and Polars frames, Arrow tables, CSV and Parquet files as batches of rows."""
+"""Data: arrays, frames, Arrow tables and datasets, streams of batches, CSV and Parquet files as batches of rows."""
 
+import itertools
 import numbers
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,10 @@ from milepost.spaces.objects import entries, object_array, object_list, objects_
 from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 17
+
+QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
+
+TABLES = ("pyarrow", "pandas", "geopandas", "polars", "pyspark")  # packages whose tables are read as they are
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
@@ -79,22 +84,77 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
         return object_list(data)
     if _is_pandas(data):
         return _from_pandas(data.to_frame(role)).column(0)
-    if type(data).__module__.split(".")[0] == "polars":
+    if _package(data) == "polars":
         return _from_polars(data.to_frame(role), [0]).column(0)
     if isinstance(data, pa.ChunkedArray):
         return data.combine_chunks()
     return data if isinstance(data, pa.Array | np.ndarray) else list(data)
 
 
+class Stream:
+    """Rows that come batch by batch: of an iterator, which can be read once, or batches in memory."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = batches
+        self._begun = False
+
+    @property
+    def once(self) -> bool:
+        """Whether it can be read once only."""
+        return isinstance(self._batches, Iterator)
+
+    def kept(self) -> "Stream":
+        """The same in memory."""
+        return Stream(list(self)) if self.once else self
+
+    def head(self) -> "Stream":
+        """Its first batch, which stays to be read."""
+        first = list(itertools.islice(self._batches, 1))
+        self._batches = itertools.chain(first, self._batches) if self.once else self._batches
+        return Stream(first)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.once and self._begun:
+            raise MilepostError(
+                "the iterator of batches was read already, and can be read once only; make it anew, or give a table, "
+                "a file or a folder of files"
+            )
+        self._begun = True
+        return iter(self._batches)
+
+
+def opened(data: Any) -> Any:
+    """An iterator of batches as a Stream, one of rows as a list; tables and files as they are."""
+    if isinstance(data, Iterator):
+        first = list(itertools.islice(data, 1))
+        rest = itertools.chain(first, data)
+        return Stream(rest) if first and _is_batch(first[0]) else list(rest)
+    if hasattr(data, "__arrow_c_stream__") and _package(data) not in TABLES:
+        return Stream(iter(pa.RecordBatchReader.from_stream(data)))
+    return data
+
+
 def settled(data: Any) -> Any:
     """A table that can be read twice."""
-    return list(data) if hasattr(data, "__next__") else data
+    data = opened(data)
+    return data.kept() if isinstance(data, Stream) else data
+
+
+def countable(data: Any) -> bool:
+    """Whether the number of rows is known without reading them."""
+    if isinstance(data, str | os.PathLike):
+        return files.countable(Path(data))
+    return not (isinstance(data, Stream) and data.once)
 
 
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):
         return files.count(Path(data))
+    if isinstance(data, Stream):
+        return sum(map(len, data))
+    if _is_dataset(data):
+        return int(data.count_rows())
     _ = _is_polars(data)  # a lazy frame is refused
     try:
         return len(data)
@@ -102,10 +162,46 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
+def _streamed(stream: Stream, wanted: Wanted, parts: Callable[[Any, Wanted], Iterator[Part]]) -> Iterator[Part]:
+    """Batches of batches, which must have the same columns of the same types."""
+    first: pa.Schema | type | None = None
+    for place, batch in enumerate(stream, 1):
+        if not _is_batch(batch):
+            raise MilepostError(
+                f"batch {place} is a {type(batch).__name__}; expected an Arrow batch, a frame or a 2-D array"
+            )
+        for part in parts(batch, wanted):
+            kind = part[0].schema if isinstance(part[0], pa.RecordBatch) else type(part[0])
+            first = kind if first is None else first
+            if kind != first:
+                raise MilepostError(
+                    f"batch {place} has other columns or types than the first; all batches must have the same"
+                )
+            yield part
+
+
+def _dataset_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
+    """Of a pyarrow dataset, a few batches ahead."""
+    present = data.schema.names
+    picked = wanted.points(present)
+    names = [present[position] for position in (*picked, *wanted.others(present))]
+    try:
+        columns = list(dict.fromkeys(names))
+        for batch in data.to_batches(columns=columns, batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=1):
+            if batch.num_rows:
+                yield files.split(batch.select(names), len(picked))
+    except (OSError, pa.ArrowException):  # its reason may quote private values
+        raise MilepostError(
+            "the dataset cannot be read: a file is missing or damaged, or has other columns or types than the others"
+        ) from None
+
+
 def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
         yield from files.read(Path(data), wanted, BATCH_ROWS)
-    elif isinstance(data, pa.Table | pa.RecordBatch):
+    elif isinstance(data, Stream):
+        yield from _streamed(data, wanted, _object_parts)
+    elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
         yield from _named_parts(data, wanted)
     elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
@@ -141,13 +237,23 @@ def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
     """Of a frame's columns beside the points."""
     result: list[Cells] = []
     for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.beside, strict=True):
+        series = _series(frame, position)
         if not other.numbers:
-            result.append(object_list(_series(frame, position)))
+            typed = _typed(series)
+            result.append(object_list(series) if typed is None else typed)
         elif _is_pandas(frame):
             result.append(_from_pandas(frame.iloc[:, [position]]).column(0))
         else:
             result.append(_from_polars(frame, [position]).column(0))
     return result
+
+
+def _typed(series: Any) -> pa.Array | None:
+    """A column of text or whole numbers through Arrow, which is quick; None for others, where cells go one by one."""
+    if str(series.dtype).lower() not in QUICK:
+        return None
+    found = pa.array(series, from_pandas=True) if _is_pandas(series) else series.to_arrow()
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cells]]:
@@ -168,6 +274,10 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     """Numbers, of columns with names where the table has them."""
     if isinstance(data, str | os.PathLike):
         yield from files.read(Path(data), wanted, BATCH_ROWS)
+    elif isinstance(data, Stream):
+        yield from _streamed(data, wanted, _named_parts)
+    elif _is_dataset(data):
+        yield from _dataset_parts(data, wanted)
     elif isinstance(data, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
         picked = wanted.points(table.column_names)
@@ -257,16 +367,34 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
     return array
 
 
+def _package(data: Any) -> str:
+    return type(data).__module__.split(".")[0]
+
+
+def _is_batch(data: Any) -> bool:
+    """Whether it is several rows at once rather than a row."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return isinstance(data, pa.Table | pa.RecordBatch) or (_is_pandas(data) and data.ndim == 2) or _is_polars(data)
+
+
+def _is_dataset(data: Any) -> bool:
+    return type(data).__module__ == "pyarrow._dataset" and hasattr(data, "to_batches")
+
+
 def _is_pandas(data: Any) -> bool:
-    return type(data).__module__.split(".")[0] == "pandas"
+    return _package(data) == "pandas"
 
 
 def _is_polars(data: Any) -> bool:
     """Whether it is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
-    if type(data).__module__.split(".")[0] != "polars" or type(data).__name__ == "Series":
+    if _package(data) != "polars" or type(data).__name__ == "Series":
         return False
     if type(data).__name__ != "DataFrame":
-        raise MilepostError(f"expected a Polars DataFrame, got a {type(data).__name__}; collect() it first")
+        raise MilepostError(
+            f"expected a Polars DataFrame, got a {type(data).__name__}; collect() it first, "
+            "or give its collect_batches()"
+        )
     return True
 
 

@@ -1,4 +1,4 @@
-"""Files: CSV and Parquet as batches of rows, of the wanted columns only."""
+"""Files: CSV and Parquet, one or several, as batches of rows, of the wanted columns only."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,29 +10,57 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from milepost.errors import MilepostError
+from milepost.folder import File, listed
 from milepost.wanted import Wanted
 
-CSV = (".csv", ".txt")
 BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 
 def read(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-    """Batches of the points' columns, each with the cells of those beside them; of so many rows, or blocks of a CSV."""
-    if path.suffix.lower() == ".parquet":
-        return _parquet(path, wanted, rows)
-    if path.suffix.lower() in CSV:
-        return _csv(path, wanted)
-    raise _unknown(path)
+    """Batches of the points' columns, each with the cells of those beside them; of so many rows, or blocks of a CSV.
+
+    path: of a file, a folder or a pattern; the columns of several files must be alike.
+    """
+    first: tuple[str, pa.Schema] | None = None
+    found = listed(path)
+    for file in found:
+        try:
+            for batch, width in _parquet(file, wanted, rows) if file.parquet else _csv(file, wanted):
+                if first is None:
+                    first = file.name, batch.schema
+                _check_alike(*first, file.name, batch.schema)
+                yield split(batch, width)
+        except MilepostError as reason:
+            if len(found) == 1 or file.name in str(reason):
+                raise
+            raise MilepostError(f"{file.name}: {reason}") from None
 
 
 def count(path: Path) -> int:
-    """How many rows a file has."""
-    if path.suffix.lower() == ".parquet":
-        with _parquet_file(path) as content:
-            return int(content.metadata.num_rows)
-    if path.suffix.lower() in CSV:
-        return sum(batch.num_rows for batch in _csv_batches(path, _as_text))
-    raise _unknown(path)
+    """How many rows there are in the file, or all the files, of a path."""
+    return sum(_count(file) for file in listed(path))
+
+
+def countable(path: Path) -> bool:
+    """Whether `count` needs to read no rows."""
+    return all(file.parquet for file in listed(path))
+
+
+def _count(file: File) -> int:
+    if not file.parquet:
+        return sum(batch.num_rows for batch in _csv_batches(file, _as_text))
+    with _parquet_file(file) as content:
+        return int(content.metadata.num_rows)
+
+
+def _check_alike(first: str, expected: pa.Schema, name: str, found: pa.Schema) -> None:
+    """Refuse a file whose columns have other names or types than those of the first one."""
+    for one, other in zip(expected, found, strict=True):
+        if (one.name, one.type) != (other.name, other.type):
+            raise MilepostError(
+                f"{first} has {one.type} in its column {one.name!r}, {name} has {other.type} in {other.name!r}; files "
+                "that are read together must have the same columns of the same types"
+            )
 
 
 def split(batch: pa.RecordBatch, width: int) -> tuple[pa.RecordBatch, list[pa.Array]]:
@@ -42,97 +70,112 @@ def split(batch: pa.RecordBatch, width: int) -> tuple[pa.RecordBatch, list[pa.Ar
     return batch.select(list(range(width))), list(batch.columns[width:])
 
 
-def _unknown(path: Path) -> MilepostError:
-    return MilepostError(f"{path.name}: only CSV (.csv, .txt) and Parquet (.parquet) files are read from a path")
-
-
-def _names(path: Path, present: Sequence[str], positions: Sequence[int]) -> list[str]:
+def _names(file: File, present: Sequence[str], positions: Sequence[int]) -> list[str]:
     names = [present[position] for position in positions]
     for name in names:
         if present.count(name) > 1:  # files are read by name
-            raise MilepostError(f"{path.name} has {present.count(name)} columns with the name {name!r}; rename them")
+            raise MilepostError(f"{file.name} has {present.count(name)} columns with the name {name!r}; rename them")
     return names
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[pa.parquet.ParquetFile]:
+def _parquet_file(file: File) -> Iterator[pa.parquet.ParquetFile]:
     try:
         # Arrow's default is to fetch all row groups ahead, which would hold the whole file
         with (
-            path.open("rb") as stream,
+            file.path.open("rb") as stream,
             pa.parquet.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as content,
         ):
             yield content
     except FileNotFoundError:
-        raise MilepostError(f"there is no file {path}") from None
+        raise MilepostError(f"there is no file {file.path}") from None
     except (OSError, pa.ArrowException):  # Arrow's reason may quote private values
-        raise MilepostError(f"{path.name} cannot be read: it is not a Parquet file, or is damaged") from None
+        raise MilepostError(f"{file.name} cannot be read: it is not a Parquet file, or is damaged") from None
 
 
-def _parquet(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-    """A batch at a time, of the wanted columns only, however large the row groups are."""
-    with _parquet_file(path) as content:
-        present = content.schema_arrow.names
+def _parquet(file: File, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """A batch at a time, of the wanted columns only, however large the row groups are; the points' columns first."""
+    with _parquet_file(file) as content:
+        present = _with_keys(file, content.schema_arrow.names)
         picked = wanted.points(present)
-        names = _names(path, present, [*picked, *wanted.others(present)])
-        for batch in content.iter_batches(rows, columns=list(dict.fromkeys(names))):
-            yield split(batch.select(names), len(picked))
+        names = _names(file, present, [*picked, *wanted.others(present)])
+        stored = [name for name in dict.fromkeys(names) if name not in file.keys]
+        for batch in content.iter_batches(rows, columns=stored):
+            yield _picked(batch, file, names), len(picked)
 
 
-def _csv(path: Path, wanted: Wanted) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+def _with_keys(file: File, present: Sequence[str]) -> list[str]:
+    """The columns of a file, and those that its folders' names say, which go before its own of the same name."""
+    return [*present, *(key for key in file.keys if key not in present)]
+
+
+def _picked(batch: pa.RecordBatch, file: File, names: Sequence[str]) -> pa.RecordBatch:
+    """Columns of a batch and of the file's keys, by name."""
+    columns = [
+        pa.repeat(file.keys[name], batch.num_rows) if name in file.keys else batch.column(name) for name in names
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _csv(file: File, wanted: Wanted) -> Iterator[tuple[pa.RecordBatch, int]]:
     """One type for a whole column, so that text is refused whichever block it stands in."""
     points: list[str] = []
     others: list[str] = []
 
-    def convert(present: list[str]) -> pa.csv.ConvertOptions:
-        points[:] = _names(path, present, wanted.points(present))
-        others[:] = _names(path, present, wanted.others(present))
+    def convert(columns: list[str]) -> pa.csv.ConvertOptions:
+        present = _with_keys(file, columns)
+        points[:] = _names(file, present, wanted.points(present))
+        others[:] = _names(file, present, wanted.others(present))
         types = dict.fromkeys(points, pa.string() if wanted.width else pa.float64())
         for name, other in zip(others, wanted.beside, strict=True):
             kind = pa.float64() if other.numbers else pa.string()
             if types.setdefault(name, kind) != kind:
                 raise MilepostError(
-                    f"column {name!r} of {path.name} cannot be read as numbers and as text at once, as a column of the "
+                    f"column {name!r} of {file.name} cannot be read as numbers and as text at once, as a column of the "
                     f"points and as {other.role}; repeat it under another name"
                 )
-        return pa.csv.ConvertOptions(include_columns=[*points, *others], column_types=types)
+        stored = [name for name in types if name not in file.keys]
+        return pa.csv.ConvertOptions(include_columns=stored, column_types=types)
 
-    for batch in _csv_batches(path, convert):
-        yield split(batch, len(points))
+    for batch in _csv_batches(file, convert):
+        yield _picked(batch, file, [*points, *others]), len(points)
 
 
 def _as_text(names: list[str]) -> pa.csv.ConvertOptions:
     return pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
 
 
-def _csv_batches(path: Path, convert: Callable[[list[str]], pa.csv.ConvertOptions]) -> Iterator[pa.RecordBatch]:
+def _csv_batches(file: File, convert: Callable[[list[str]], pa.csv.ConvertOptions]) -> Iterator[pa.RecordBatch]:
     """The rows of a CSV file; convert: how to read its columns, once their names are known."""
     present: list[str] = []
     try:
         # each reader has a stream of its own: a closed reader's thread may still be reading ahead
         names = pa.csv.ParseOptions(newlines_in_values=True)
-        with path.open("rb") as stream, pa.csv.open_csv(stream, parse_options=names) as reader:
+        with file.path.open("rb") as stream, pa.csv.open_csv(stream, parse_options=names) as reader:
             present = reader.schema.names
         # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
         # an empty cell
         parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
         options = convert(present)
-        with path.open("rb") as stream, pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader:
+        with (
+            file.path.open("rb") as stream,
+            pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader,
+        ):
             yield from (batch for batch in reader if batch.num_rows)
     except FileNotFoundError:
-        raise MilepostError(f"there is no file {path}") from None
+        raise MilepostError(f"there is no file {file.path}") from None
     except OSError as error:
-        raise MilepostError(f"{path.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+        raise MilepostError(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None
     except pa.ArrowInvalid as error:
-        raise MilepostError(_csv_reason(str(error), path, present)) from None
+        raise MilepostError(_csv_reason(str(error), file, present)) from None
 
 
-def _csv_reason(reason: str, path: Path, present: Sequence[str]) -> str:
+def _csv_reason(reason: str, file: File, present: Sequence[str]) -> str:
     """Arrow's reason may quote a private value: keep the column only."""
     if "empty csv" in reason.lower():
-        return f"{path.name} is empty; the first row must name the columns"
+        return f"{file.name} is empty; the first row must name the columns"
     found = re.search(r"CSV column #(\d+)", reason)
-    where = f"column {present[int(found.group(1))]!r} of {path.name}" if found else path.name
+    where = f"column {present[int(found.group(1))]!r} of {file.name}" if found else file.name
     if "UTF8" in reason:
         return f"{where} holds text that is not in UTF-8; save the file in that encoding"
     return f"{where} holds something that is not a number, or rows of different lengths; give columns of numbers only"

@@ -27,7 +27,7 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
-from milepost.table import Table
+from milepost.table import Table, of_spark, table_of
 
 FORMAT = 1
 
@@ -71,8 +71,13 @@ def interactive(
     possible = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    table = Table(data, space, change, columns, roles)
+    table = table_of(data, space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
+    if store is not None and of_spark(data):
+        raise MilepostError(
+            "a store tells its table by a digest of the rows in their order, which a Spark frame does not have; leave "
+            "store= out, or write the frame to Parquet files and open the session on these"
+        )
     kept = None if store is None else Store(store)
     if kept is not None:
         kept.make()

@@ -1,30 +1,37 @@
 """Reading: from a private table to its exact statistic, block by block."""
 
+import operator
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from functools import partial, reduce
+from queue import Queue
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from milepost import data as tables
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.contributions import DIGEST_BYTES, row_keys, used
+from milepost.contributions import NAME_BYTES, PLACE_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
 from milepost.progress import reading
-from milepost.roles import Marks, Roles
-from milepost.spaces.base import Space
+from milepost.roles import Roles
+from milepost.spaces.base import Space, default_cells
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 23  # host coordinates, or distances, in memory at a time
 PLAIN = Roles()
+MOST_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
 Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
+Added: TypeAlias = tuple[IntArray, IntArray | None, IntArray | None]
+Adding = TypeVar("Adding", Sketch, Sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,9 @@ class Chosen:
     total: int
 
 
+Task: TypeAlias = Callable[[], Block]
+
+
 def count(data: Any) -> int:
     """How many rows a table has; an empty one is refused."""
     with reading("counting"):
@@ -55,9 +65,7 @@ def count(data: Any) -> int:
 
 def known_count(data: Any) -> int | None:
     """How many rows a table has, where that is known without reading them."""
-    if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() != ".parquet":
-        return None
-    return tables.count(data) if isinstance(data, str | os.PathLike) or hasattr(data, "__len__") else None
+    return tables.count(data) if tables.countable(data) else None
 
 
 def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN) -> int:
@@ -69,13 +77,15 @@ def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN
 
 
 def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
-    """Which rows are used of each person; one pass, which keeps 35 bytes a row.
+    """Which rows are used of each person; one pass, which keeps 27 bytes a row.
 
     Rows in no group are left out first: they are none of the person's contributions.
     """
     grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
-    keys = [np.empty((0, 2 * DIGEST_BYTES), dtype=np.uint8)]
-    for points, marks, _ in _marked(data, space, columns, 1, roles, persons=True):
+    keys = [np.empty((0, NAME_BYTES + PLACE_BYTES), dtype=np.uint8)]
+    for batch, cells, first in _sliced(data, space, columns, 1, roles, "choosing rows"):
+        points = space.read(batch, first)
+        marks = roles.read(cells, len(points), first)
         inside = marks.grouped
         group = np.zeros(marks.rows, dtype=np.int64) if marks.group is None else marks.group
         grouped.append(inside)
@@ -99,25 +109,10 @@ def blocks(
 
     chosen: which rows of a person are used, where that is known already; else it takes a pass of its own.
     """
-    if chosen is None and roles.unit is not None:
-        chosen = choose(data, space, columns, roles)
-    rows = 0
-    for points, marks, start in _marked(data, space, columns, numbers, roles, persons=False):
-        rows = start + len(points)
-        if chosen is None and marks.group is None:
-            yield Block(points, None, marks.weight)
-            continue
-        keep = marks.grouped
-        if chosen is not None:
-            check_count(min(rows, len(chosen.rows)), rows)
-            keep &= chosen.rows[start:rows]
-        if keep.all():
-            yield Block(points, marks.group, marks.weight)
-        elif keep.any():
-            group, weight = (None if part is None else part[keep] for part in (marks.group, marks.weight))
-            yield Block(points[keep], group, weight)
-    if chosen is not None:
-        check_count(rows, len(chosen.rows))
+    for task in _tasks(data, space, columns, numbers, roles, chosen):
+        block = task()
+        if len(block.points):
+            yield block
 
 
 def read_sketch(
@@ -135,16 +130,14 @@ def read_sketch(
     cells: of the sketch, where its default is not meant. empty: a table without rows that count is no error, as it must
     be where their number is private. chosen: what `choose` gave for the same table, to save a pass.
     """
-    sketch = Sketch(space.hosts.dimension, roles.group_count, cells)
-    with ThreadPoolExecutor(1) as pool:  # one block is added while the next is read
-        added: Future[None] | None = None
-        for block in blocks(data, space, columns, space.hosts.dimension, roles, chosen):
-            images = space.quantize(block.points)
-            if added is not None:
-                added.result()
-            added = pool.submit(sketch.add, images, block.group, block.weight)
-        if added is not None:
-            added.result()
+    dimension = space.hosts.dimension
+
+    def images(block: Block) -> Added:
+        return space.quantize(block.points), block.group, block.weight
+
+    tasks = _tasks(data, space, columns, dimension, roles, chosen)
+    size = dimension * roles.group_count * (cells or default_cells(dimension))
+    sketch = _gathered(tasks, images, lambda: Sketch(dimension, roles.group_count, cells), size, space.threads)
     if not empty:
         check_some(int(sketch.totals.sum()))
     return sketch
@@ -167,13 +160,54 @@ def read_sums(
     """
     nothing = np.empty((0, queries.count), dtype=np.int64)
     numbers = (nothing if counted is None else counted(queries, nothing)).shape[1]
-    sums = Sums(numbers, roles.group_count)
-    for block in blocks(data, space, columns, max(numbers, queries.count), roles, chosen):
+
+    def distances(block: Block) -> Added:
         quanta = queries.quantize(space.distance(block.points, queries.points))
-        sums.add(quanta if counted is None else counted(queries, quanta), block.group, block.weight)
+        return quanta if counted is None else counted(queries, quanta), block.group, block.weight
+
+    tasks = _tasks(data, space, columns, max(numbers, queries.count), roles, chosen)
+    groups = roles.group_count
+    sums = _gathered(tasks, distances, lambda: Sums(numbers, groups), numbers * groups, space.threads)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums
+
+
+def _gathered(
+    tasks: Generator[Task], made: Callable[[Block], Added], empty: Callable[[], Adding], size: int, threads: bool
+) -> Adding:
+    """One statistic of all blocks, added up by as many threads as there are processors.
+
+    Its integers are the same in any order. made: what of a block is added. size: numbers of a statistic. threads:
+    whether several may read blocks at once.
+    """
+    workers = (os.cpu_count() or 1) if threads else 1
+    parts: Queue[Adding] = Queue()
+    for _ in range(workers if size <= MOST_PARTS else 1):
+        parts.put(empty())
+
+    def add(task: Task) -> None:
+        added = made(task())
+        part = parts.get()
+        try:
+            part.add(*added)
+        finally:
+            parts.put(part)
+
+    with closing(tasks), ThreadPoolExecutor(workers) as pool:
+        running: deque[Future[None]] = deque()
+        try:
+            for task in tasks:
+                running.append(pool.submit(add, task))
+                if len(running) > 2 * workers:
+                    running.popleft().result()
+            while running:
+                running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+    result: Adding = reduce(operator.add, parts.queue)
+    return result
 
 
 def check_count(read: int, counted: int) -> None:
@@ -207,20 +241,49 @@ def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterato
         _check_length(role, len(entries), rows, at_end=True)
 
 
-def _marked(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, persons: bool
-) -> Iterator[tuple[FloatArray, Marks, int]]:
-    """Blocks of records, what their roles say, and the number of rows before them."""
+def _tasks(
+    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, chosen: Chosen | None
+) -> Generator[Task]:
+    """Blocks that are yet to be read, which may be done in any order, and by threads."""
+    if chosen is None and roles.unit is not None:
+        chosen = choose(data, space, columns, roles)
+    rows = 0
+    for batch, cells, first in _sliced(data, space, columns, numbers, roles):
+        rows = first + len(batch)
+        cells.pop("unit", None)
+        if chosen is not None:
+            check_count(min(rows, len(chosen.rows)), rows)
+        yield partial(_block, space, roles, None if chosen is None else chosen.rows[first:rows], batch, cells, first)
+    if chosen is not None:
+        check_count(rows, len(chosen.rows))
+
+
+def _block(
+    space: Space, roles: Roles, chosen: AnyArray | None, batch: Batch, cells: dict[str, Cells], first: int
+) -> Block:
+    """Those of a batch's rows that are used."""
+    points = space.read(batch, first)
+    marks = roles.read(cells, len(points), first)
+    if chosen is None and marks.group is None:
+        return Block(points, None, marks.weight)
+    keep = marks.grouped if chosen is None else marks.grouped & chosen
+    if keep.all():
+        return Block(points, marks.group, marks.weight)
+    group, weight = (None if part is None else part[keep] for part in (marks.group, marks.weight))
+    return Block(points[keep], group, weight)
+
+
+def _sliced(
+    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, what: str = "reading"
+) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
+    """Batches small enough for work that takes so many numbers a row, or one for each known query."""
     size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
-    with reading("choosing rows" if persons else "reading", lambda: known_count(data)) as told:
+    with reading(what, lambda: known_count(data)) as told:
         for batch, cells, rows in _batches(data, space, columns, roles):
-            if not persons:
-                cells.pop("unit", None)
             for start in range(0, len(batch), size):
-                part, first = slice(start, start + size), rows + start
-                points = space.read(batch[part], first)
-                yield points, roles.read({role: of[part] for role, of in cells.items()}, len(points), first), first
-                told.advance(len(points))
+                part = slice(start, start + size)
+                yield batch[part], {role: of[part] for role, of in cells.items()}, rows + start
+                told.advance(len(batch[part]))
 
 
 def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:

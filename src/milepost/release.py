@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from milepost.choice import Candidates, Choice, candidates, no_choice
-from milepost.data import Columns, settled
+from milepost.data import Columns, opened
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
@@ -15,15 +15,16 @@ from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
-from milepost.reading import count, records
+from milepost.reading import check_some, records
 from milepost.roles import Role, Roles
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
-from milepost.table import Table
+from milepost.table import Table, of_spark, table_of
 
+EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
 
@@ -50,8 +51,9 @@ def release(
 ) -> Synopsis:
     """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
 
-    data: an array, a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file; for an AnyMetric,
-    a list of objects, too.
+    data: an array, a pandas or Polars frame, an Arrow table or dataset, the path of a CSV or Parquet file, of a folder
+    of such files, or a pattern ("homes/*.parquet"), or an iterator of batches, which is read once and never held in
+    memory; for an AnyMetric, a list of objects, too.
     columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
     queries: the only points that will be asked about, where these are known. "field", "net", "gaussian" and
     "laplace" need them; "auto" then takes one of these where that is more exact, and the synopsis answers these points
@@ -61,7 +63,8 @@ def release(
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
     unit, contributions: the column that tells whose rows are whose, and how many of one person's are used at most.
     weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
-    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it.
+    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it. Of an
+    iterator of batches, for how many rows host coordinates are chosen; by default a million.
     beta: the probability with which the promised error may fail.
     ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
     With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
@@ -80,9 +83,15 @@ def release(
     fitting, refused = possible.fitting(change, guarantee)
     if fitting.empty:
         raise no_choice(refused)
-    table = Table(data, space, change, columns, roles)
+    table = table_of(data, space, change, columns, roles, stream=True)
     cost = charges(guarantee, change, n, fitting.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
+        if table.once:  # how it is read cannot wait for the number of its rows
+            expected = group_size(change.weight(n or EXPECTED_ROWS), change)
+            fitting = best_of(fitting, expected, change, guarantee).only(fitting)
+            n = None if change.public_total else n
+        if fitting.settled and not table.countable:
+            table = fitting.read(table)  # and counted on the way
         size = sized(table, lambda n, left: best_of(fitting, n, change, left), guarantee, n, charge.drawn)
         return released(table, fitting, size, guarantee, charge.drawn)
 
@@ -135,13 +144,17 @@ def sized(
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
+    if of_spark(data):
+        raise MilepostError(
+            "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
+        )
     batch, single, _ = query_points(points, space)
     queries = space.read_queries(batch)
-    sums, n, data = np.zeros(len(queries)), 0, settled(data)
-    for block in records(data, space, columns, max(1, len(queries))):
+    sums, n = np.zeros(len(queries)), 0
+    for block in records(opened(data), space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
-    count(data)
+    check_some(n)
     return float(sums[0] / n) if single else sums / n
 
 
@@ -153,12 +166,17 @@ def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -
     return choices[0]
 
 
+def group_size(total: int, change: Change) -> int:
+    """For how many records of each group a mechanism is sized."""
+    return max(1, total // (change.groups or 1))
+
+
 def released(
     table: Table, fitting: Candidates, size: Size, guarantee: Guarantee, drawing: Callable[[], None]
 ) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
     change = table.change
-    n = max(1, size.total // (change.groups or 1))  # of a group
+    n = group_size(size.total, change)
     best = best_of(fitting, n, change, size.left)
     spend = best.prepare(table, n, size.left)
     warn_wide(best.prediction.error, best.bias, table.space, change.rows(n))

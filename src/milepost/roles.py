@@ -30,7 +30,7 @@ Role: TypeAlias = Any  # a column's name or position, one entry a row in a list,
 class Marks:
     """What roles say about some rows, None for what they do not.
 
-    group: int64[n], −1 in no group. weight: int64[n], in steps. person: digests of ids, uint8[n, 16], or none at all.
+    group: int64[n], −1 in no group. weight: int64[n], in steps. person: names of ids, uint8[n, 16], or none at all.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class Roles:
     groups: the group of a row, one of the public `labels`, matched as a `category` matches its own. Rows with another
     label, or none, are in the group "other" where `labels` has it; else they add nothing anywhere.
     unit: the person that a row belongs to. At most `contributions` rows of one person are used: of their rows in a
-    group, those with the smallest SHA-256 of point, group and weight, whatever the order of rows and other people's.
+    group, those that come first when point, group and weight are stirred, whatever other people's rows and the order.
     Ids are the same when they are spelled alike: the numbers 7 and 7.0 and the text "7" are one person's, "07" is not.
     weights: between 0 and the public `max_weight`, in 1024 steps of it, rounded; others are moved to the nearest end.
 
@@ -130,7 +130,7 @@ class Roles:
         group = self._group(cells["groups"]) if "groups" in cells else None
         weight = self._weight(cells["weights"], first_row) if "weights" in cells else None
         name = _name("unit", self.unit)
-        person = persons(_plain(cells.get("unit", []), name), name, first_row)
+        person = persons(cells.get("unit", []), name, first_row)
         return Marks(rows, group, weight, person)
 
     @cached_property
@@ -144,7 +144,7 @@ class Roles:
     def _group(self, cells: Cells) -> IntArray:
         category, groups = self._category
         name = _name("groups", self.groups)
-        positions = category.read(_plain(cells, name), name, False, 0)
+        positions = category.read(cells, name, False, 0)
         return np.asarray(groups[positions.astype(np.int64)])
 
     def _weight(self, cells: Cells, first_row: int) -> IntArray:
@@ -154,16 +154,6 @@ class Roles:
         with np.errstate(over="ignore", under="ignore"):
             shares = np.clip(values / float(self.max_weight or 1), 0, 1)
         return np.rint(shares * WEIGHT_STEPS).astype(np.int64)
-
-
-def _plain(cells: Cells, name: str) -> Any:
-    """Cells that are no numbers, as Python's objects."""
-    if not isinstance(cells, pa.Array):
-        return cells
-    try:
-        return cells.to_pylist()
-    except (ValueError, pa.ArrowException):  # its reason may quote a private value
-        raise MilepostError(f"column {name!r} must hold text or whole numbers, got {cells.type}") from None
 
 
 def _numbers(cells: Cells, name: str, first_row: int) -> FloatArray:

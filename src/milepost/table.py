@@ -1,10 +1,11 @@
 """Table: private data, which of its columns hold the points, and what others say about its rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from milepost.data import Columns, settled
+from milepost.data import Columns, Stream, countable, opened, settled
+from milepost.errors import MilepostError
 from milepost.privacy.change import Change
 from milepost.reading import PLAIN, Chosen, Counted, check_some, choose, count, read_sketch, read_sums, total
 from milepost.roles import Roles
@@ -13,13 +14,16 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
+ELSE = "the table was read already, for another statistic than this"
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A private table that is read as often as needed; which rows of a person are used is settled once.
+    """A private table; which rows of a person are used is settled once.
 
     space: as which its rows are read. What differs between spaces that a choice is made from (how many directions there
-    are) does not matter to that.
+    are) does not matter to that. stream: whether an iterator of batches is read once, a few in memory at a time, if
+    that suffices; else all of them are kept.
     """
 
     given: Any
@@ -27,11 +31,22 @@ class Table:
     change: Change
     columns: Columns = None
     roles: Roles = PLAIN
+    stream: bool = False
 
     @cached_property
     def data(self) -> Any:
-        """What was given; of an iterator, all that it has, from the first time that it is needed."""
-        return settled(self.given)
+        """What was given; of an iterator, from the first time that it is needed."""
+        return opened(self.given) if self.stream and self.roles.unit is None else settled(self.given)
+
+    @property
+    def once(self) -> bool:
+        """Whether it can be read once only."""
+        return isinstance(self.data, Stream) and self.data.once
+
+    @property
+    def countable(self) -> bool:
+        """Whether its total is known, or takes a pass anyway, before its statistic is read."""
+        return self.roles.unit is not None or (self.change.public_total and countable(self.data))
 
     @cached_property
     def chosen(self) -> Chosen | None:
@@ -64,3 +79,50 @@ class Table:
         return read_sums(
             self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen, counted=counted
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Summed(Table):
+    """A table that was read already: of its rows nothing is left but the one statistic that is needed of it."""
+
+    statistic: Sketch | Sums = field(kw_only=True)
+
+    @classmethod
+    def of(cls, table: Table, statistic: Sketch | Sums) -> "Summed":
+        """Of a table and its statistic."""
+        return cls(None, table.space, table.change, None, table.roles, statistic=statistic)
+
+    @property
+    def once(self) -> bool:
+        """It need not be read again."""
+        return False
+
+    def total(self) -> int:
+        """As the statistic has it."""
+        return int(self.statistic.totals.sum())
+
+    def sketch(self, space: Space, cells: int | None = None) -> Sketch:  # noqa: ARG002
+        """The statistic, which is of this space."""
+        if not isinstance(self.statistic, Sketch):
+            raise MilepostError(ELSE)
+        return self.statistic
+
+    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:  # noqa: ARG002
+        """The statistic, which is of these queries."""
+        if not isinstance(self.statistic, Sums):
+            raise MilepostError(ELSE)
+        return self.statistic
+
+
+def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: Roles, stream: bool = False) -> Table:
+    """The table that data is: one of a cluster for a Spark frame."""
+    if not of_spark(data):
+        return Table(data, space, change, columns, roles, stream)
+    from milepost.spark.table import SparkTable
+
+    return SparkTable(data, space, change, columns, roles)
+
+
+def of_spark(data: Any) -> bool:
+    """Whether PySpark has made it."""
+    return type(data).__module__.split(".")[0] == "pyspark"

@@ -1,8 +1,8 @@
 """net: what it costs whatever the distance is, how far off it is, and what it refuses."""
 
-import gc
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -400,14 +400,13 @@ def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
     assert "4,096" in planned.refused["net"]
 
 
-def test_shapes_are_found_once_and_forgotten_with_their_queries() -> None:
-    """The links that are counted are those that are paid for."""
+def test_shapes_are_found_once_and_go_along_with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links that are counted are those that are paid for, on other computers, too."""
     queries = in_the_plane(9)
     assert Shapes.of(queries) is Shapes.of(queries)
-    before = len(net._SHAPES)
-    del queries
-    gc.collect()
-    assert len(net._SHAPES) == before - 1
+    copied = deepcopy(queries)
+    monkeypatch.setattr(net, "lengths_between", None)
+    assert np.array_equal(Shapes.of(copied).mesh.links.lengths, Shapes.of(queries).mesh.links.lengths)
 
 
 def test_the_private_input_is_left_alone() -> None:

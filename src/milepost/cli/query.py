@@ -72,7 +72,11 @@ def query(
         _print(synopsis, batches, nearest)
         return
     answer = partial(comparisons if nearest else answers, synopsis)
-    with progress("Answering"), reading("answering", lambda: known_count(points)) as told, _added_up():
+    with (
+        progress("Answering"),
+        reading("answering", lambda: None if points is None else known_count(points)) as told,
+        _added_up(),
+    ):
         _write(in_turn(batches, answer), told, synopsis.space, output, geojson_)
     for path in written:
         typer.echo(f"wrote {path}: {told.rows:,} answers, each within {promise(synopsis)}")

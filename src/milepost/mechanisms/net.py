@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -112,12 +111,13 @@ class Shapes:
 
     @classmethod
     def of(cls, queries: Queries) -> "Shapes":
-        """Found once for each list of queries."""
-        if queries not in _SHAPES:
+        """Found once for each list of queries; a copy that other computers count along has the same links."""
+        if Net.name not in queries.worked_out:
             lengths = lengths_between(queries)
             mesh = Mesh.of(lengths)
-            _SHAPES[queries] = cls(mesh, Tree.of(lengths, mesh.links))
-        return _SHAPES[queries]
+            queries.worked_out[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
+        result: Shapes = queries.worked_out[Net.name]
+        return result
 
     def __len__(self) -> int:
         return len(self.mesh.links) + len(self.tree.links)
@@ -131,9 +131,6 @@ class Shapes:
         found = Noise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
         found.check()
         return found
-
-
-_SHAPES: WeakKeyDictionary[Queries, Shapes] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)

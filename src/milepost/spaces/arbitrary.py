@@ -52,6 +52,7 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = False  # a user's function may not bear it
     geographic: ClassVar[bool] = False
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
@@ -224,7 +225,7 @@ class AnyMetric:
         """Distances of queries to queries, by position."""
         return self._clipped(self._matrix([self.queries[k] for k in left], [self.queries[k] for k in right]))
 
-    @cached_property
+    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Those that are optimised for a universe; without one, none: nothing is known about the metric."""
         return () if self._universe is None else self._universe.kernels

@@ -16,6 +16,7 @@ from milepost.spaces.numeric import Aliases
 
 QUANTUM_BITS = 24
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
+CACHED = 1 << 17  # numbers that fit the cache
 QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
 
 
@@ -161,6 +162,7 @@ class Space(Protocol):
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
 
+    threads: ClassVar[bool]  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property
@@ -282,18 +284,25 @@ def summed(
     return result
 
 
-def quantize(positions: FloatArray, hosts: Hosts) -> IntArray:
-    """Host positions rounded to whole steps, inside the interval; elementwise, so a row sees only itself."""
-    if (hosts.step > 1).any():
-        return quantize_steps(positions, hosts)
-    rounded = np.rint(positions)
-    return np.clip(rounded, 0, hosts.span, out=rounded).astype(np.int64)
+def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], hosts: Hosts) -> IntArray:
+    """Host positions of records rounded to whole steps, inside the interval, as int64[n, D] in columns of one piece.
 
-
-def quantize_steps(positions: FloatArray, hosts: Hosts) -> IntArray:
-    """The same where records sit on steps of several quanta."""
-    steps = np.clip(np.rint(positions / hosts.step), 0, hosts.span // hosts.step)
-    return steps.astype(np.int64) * hosts.step
+    place: makes positions float64[rows, D], which it must not keep, of some records; so many that they fit the cache.
+    Rounding is elementwise, so that a row sees only itself.
+    """
+    result = np.empty((len(points), hosts.dimension), dtype=np.int64, order="F")
+    steps, most = (hosts.step > 1).any(), (hosts.span // hosts.step).astype(np.float64)
+    rows = max(1, CACHED // hosts.dimension)
+    for start in range(0, len(points), rows):
+        part = slice(start, start + rows)
+        positions = place(points[part])
+        if steps:
+            positions /= hosts.step
+        np.rint(positions, out=positions)
+        result[part] = np.clip(positions, 0, most, out=positions)
+    if steps:
+        result *= hosts.step
+    return result
 
 
 def reach_of(quantum: FloatArray, span: IntArray) -> float:

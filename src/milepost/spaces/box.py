@@ -21,6 +21,7 @@ class Rows(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
     unit: str = ""  # of distances, as labels show it
     found: Found | None = None
@@ -122,7 +123,7 @@ class Box(Rows):
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "private rows", first_row)
-        return np.clip(points, self.low, self.high)
+        return np.clip(points, self.low, self.high, out=points)
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""

@@ -12,7 +12,7 @@ from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.base import QUANTA
-from milepost.spaces.objects import listed, untyped
+from milepost.spaces.objects import encoded, listed, plain, untyped
 
 OTHER = "other"
 MOST_LABELS = 1 << 12
@@ -128,7 +128,8 @@ class Category:
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
         """Positions of labels; an unknown or missing one is `other`, and refused in a query."""
         positions = {label: float(k) for k, label in enumerate((*self.labels, OTHER))}
-        labels = [_label(cell) for cell in _list(cells)]
+        values, codes = encoded(cells, name)
+        labels = [_label(cell) for cell in values]
         if query and not positions.keys() >= set(labels):
             row = next(row for row, label in enumerate(labels) if label not in positions)
             raise MilepostError(
@@ -136,7 +137,7 @@ class Category:
                 f"{listed(list(positions))}"
             )
         other = float(len(self.labels))
-        return np.array([positions.get(label, other) for label in labels], dtype=np.float64)
+        return np.array([positions.get(label, other) for label in labels], dtype=np.float64)[codes]
 
     def place(self, values: FloatArray) -> FloatArray:
         """At the far end of the label's coordinate and the near end of the others."""
@@ -171,7 +172,8 @@ class Flag:
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
         """Booleans, 0 and 1, or words such as yes and no; anything else is refused."""
         values = dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
-        result = np.array([values.get(_label(cell).lower(), math.nan) for cell in _list(cells)], dtype=np.float64)
+        found, codes = encoded(cells, name)
+        result = np.array([values.get(_label(cell).lower(), math.nan) for cell in found], dtype=np.float64)[codes]
         wrong = np.flatnonzero(np.isnan(result))
         if len(wrong):
             what = "query points" if query else "private rows"
@@ -266,18 +268,13 @@ def _label(cell: Any) -> str:
         return ""
 
 
-def _list(cells: Any) -> list[Any]:
-    result: list[Any] = cells.to_pylist() if isinstance(cells, pa.Array) else list(cells)
-    return result
-
-
 def _numbers(cells: Any, name: str, what: str, first_row: int) -> FloatArray:
     """Cells as float64, one by one where they are text or objects, so that no row depends on another's type."""
     if isinstance(cells, pa.Array):
         kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             return numeric.from_column(cells, name)
-    found = _list(cells)
+    found = plain(cells, name)
     result = np.empty(len(found))
     for row, cell in enumerate(found):
         try:

@@ -110,7 +110,7 @@ class L1(Box):
 
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records in whole quanta."""
-        return quantize(self.place(points), self.hosts)
+        return quantize(points, self.place, self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""

@@ -30,7 +30,10 @@ def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
 def read_matrix(
     batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, width: int, aliases: Aliases = NO_ALIASES
 ) -> FloatArray:
-    """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position."""
+    """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position.
+
+    It is a copy, each column of which lies in one piece.
+    """
     if isinstance(batch, np.ndarray):
         return _from_array(batch, width)
     names = list(batch.schema.names)
@@ -41,23 +44,24 @@ def read_matrix(
                 "name the ones to use with columns=[…]"
             )
         columns = tuple(names)
-    stacked = []
-    for name in columns:
+    result = np.empty((batch.num_rows, width), order="F")
+    for place, name in enumerate(columns):
         position = find(names, name, aliases)
         if position is None:
             raise MilepostError(
                 f"the table has no column {name!r}; it has {', '.join(names) or 'no columns'}. "
                 "Name the ones to use with columns=[…], in the order of the space"
             )
-        stacked.append(from_column(batch.column(position), names[position]))
-    return np.column_stack(stacked)
+        result[:, place] = from_column(batch.column(position), names[position])
+    return result
 
 
 def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_row: int = 0) -> None:
     """Refuse NaN; infinities are ordinary values outside the space."""
-    missing = np.isnan(points)
-    if missing.any():
-        row, column = (int(k) for k in np.argwhere(missing)[0])
+    with np.errstate(invalid="ignore"):
+        complete = not np.isnan(points.max(initial=-np.inf))  # NaN is the maximum where there is one
+    if not complete:
+        row, column = (int(k) for k in np.argwhere(np.isnan(points))[0])
         raise MilepostError(
             f"{what} must be numbers, but column {names[column]!r} has a missing value or NaN in row "
             f"{first_row + row + 1}; drop or fill such rows first"
@@ -86,7 +90,7 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
     if array.ndim != 2 or array.shape[1] != width:
         shape = " × ".join(str(size) for size in array.shape)
         raise MilepostError(f"expected points with {_columns(width)}, got an array of shape {shape}")
-    return array.astype(np.float64)
+    return np.array(array, dtype=np.float64, order="F")
 
 
 def number(value: Any) -> float:

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray
+from milepost.arrays import AnyArray, IntArray
 from milepost.errors import MilepostError
 
 MOST_LISTED = 20  # names in an error text
@@ -24,6 +25,28 @@ def object_list(data: Any) -> list[Any]:
         if hasattr(data, method):
             return [untyped(cell) for cell in getattr(data, method)()]
     return list(data)
+
+
+def plain(cells: Any, name: str) -> list[Any]:
+    """The cells of a column as Python's objects."""
+    if not isinstance(cells, pa.Array):
+        return list(cells)
+    try:
+        result: list[Any] = cells.to_pylist()
+    except (ValueError, pa.ArrowException):  # its reason may quote a private value
+        raise MilepostError(f"column {name!r} must hold text or whole numbers, got {cells.type}") from None
+    return result
+
+
+def encoded(cells: Any, name: str) -> tuple[list[Any], IntArray]:
+    """The different cells of a column as Python's objects, or all of them, and which of them stands in each row."""
+    if isinstance(cells, pa.Array) and not pa.types.is_nested(cells.type):
+        with suppress(pa.ArrowException):
+            cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+            found = cells.dictionary_encode("encode")
+            return plain(found.dictionary, name), found.indices.to_numpy().astype(np.int64)
+    whole = plain(cells, name)
+    return whole, np.arange(len(whole))
 
 
 def untyped(cell: Any) -> Any:

@@ -216,6 +216,11 @@ class Projected(Box, ABC):
         return result
 
     @cached_property
+    def _directions(self) -> FloatArray:
+        """The directions as float64[D, columns], whole numbers."""
+        return self.thetas.astype(np.float64)
+
+    @cached_property
     def _halves(self) -> FloatArray:
         """Half-widths of the host intervals in integer products, whole numbers."""
         if self.radius is None:
@@ -300,11 +305,12 @@ class Projected(Box, ABC):
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped, from exact integer products."""
-        scaled = (queries - self.center) * ((1 << self._bits) / self._scale)
-        result = np.rint(scaled) @ self.thetas.T.astype(np.float64)
-        result += self._halves
-        result *= QUANTA / (2 * self._halves)
-        return result
+        whole = queries - self.center
+        whole *= (1 << self._bits) / self._scale
+        result: FloatArray = self._directions @ np.rint(whole, out=whole).T
+        result += self._halves[:, None]
+        result *= (QUANTA / (2 * self._halves))[:, None]
+        return result.T
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Projections have no inverse here."""
@@ -312,7 +318,7 @@ class Projected(Box, ABC):
 
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records in whole quanta."""
-        return quantize(self.place(points), self.hosts)
+        return quantize(points, self.place, self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The metric itself for every pair."""

@@ -29,6 +29,11 @@ class Queries:
         """Between any two of them: float64[k, k]."""
         return self.space.between(self.points, self.points)
 
+    @cached_property
+    def worked_out(self) -> dict[str, Any]:
+        """What mechanisms have found out about them, by name; copies have it, too."""
+        return {}
+
     @property
     def count(self) -> int:
         """How many there are."""

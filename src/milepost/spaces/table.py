@@ -30,6 +30,7 @@ class MixedTable(ABC):
     oblivious: ClassVar[bool] = True
     known: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
+    threads: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
     unit: ClassVar[str] = ""
     found: ClassVar[None] = None
@@ -188,7 +189,10 @@ class MixedTable(ABC):
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta."""
-        return np.column_stack([part.place(queries[:, i]) for i, part in enumerate(self.parts)])
+        result = np.empty((len(queries), self.hosts.dimension), order="F")
+        for i, (part, where) in enumerate(zip(self.parts, self._slices, strict=True)):
+            result[:, where] = part.place(queries[:, i])
+        return result
 
     def point(self, positions: FloatArray) -> FloatArray:
         """The points nearest to host positions."""
@@ -199,7 +203,7 @@ class MixedTable(ABC):
 
     def quantize(self, points: FloatArray) -> IntArray:
         """Host positions of records in whole quanta."""
-        return quantize(self.place(points), self.hosts)
+        return quantize(points, self.place, self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The weighted sum of differences for every pair."""

@@ -59,6 +59,10 @@ class Universe:
                 )
         return cls(tuple(records), np.minimum(columns, diameter), diameter)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Covariances stay behind: whoever reads records elsewhere has no use for their k² numbers."""
+        return {name: value for name, value in vars(self).items() if name != "kernels"}
+
     def read(self, records: Sequence[Any]) -> FloatArray:
         """Private records as their columns: float64[n, k]."""
         return np.asarray(self.columns[np.array([self.find(record) for record in records], dtype=np.int64)])

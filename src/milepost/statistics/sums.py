@@ -6,7 +6,8 @@ import numpy as np
 
 from milepost.arrays import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.statistics.sketch import check_weight
+from milepost.statistics.sketch import check_weight, total_weights
+from milepost.statistics.tally import tally_rows
 
 
 class Sums:
@@ -31,19 +32,18 @@ class Sums:
 
     def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
         """Add records at distances int64[n, k] in 0..2²⁴ quanta, with a group index and an integer weight each."""
-        weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
-        of = np.zeros(len(quanta), dtype=np.int64) if group is None else group.astype(np.int64)
-        check_weight(int(self.totals.sum()) + int(weights.sum()))
-        if len(of) and not 0 <= int(of.min()) <= int(of.max()) < self.groups:
-            raise MilepostError(f"groups are numbered from 0 to {self.groups - 1}, got {of.min()} to {of.max()}")
-        if self.groups == 1 and weight is None:
+        added = total_weights(len(quanta), self.groups, group, weight)
+        check_weight(int(self.totals.sum()) + int(added.sum()))
+        if group is None and weight is None:
             self.values[0] += quanta.sum(axis=0)
-            self.totals[0] += len(quanta)
-            return
-        for label in range(self.groups):
-            chosen = of == label
-            self.values[label] += weights[chosen] @ quanta[chosen]
-            self.totals[label] += weights[chosen].sum()
+        else:
+            weights = np.ones(len(quanta), dtype=np.int64) if weight is None else weight.astype(np.int64)
+            of = np.zeros(len(quanta), dtype=np.int64) if group is None else group
+            present = np.zeros(self.groups, dtype=bool)  # there may be far more groups than records
+            present[of] = True
+            place = (np.cumsum(present, dtype=np.int32) - 1)[of]
+            self.values[present] += tally_rows(place, weights, quanta, int(present.sum()))
+        self.totals += added
 
     def __add__(self, other: Self) -> "Sums":
         """The sums of both tables together."""

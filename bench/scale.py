@@ -1,0 +1,188 @@
+"""How time and memory grow with the table: releases of Parquet folders, against a bare scan and NumPy's sort.
+
+A folder of n rows is one file of up to a million rows under as many names, so that all of them are read.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+import milepost as mp
+from bench.run import Bounds, main, seconds
+from milepost.choice import given_queries
+from milepost.privacy.noise import gaussian, laplace
+from milepost.reading import choose, read_sketch, read_sums
+from milepost.roles import Roles
+
+FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
+SIZES, CHECKED = (100_000, 1_000_000, 10_000_000, 100_000_000), (1_000_000, 10_000_000)
+DIMENSIONS = (2, 32)
+MEMORY, LINEAR, SCAN = 1.2, 1.3, 3.0  # bounds: memory of the most rows ÷ that of 10⁶, time a row likewise, time ÷ scan
+CHILD = """
+import json, resource, sys, time
+import pyarrow.dataset
+import milepost as mp
+
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+folder, space = sys.argv[1], mp.L1({name: (0, 1) for name in sys.argv[2].split(",")})
+mp.release([[0.5]] * 100, mp.L1([(0, 1)]), epsilon=100, delta=1e-6, mechanism="slopes")
+before, times, scans = used(), [], []
+for _ in range(int(sys.argv[3])):
+    start = time.perf_counter()
+    mp.release(folder, space, epsilon=1, delta=1e-6, mechanism="slopes")
+    times.append(time.perf_counter() - start)
+peak = used()
+for _ in range(int(sys.argv[3])):
+    start = time.perf_counter()
+    for batch in pyarrow.dataset.dataset(folder).to_batches():
+        pass
+    scans.append(time.perf_counter() - start)
+print(json.dumps({"seconds": min(times), "scan": min(scans), "before": before, "peak": peak}))
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A release in a process of its own: seconds of it and of a bare scan, megabytes before it and at its peak."""
+
+    rows: int
+    seconds: float
+    scan: float
+    before: float
+    peak: float
+
+
+@contextmanager
+def folder(rows: int, dimension: int) -> Iterator[Path]:
+    """So many random rows as Parquet files."""
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        rng, size = np.random.default_rng(0), min(rows, FILE_ROWS)
+        table = pa.table({f"c{i}": rng.random(size) for i in range(dimension)})
+        pa.parquet.write_table(table, place / "part-0.parquet", row_group_size=GROUP_ROWS)
+        for k in range(1, rows // size):
+            os.link(place / "part-0.parquet", place / f"part-{k}.parquet")
+        yield place
+
+
+def run(rows: int, dimension: int, repeat: int) -> Run:
+    """Release a folder."""
+    with folder(rows, dimension) as place:
+        names = ",".join(f"c{i}" for i in range(dimension))
+        arguments = [sys.executable, "-c", CHILD, str(place), names, str(repeat)]
+        done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    return Run(rows, **json.loads(done.stdout))
+
+
+def growth(sizes: tuple[int, ...], dimension: int, bounds: Bounds) -> None:
+    """Releases of more and more rows."""
+    print(f"\nd = {dimension}: release of a Parquet folder, ℓ₁, slopes, ε = 1, δ = 1e-6")
+    print(f"{'rows':>12} {'seconds':>8} {'M rows/s':>9} {'÷ scan':>7} {'÷ sort':>7} {'peak MB':>8} {'above start':>12}")
+    people = np.random.default_rng(0).random((FILE_ROWS, dimension))
+    sort = seconds(lambda: np.sort(people, axis=0), 2) / FILE_ROWS
+    runs = [run(rows, dimension, 3 if rows <= 10 * FILE_ROWS else 1) for rows in sizes]
+    for one in runs:
+        share, sorted_ = one.seconds / one.scan, one.seconds / one.rows / sort
+        speed, above = one.rows / one.seconds / 1e6, one.peak - one.before
+        print(f"{one.rows:>12,} {one.seconds:>8.2f} {speed:>9.1f} {share:>7.2f} {sorted_:>7.2f}", end=" ")
+        print(f"{one.peak:>8.0f} {above:>12.0f}")
+    million, most = next(one for one in runs if one.rows == FILE_ROWS), runs[-1]
+    name = f"d = {dimension}, {most.rows:,} rows"
+    memory = bounds.at_most(f"{name}: memory ÷ that of a million", most.peak / million.peak, MEMORY)
+    linear = most.seconds / most.rows / (million.seconds / million.rows)
+    print(
+        f"  most rows ÷ a million: memory {memory} (bound {MEMORY}), time a row "
+        f"{bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})"
+    )
+    if dimension == 2:
+        scan = bounds.at_most(f"{name}: release ÷ scan", most.seconds / most.scan, SCAN)
+        print(f"  ÷ bare scan {scan} (bound {SCAN:g})")
+
+
+def constants(rows: int) -> dict[str, float]:
+    """Nanoseconds: a row, a row and coordinate, direction or query, a draw of noise."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "x": rng.random(rows),
+            "y": rng.random(rows),
+            "weight": rng.random(rows),
+            "person": rng.integers(0, rows // 2, rows),
+            "label": [f"city {k}" for k in rng.integers(0, 10, rows)],
+            **{f"c{i}": rng.random(rows) for i in range(32)},
+        }
+    )
+    plane, box = mp.L1({"x": (0, 1), "y": (0, 1)}), {"x": (0, 1), "y": (0, 1)}
+    wide = mp.L1({f"c{i}": (0, 1) for i in range(32)})
+    found: dict[str, float] = {}
+
+    def sketched(space: Any, roles: Roles = Roles()) -> float:  # noqa: B008
+        columns = ["x", "y"] if isinstance(space, mp.GreatCircle) else None
+        return seconds(lambda: read_sketch(table, space, columns, roles), 2) / rows * 1e9
+
+    two = sketched(plane)
+    found["a row and column of ℓ₁"] = (sketched(wide) - two) / 30
+    found["a row"] = two - 2 * found["a row and column of ℓ₁"]
+    for name, space in (
+        ("ℓ₂", mp.L2(box, directions=64)),
+        ("great circle", mp.GreatCircle((0.5, 0.5), 60, directions=64)),
+    ):
+        found[f"a row and direction, {name}"] = sketched(space) / 64
+    for name, roles in (
+        ("of ten groups", Roles("label", [f"city {k}" for k in range(10)])),
+        ("with a weight", Roles(weights="weight", max_weight=1.0)),
+    ):
+        found[f"a row {name}, more"] = sketched(plane, roles) - two
+    persons = Roles(unit="person", contributions=2)
+    found["a row of a person, more"] = seconds(lambda: choose(table, plane, None, persons), 2) / rows * 1e9
+    queries = given_queries(plane, rng.random((100, 2)))
+    assert queries is not None
+    found["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9
+    zeros = np.zeros(20_000, dtype=np.int64)
+    for name, draw in (("Gaussian", gaussian), ("Laplace", laplace)):
+        found[f"a draw, {name}"] = seconds(partial(draw, zeros, 1e6), 2) / len(zeros) * 1e9
+    return found
+
+
+def sizing(found: dict[str, float]) -> None:
+    """What 10⁹ and 10¹² rows take, from the constants."""
+    print("\nsizing, from these (two processors, and as many as read the table in an hour)")
+    print(f"{'rows':>8} {'columns':>8} {'hours':>8} {'processors':>11} {'bytes read':>11}")
+    cores = os.cpu_count() or 1
+    for rows in (10**9, 10**12):
+        for columns in (2, 32):
+            hours = rows * (found["a row"] + columns * found["a row and column of ℓ₁"]) / 3.6e12
+            print(
+                f"{rows:>8.0e} {columns:>8} {hours:>8.2f} {max(cores, math.ceil(hours * cores)):>11,} "
+                f"{8 * rows * columns / 1e12:>8.3g} TB"
+            )
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """10⁵ to 10⁸ rows; 10⁶ and 10⁷ with --check."""
+    for dimension in DIMENSIONS:
+        growth(CHECKED if check else SIZES, dimension, bounds)
+    found = constants(FILE_ROWS // 4 if check else FILE_ROWS)
+    print(f"\nnanoseconds on {os.cpu_count()} processors, in memory")
+    for name, value in found.items():
+        print(f"{name:>28} {value:>10,.1f}")
+    sizing(found)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")

@@ -1,0 +1,104 @@
+"""Jobs: tasks sent to a cluster, what they give added up in a tree, and what fails there said in one sentence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from milepost.errors import MilepostError
+from milepost.spark.tasks import Add, Batches, Exact, Statistic, Task, chunks, received, versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+LAYOUT = "node int, chunk int, content binary, trouble string"
+
+
+def needed() -> None:
+    """Refuse to go on without PySpark."""
+    try:
+        import pyspark.sql  # noqa: F401
+    except ImportError:
+        raise MilepostError("Spark frames need PySpark: pip install 'milepost[spark]'") from None
+
+
+def mapped(frame: "DataFrame", task: Task, layout: "StructType | str" = LAYOUT) -> "DataFrame":
+    """What the task gives of every partition, in rows of this layout."""
+    return frame.mapInArrow(carried(task), layout)
+
+
+def carried(task: Task) -> Callable[[Batches], Batches]:
+    """The task as a function that Spark takes along; where milepost is missing, it says so."""
+    payload, expected, schema = pickled(task), versions(), task.schema
+
+    def run_there(batches: Batches) -> Batches:
+        try:
+            from milepost.spark.tasks import run
+        except ImportError:
+            text = "an executor has no milepost, or an old one; install there what the driver has"
+            columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]
+            yield pa.RecordBatch.from_arrays([*columns, pa.array([text])], names=schema.names)
+            return
+        yield from run(expected, payload, schema, batches)
+
+    return run_there
+
+
+def pickled(content: Any) -> bytes:
+    """What goes to the executors."""
+    from pyspark import cloudpickle
+
+    try:
+        result: bytes = cloudpickle.dumps(content)
+    except Exception as reason:  # noqa: BLE001  # whatever a user's own objects raise
+        raise MilepostError(
+            f"the space cannot be sent to Spark's executors: {type(reason).__name__}: {reason}; a distance must be a "
+            "function that can be pickled"
+        ) from None
+    return result
+
+
+def added_up(parts: "DataFrame", statistic: Statistic[Exact]) -> Exact:
+    """The statistic of all partitions: those of a node are added first, then the nodes; one copy is fetched."""
+    for _ in ("within a node", "between nodes"):
+        parts = mapped(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), Add())
+    table = parts.toArrow()
+    reasons = table.column("trouble").drop_null()
+    if len(reasons):
+        raise MilepostError(min(reasons.to_pylist()))
+    exact = statistic.empty()
+    views = list(chunks(exact))
+    for batch in table.to_batches():
+        for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
+            views[chunk.as_py()] += received(content)
+    return exact
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Turn whatever Spark says into an error that quotes nothing of it, since its text may hold private values."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:  # a client of Spark Connect alone
+        Py4JError = PySparkException  # noqa: N806
+
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as reason:
+        raise MilepostError(f"{_said(reason)}; this step has spent nothing") from None
+
+
+def _said(reason: Exception) -> str:
+    """What may be told about a failure: its class, and Spark's own name for it."""
+    if "PYTHON_VERSION_MISMATCH" in str(reason):
+        return (
+            "the executors run another version of Python than the driver; set PYSPARK_PYTHON, or "
+            "spark.pyspark.python, to one that is the same everywhere"
+        )
+    condition = reason.getCondition() if hasattr(reason, "getCondition") else None
+    name = f"{type(reason).__name__}: {condition}" if condition else type(reason).__name__
+    return f"Spark could not read the frame ({name}); its own log or page says why, and may quote private values"

@@ -1,0 +1,74 @@
+"""mean_distance: answers of a synopsis as a column of a Spark frame, worked out where its rows are."""
+
+import pickle
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from milepost.arrays import BoolArray
+from milepost.errors import MilepostError
+from milepost.mechanisms.groups import Groups
+from milepost.spark.jobs import needed, pickled
+from milepost.synopsis import Synopsis
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = None) -> "Column":
+    """The average distance from each row's point to the people in the table, as a column of doubles.
+
+    columns: of the points, in the order of the space; by default those that the space names.
+    group: whose people, of a release with groups.
+    A row with a null or NaN among them gets null, as it does from Spark's own functions.
+    """
+    needed()
+    from pyspark.sql.functions import ArrowUDFType, arrow_udf
+
+    if group is not None:
+        synopsis = synopsis.group(group)
+    elif isinstance(synopsis.answerer, Groups):
+        synopsis.answerer.refuse()
+    space = synopsis.space
+    asked = columns or space.columns or ()
+    if not asked or (space.known is None and len(asked) != space.width):
+        expected = "the columns of a query" if space.known is not None else f"{space.width} columns"
+        raise MilepostError(
+            f"expected {expected} ({', '.join(space.names)}), got {len(asked)}; name them in this order"
+        )
+    payload = pickled(synopsis)
+
+    def scores(*cells: pa.Array) -> pa.Array:
+        from milepost.spark.scores import score
+
+        return score(payload, cells)
+
+    column: Column = arrow_udf(scores, "double", ArrowUDFType.SCALAR)(*asked)
+    return column
+
+
+def score(payload: bytes, cells: tuple[pa.Array, ...]) -> pa.Array:
+    """Answers to some rows, which know nothing of each other."""
+    synopsis = _synopsis(payload)
+    known = ~np.any([_missing(column) for column in cells], axis=0)
+    names = synopsis.space.names if synopsis.space.known is None else [f"c{k}" for k in range(len(cells))]
+    batch = pa.RecordBatch.from_arrays([column.filter(pa.array(known)) for column in cells], names=list(names))
+    result = np.zeros(len(known))
+    if len(batch):
+        result[known] = synopsis.mean_distance(batch)
+    return pa.array(result, mask=~known)
+
+
+@lru_cache(maxsize=4)
+def _synopsis(payload: bytes) -> Synopsis:
+    """Once for each worker."""
+    result: Synopsis = pickle.loads(payload)  # noqa: S301
+    return result
+
+
+def _missing(column: pa.Array) -> BoolArray:
+    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    return np.asarray(missing.to_numpy(zero_copy_only=False))

@@ -1,0 +1,168 @@
+"""SparkTable: a private Spark frame, whose statistic is made where its rows are; noise is drawn on the driver."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from milepost import data as tables
+from milepost.arrays import IntArray
+from milepost.errors import MilepostError
+from milepost.reading import Counted, check_count, check_some
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
+from milepost.spark.jobs import added_up, asking, mapped, needed
+from milepost.spark.tasks import Count, Exact, Keys, MagnitudesOf, Rows, SketchOf, Statistic, SumsOf, column_names
+from milepost.statistics.magnitudes import Magnitudes
+from milepost.statistics.sketch import Sketch, check_weight
+from milepost.statistics.sums import Sums
+from milepost.table import Table
+from milepost.wanted import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """The columns of a frame that are read, called c0, c1, …, and how. schema: theirs, as Arrow's."""
+
+    frame: "DataFrame"
+    rows: Rows
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(Table):
+    """A Spark frame: the same integers as of the same rows read here, made by tasks next to them.
+
+    Rows stay on the executors. What is fetched is the exact statistic, one copy: the driver is trusted with it, as any
+    computer is with a table of its own.
+    """
+
+    def __post_init__(self) -> None:
+        needed()
+        check_frame(self.given)
+        for role in self.roles.sequences():
+            raise MilepostError(
+                f"{role} must be a column's name or position: rows of a Spark frame have no order that a list could "
+                "follow; join it to the frame as a column"
+            )
+
+    @property
+    def once(self) -> bool:
+        """A frame is read as often as needed."""
+        return False
+
+    @property
+    def countable(self) -> bool:
+        """Counting takes a job."""
+        return False
+
+    def total(self) -> int:
+        """How many records there are, or their weight in steps, in all groups together.
+
+        Where that is private every row is read, so that a bad one is refused before anything is spent.
+        """
+        return check_some(self._total) if self.change.public_total else self._total
+
+    def sketch(self, space: Space, cells: int | None = None) -> Sketch:
+        """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
+        groups = self.roles.group_count
+        sketch = self._made(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+        self._check(sketch.totals)
+        return sketch
+
+    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
+        """The exact sums of distances to given queries, or of what is counted of them."""
+        sums = self._made(SumsOf(self.space, self.roles.group_count, queries, counted))
+        self._check(sums.totals)
+        return sums
+
+    def magnitudes(self) -> Magnitudes:
+        """How many values each column has of each size."""
+        magnitudes = self._made(MagnitudesOf(self.space.width))
+        magnitudes.total = int(magnitudes.counts[0].sum())  # every record is in one cell of each column
+        check_weight(check_some(magnitudes.total))
+        return magnitudes
+
+    @cached_property
+    def _total(self) -> int:
+        if not self.change.public_total or self.roles.unit is not None:
+            return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
+        frame = self._picked.frame
+        with asking():
+            return int(frame.count())
+
+    def _check(self, totals: IntArray) -> None:
+        total = int(totals.sum())
+        check_weight(total)
+        if self.change.public_total:
+            check_count(check_some(total), vars(self).get("_total", total))
+
+    def _made(self, statistic: Statistic[Exact]) -> Exact:
+        """The statistic of all rows that are used."""
+        picked, keyed = self._picked, self.roles.unit is not None
+        with asking():
+            frame = self._of_persons(picked) if keyed else picked.frame
+            return added_up(mapped(frame, Count(picked.rows, statistic, keyed)), statistic)
+
+    def _of_persons(self, picked: Picked) -> "DataFrame":
+        """Rows of which each person has no more than allowed: those that come first, as `used` takes them.
+
+        Spark compares bytes as unsigned numbers, as it must. Rows of the same place are equal, but for a chance of
+        2⁻⁶⁴, so that it does not matter which of them it takes.
+        """
+        from pyspark.sql.types import StructType
+
+        names = column_names(len(picked.schema) - 1)  # the person's own is not needed any more
+        layout = StructType()
+        for name in names:
+            layout = layout.add(name, picked.frame.schema[name].dataType)
+        for name, kind in (("person", "binary"), ("place", "binary"), ("trouble", "string")):
+            layout = layout.add(name, kind)
+        passed = pa.schema([picked.schema.field(name) for name in names])
+        keyed = mapped(picked.frame, Keys(picked.rows, passed), layout)
+        rank = "row_number() over (partition by person order by place) as rank"
+        chosen = keyed.selectExpr("*", rank).where(f"rank <= {self.roles.contributions} or trouble is not null")
+        return chosen.select(*names, "trouble")
+
+    @cached_property
+    def _picked(self) -> Picked:
+        """What is read of the frame; names and types that do not fit are refused before a job runs."""
+        frame, space, columns = self.given, self.space, self.columns
+        with asking():
+            present = frame.columns
+            numbered = frame.toDF(*column_names(len(present)))  # names may be alike, or hold dots
+            schema = numbered.limit(0).toArrow().schema
+        beside = tuple(sorted(self.roles.beside, key=lambda one: one.role == "unit"))  # the person's comes last
+        for _ in tables.parts(  # refuses what it would refuse of any table
+            schema.empty_table().rename_columns(present),
+            columns,
+            space.columns,
+            aliases=space.aliases,
+            objects=space.objects,
+            width=space.width,
+            beside=beside,
+        ):
+            pass
+        asked = [columns] if isinstance(columns, str | int) else columns
+        wanted = Wanted(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
+        points, others = wanted.points(present), wanted.others(present)
+        names = tuple(present[k] for k in points) if asked is None or space.columns is None else space.columns
+        found = pa.schema([schema.field(k).with_name(f"c{place}") for place, k in enumerate([*points, *others])])
+        rows = Rows(space, self.roles, names, tuple(one.role for one in beside))
+        rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in found.types], schema=found))
+        with asking():
+            picked = numbered.selectExpr(*(f"c{k} as c{place}" for place, k in enumerate([*points, *others])))
+        return Picked(picked, rows, found)
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse what is no Spark frame that has an end."""
+    if not hasattr(frame, "mapInArrow"):
+        remedy = "; to_spark() makes one of it" if hasattr(frame, "to_spark") else ""
+        raise MilepostError(f"expected a Spark DataFrame, got {type(frame).__module__}.{type(frame).__name__}{remedy}")
+    if frame.isStreaming:
+        raise MilepostError("expected a Spark DataFrame with an end, got a stream; write it to a table first")

@@ -1,0 +1,1 @@
+"""Spark frames give the integers that the same rows give here."""

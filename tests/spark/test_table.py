@@ -1,0 +1,149 @@
+"""The same folder of Parquet files gives the same integers through Arrow and through Spark."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import milepost as mp
+from milepost.bounds import read_magnitudes
+from milepost.choice import given_queries
+from milepost.mechanisms.net import Net
+from milepost.privacy import noise
+from milepost.roles import Roles
+from milepost.spaces.queries import Queries
+from milepost.spark.table import SparkTable
+from milepost.table import Table, table_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+WORDS = ["colour", "color", "center"]
+SPACES: dict[str, tuple[Any, Any, Any]] = {  # space, columns, queries
+    "l1": (mp.L1({"x": (0, 10), "y": (0, 10)}), None, [[1, 2], [7, 3]]),
+    "l2": (mp.L2([(0, 10), (0, 10)]), [0, "y"], [[1, 2], [7, 3]]),
+    "great-circle": (mp.GreatCircle((52.5, 13.4), radius_km=20), None, [[52.5, 13.5]]),
+    "gower": (
+        mp.Gower({"x": mp.number(0, 10), "kind": mp.category(["a", "b"]), "on": mp.flag()}),
+        None,
+        [[1, "a", True], [2, "other", False]],
+    ),
+    "any": (mp.AnyMetric(lambda one, other: abs(len(one) - len(other)), diameter=8, queries=WORDS), "word", None),
+}
+QUERIES = Queries(np.array([[1.0, 2.0], [7.0, 3.0]]), SPACES["l1"][0])
+GROUPS: dict[str, Any] = {"groups": "city", "labels": ["Bonn", "Ulm"]}
+PERSONS: dict[str, Any] = {"unit": "person", "contributions": 2}
+EVERYTHING = {**GROUPS, **PERSONS, "weights": "weight", "max_weight": 2.0}
+
+
+def tables(here: Any, there: Any, kind: str, neighbors: str, roles: dict[str, Any]) -> tuple[Table, Table]:
+    """The same rows twice, read in the same way."""
+    space, columns, _ = SPACES[kind]
+    said = Roles(**roles)
+    made = [table_of(data, space, said.change(neighbors), columns, said) for data in (here, there)]
+    assert [type(table) for table in made] == [Table, SparkTable]
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_the_integers_are_the_same(kind: str, people: pa.Table, frame: Any) -> None:
+    """Of both statistics, with groups, persons who have more rows than are used, and weights."""
+    here, there = tables(people, frame, kind, "add-remove", EVERYTHING)
+    variant = here.space.sized(4000)[-1]
+    same(here.sketch(variant), there.sketch(variant))
+    queries = given_queries(here.space, SPACES[kind][2])
+    same(here.sums(queries, Net().counted), there.sums(queries, Net().counted))
+
+
+@pytest.mark.parametrize("roles", [{}, {"unit": "person"}, PERSONS, GROUPS], ids=["rows", "one", "two", "groups"])
+def test_the_totals_are_the_same(roles: dict[str, Any], people: pa.Table, frame: Any) -> None:
+    """Public or private, and of a statistic without weights."""
+    here, there = tables(people, frame, "l1", "replace", roles)
+    assert there.total() == here.total() > 0
+    same(here.sketch(here.space), there.sketch(here.space))
+
+
+def same(here: Any, there: Any) -> None:
+    """All arrays of two statistics."""
+    assert vars(here).keys() == vars(there).keys()
+    for name, value in vars(here).items():
+        assert np.array_equal(value, vars(there)[name]), name
+    assert here.totals.sum() > 0
+
+
+def test_a_release_has_the_same_numbers(people: pa.Table, frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With noise of 0, all that is released."""
+    monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
+    space = SPACES["l2"][0]
+    for options in ({}, {**GROUPS, "neighbors": "add-remove", "unit": "person", "contributions": 3}):
+        here, there = (
+            mp.release(data, space, epsilon=1, delta=1e-6, columns=["x", "y"], **options) for data in (people, frame)
+        )
+        assert (here.card, here.n) == (there.card, there.n)
+        for name, tensor in here.answerer.tensors().items():
+            assert np.array_equal(tensor, there.answerer.tensors()[name]), name
+
+
+def test_the_order_of_rows_and_partitions_do_not_matter(people: pa.Table, frame: Any) -> None:
+    """Nor that some partitions are empty."""
+    shuffled = frame.repartition(5, "word").sortWithinPartitions("y")
+    here, there = tables(people, shuffled, "l1", "replace", PERSONS)
+    same(here.sums(QUERIES), there.sums(QUERIES))
+
+
+def test_columns_with_awkward_names(spark: Any, people: pa.Table) -> None:
+    """Dots, backticks, and names that differ by their case only; the same name twice, where it is not read."""
+    names = ["a.b", "A.B", "`tick`", "kind", "kind"]
+    frame = spark.createDataFrame(people.select(["x", "y", "weight", "kind", "city"])).toDF(*names)
+    table = people.select(["x", "y", "weight"]).rename_columns(names[:3])
+    said = Roles(weights="`tick`", max_weight=2)
+    space = mp.L1({"A.B": (0, 10), "a.b": (0, 10)})
+    here, there = (table_of(data, space, said.change("replace"), None, said) for data in (table, frame))
+    same(here.sums(Queries(np.ones((1, 2)), space)), there.sums(Queries(np.ones((1, 2)), space)))
+
+
+def test_the_bounds_are_found_in_the_same_counts(people: pa.Table, frame: Any) -> None:
+    for roles in (Roles(), Roles(unit="person", contributions=2)):
+        (names, here), (others, there) = (read_magnitudes(data, ["y", "x"], roles) for data in (people, frame))
+        assert (names, here.total) == (others, there.total)
+        assert np.array_equal(here.counts, there.counts)
+    space = mp.find_bounds(frame, ["x"], epsilon=8)
+    assert space.extent is not None
+    assert space.extent[0][1] > 5
+
+
+@pytest.mark.parametrize("mechanism", ["field", "slopes"])
+def test_a_session_asks_the_cluster(mechanism: str, people: pa.Table, frame: Any) -> None:
+    """With ε = 8, the error is far below 1 of a diameter of 14."""
+    space = mp.L2(center=[5, 5], radius=7.1)
+    exact = mp.exact(people, space, [2, 3], columns=["x", "y"])
+    with mp.interactive(
+        frame, space, epsilon=8, delta=1e-6, max_queries=10, mechanism=mechanism, columns=["x", "y"]
+    ) as session:
+        assert session.mechanism == mechanism
+        assert session.ask([2, 3]).value == pytest.approx(exact, abs=1)
+
+
+def test_a_task_that_is_tried_again_counts_once(frame: Any, people: pa.Table, tmp_path: Path) -> None:
+    """Each partition's first attempt fails after all of its rows have been handed on."""
+    folder = str(tmp_path)
+
+    def failing(batches: Any) -> Any:
+        from pyspark import TaskContext
+
+        yield from batches
+        context = TaskContext.get()
+        Path(folder, f"{context.partitionId()}-{context.attemptNumber()}").touch()
+        if not context.attemptNumber():
+            raise RuntimeError("the first attempt")
+
+    flaky = frame.select("x", "y").repartition(3).mapInArrow(failing, "x double, y double")
+    here, there = tables(people, flaky, "l1", "replace", {})
+    same(here.sums(QUERIES), there.sums(QUERIES))
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        f"{part}-{attempt}" for part in range(3) for attempt in (0, 1)
+    }

@@ -1,0 +1,380 @@
+"""Streams and folders: read in one pass, a few batches at a time, to the same integers as the table at once."""
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+import milepost as mp
+from milepost import files
+from milepost.arrays import FloatArray
+from milepost.choice import given_queries
+from milepost.data import Stream, opened
+from milepost.reading import read_sketch, read_sums
+from milepost.release import EXPECTED_ROWS
+from milepost.roles import Roles
+from milepost.spaces.base import Space
+from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+
+ROWS = 9000
+CITIES = ["Bonn", "Ulm", "Jena"]
+SPENT: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+PLANE = mp.L1({"east": (0, 10), "north": (0, 10)})
+SPACES: dict[str, tuple[Space, list[str] | None, Any]] = {
+    "l1": (PLANE, None, [[1, 2], [5, 5]]),
+    "l2": (mp.L2({"east": (0, 10), "north": (0, 10)}, directions=16), None, [[1, 2], [5, 5]]),
+    "great-circle": (mp.GreatCircle((5, 5), 1200, directions=16), ["north", "east"], [[5, 5], [6, 4]]),
+    "gower": (mp.Gower({"east": mp.number(0, 10), "city": mp.category(CITIES)}), None, [[5.0, "Ulm"], [1.0, "other"]]),
+    "any": (mp.AnyMetric(mp.edit_distance, 12, queries=["Bonn", "Rome"]), ["city"], None),
+}
+ROLES = {
+    "plain": Roles(),
+    "groups": Roles("city", [*CITIES, "other"]),
+    "persons": Roles("city", CITIES, "person", 2, "weight", 1.5),
+}
+
+
+@pytest.fixture(scope="module")
+def people() -> pa.Table:
+    """Where people are, in which city, how often, and who they are."""
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {
+            "person": rng.integers(0, ROWS // 3, ROWS),
+            "east": rng.uniform(-1, 11, ROWS),
+            "north": rng.uniform(0, 10, ROWS),
+            "city": rng.choice([*CITIES, "Rome"], ROWS).tolist(),
+            "weight": rng.uniform(0, 2, ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same in files of different sizes, an empty one among them, and what Spark leaves beside them."""
+    place = tmp_path_factory.mktemp("people")
+    for k, (start, end) in enumerate(itertools.pairwise([0, 3000, 3000, 3001, 7000, ROWS])):
+        pq.write_table(people.slice(start, end - start), place / f"part-{k}.parquet", row_group_size=1000)
+    (place / "_SUCCESS").touch()
+    (place / ".part-0.parquet.crc").write_bytes(b"\x00")
+    (place / "_temporary").mkdir()
+    (place / "_temporary" / "part-9.parquet").write_bytes(b"unfinished")
+    return place
+
+
+@pytest.fixture(scope="module")
+def texts(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as CSV files in two folders."""
+    place = tmp_path_factory.mktemp("texts")
+    for k, name in enumerate(("a", "b")):
+        (place / name).mkdir()
+        pa.csv.write_csv(people.slice(k * 4000, 4000 if k == 0 else ROWS), place / name / "people.csv")
+    return place
+
+
+WAYS: dict[str, Callable[[pa.Table, Path, Path], Any]] = {
+    "batches": lambda people, *_: iter(people.to_batches(max_chunksize=700)),
+    "tables": lambda people, *_: (people.slice(start, 2000) for start in range(0, ROWS, 2000)),
+    "pandas": lambda people, *_: (people.slice(start, 2000).to_pandas() for start in range(0, ROWS, 2000)),
+    "polars": lambda people, *_: iter(pl.DataFrame(people).iter_slices(1234)),
+    "lazy": lambda people, *_: pl.DataFrame(people).lazy().collect_batches(chunk_size=1000, maintain_order=True),
+    "reader": lambda people, *_: pa.RecordBatchReader.from_batches(people.schema, people.to_batches(1000)),
+    "duckdb": lambda people, *_: duckdb.from_arrow(people),
+    "dataset": lambda people, folder, _: pa.dataset.dataset(folder),  # noqa: ARG005
+    "folder": lambda people, folder, _: folder,  # noqa: ARG005
+    "pattern": lambda people, folder, _: str(folder / "part-*.parquet"),  # noqa: ARG005
+    "csv": lambda people, folder, texts: texts,  # noqa: ARG005
+    "csv pattern": lambda people, folder, texts: texts / "**" / "*.csv",  # noqa: ARG005
+}
+
+
+def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
+    names = ("counts", "offsets", "totals") if isinstance(left, Sketch) else ("values", "totals")
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("kind", SPACES)
+def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Table, folder: Path, texts: Path) -> None:
+    """In both statistics, with groups, weights and persons."""
+    (space, columns, points), roles = SPACES[kind], ROLES[role]
+    queries = given_queries(space, points)
+    assert queries is not None
+    sketch, sums = read_sketch(people, space, columns, roles), read_sums(people, space, queries, columns, roles)
+    assert int(sketch.totals.sum()) > ROWS / 3
+    for way, bring in WAYS.items():
+
+        def brought(bring: Callable[..., Any] = bring) -> Any:
+            found = opened(bring(people, folder, texts))
+            return found.kept() if isinstance(found, Stream) and roles.unit is not None else found
+
+        assert same(read_sketch(brought(), space, columns, roles), sketch), way
+        assert same(read_sums(brought(), space, queries, columns, roles), sums), way
+
+
+@pytest.mark.parametrize("change", [{}, {"neighbors": "add-remove"}, {"groups": "city", "labels": CITIES}])
+@pytest.mark.parametrize("space", [PLANE, mp.L2({"east": (0, 10), "north": (0, 10)})])
+def test_an_iterator_is_released_like_the_table(space: mp.L1 | mp.L2, change: dict[str, Any], people: pa.Table) -> None:
+    """Though it can be read once only; with a person's rows limited it is kept."""
+    for unit in (None, "person"):
+        synopsis = mp.release(iter(people.to_batches(1000)), space, **SPENT, **change, unit=unit)
+        near = synopsis.group("Bonn") if change.get("groups") else synopsis
+        if not change and unit is None:
+            assert synopsis.n == ROWS
+        assert abs(near.mean_distance([5, 5]) - mp.exact(people, space, [[5, 5]])[0]) < 1
+
+
+class Batches:
+    """An iterator of batches that knows how many of them are still in memory."""
+
+    def __init__(self, count: int, rows: int = 1000) -> None:
+        self._rng, self._count, self._rows = np.random.default_rng(0), count, rows
+        self.alive, self.most = 0, 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for _ in range(self._count):
+            batch = pa.RecordBatch.from_arrays(list(self._rng.uniform(0, 10, (2, self._rows))), ["east", "north"])
+            weakref.finalize(batch, self._gone)
+            self.alive += 1
+            self.most = max(self.most, self.alive)
+            yield batch
+            del batch
+
+    def _gone(self) -> None:
+        self.alive -= 1
+
+
+def test_few_batches_are_in_memory_at_a_time() -> None:
+    """Whatever their number; a session, which reads them again, keeps them."""
+    batches = Batches(200)
+    assert mp.release(iter(batches), PLANE, **SPENT).n == 200_000
+    assert batches.most <= 12
+    kept = Batches(50)
+    assert mp.interactive(iter(kept), PLANE, **SPENT, mechanism="field", max_queries=2).ask([5, 5]).value > 0
+    assert kept.most == 50
+
+
+def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what is read does not depend on the number of rows, they are counted on the way."""
+    passes: list[str] = []
+
+    def noted(name: str) -> Callable[..., Any]:
+        original = getattr(files, name)
+
+        def call(*said: Any) -> Any:
+            passes.append(name)
+            return original(*said)
+
+        return call
+
+    for name in ("read", "count"):
+        monkeypatch.setattr(files, name, noted(name))
+    mp.release(texts, PLANE, **SPENT)
+    mp.release(texts, PLANE, **SPENT, neighbors="add-remove")
+    assert passes == ["read", "read"]
+    mp.release(texts, mp.L2({"east": (0, 10), "north": (0, 10)}), **SPENT)
+    assert passes[2:] == ["count", "read"]
+
+
+def test_n_says_for_how_many_rows_an_iterator_is_read(people: pa.Table) -> None:
+    """Host coordinates are as many as suit so many; a million where nothing is said."""
+    space = mp.L2({"east": (0, 10), "north": (0, 10)})
+
+    def directions(n: int | None) -> int:
+        released = mp.release(iter(people.to_batches(1000)), space, **SPENT, mechanism="slopes", n=n)
+        assert released.n == ROWS
+        return released.space.hosts.dimension
+
+    assert directions(100) < directions(None) == directions(EXPECTED_ROWS)
+    with pytest.raises(mp.MilepostError, match="leave it out"):
+        mp.release(people, space, **SPENT, n=100)
+
+
+def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
+    """As Spark and Arrow write tables in parts: city=Bonn/year=2020; they go before columns of the same name."""
+    for city in CITIES:
+        place = tmp_path / f"city={city}" / "year=2020"
+        place.mkdir(parents=True)
+        rows = people.filter(pa.compute.equal(people["city"], city))
+        pq.write_table(rows.set_column(3, "city", pa.array(["nowhere"] * len(rows))), place / "part.parquet")
+    roles = Roles("city", CITIES)
+    assert same(read_sketch(tmp_path, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
+    years = mp.L1({"year": (2000, 2040)})
+    assert mp.exact(tmp_path, years, 2023.0) == 3
+
+
+BAD: dict[str, tuple[Callable[[Path, pa.Table], Any], str]] = {}
+
+
+def bad(words: str) -> Callable[[Callable[[Path, pa.Table], Any]], Callable[[Path, pa.Table], Any]]:
+    """A broken copy of the folder, and what is said of it."""
+
+    def note(make: Callable[[Path, pa.Table], Any]) -> Callable[[Path, pa.Table], Any]:
+        BAD[make.__name__] = make, words
+        return make
+
+    return note
+
+
+@bad(r"part-0\.parquet has double in its column 'east', part-1\.parquet has string in 'east'; files that are read")
+def another_type(place: Path, people: pa.Table) -> Any:
+    text = people["east"].cast(pa.string())
+    pq.write_table(people, place / "part-0.parquet")
+    pq.write_table(people.set_column(1, "east", text), place / "part-1.parquet")
+    return place
+
+
+@bad(r"part-1\.parquet: the table has no column 'east'|part-1\.parquet.*same columns")
+def a_column_less(place: Path, people: pa.Table) -> Any:
+    pq.write_table(people, place / "part-0.parquet")
+    pq.write_table(people.drop_columns("east"), place / "part-1.parquet")
+    return place
+
+
+@bad("column 'east' has a missing value or NaN in row 9002")
+def a_null(place: Path, people: pa.Table) -> Any:
+    pq.write_table(people, place / "part-0.parquet")
+    east = pa.array([1.0, None, 2.0])
+    pq.write_table(people.slice(0, 3).set_column(1, "east", east), place / "part-1.parquet")
+    return place
+
+
+@bad(r"part-1\.parquet cannot be read: it is not a Parquet file, or is damaged")
+def a_damaged_file(place: Path, people: pa.Table) -> Any:
+    pq.write_table(people, place / "part-0.parquet")
+    (place / "part-1.parquet").write_bytes((place / "part-0.parquet").read_bytes()[:-100])
+    return place
+
+
+@bad("has no CSV .* or Parquet .* files")
+def an_empty_folder(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    (place / "_SUCCESS").touch()
+    return place
+
+
+@bad("has no CSV .* or Parquet .* files")
+def an_unmatched_pattern(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    return place / "*.parquet"
+
+
+@bad("the table is empty")
+def empty_files(place: Path, people: pa.Table) -> Any:
+    pq.write_table(people.slice(0, 0), place / "part-0.parquet")
+    return place
+
+
+@bad("with and without a folder city=")
+def some_keys(place: Path, people: pa.Table) -> Any:
+    (place / "city=Bonn").mkdir()
+    pq.write_table(people, place / "part-0.parquet")
+    pq.write_table(people, place / "city=Bonn" / "part-0.parquet")
+    return place
+
+
+@bad("batch 2 has other columns or types than the first")
+def another_batch(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    return iter([people, people.set_column(1, "east", people["person"])])
+
+
+@bad("batch 2 is a list; expected an Arrow batch")
+def no_batch(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    return iter([people, [1, 2]])
+
+
+@bad("the dataset cannot be read")
+def a_broken_dataset(place: Path, people: pa.Table) -> Any:
+    pq.write_table(people, place / "part-0.parquet")
+    pq.write_table(people.set_column(1, "east", people["city"]), place / "part-1.parquet")
+    return pa.dataset.dataset(place)
+
+
+@bad("column 'east' must hold numbers, got string")
+def text(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    return iter(people.set_column(1, "east", people["east"].cast(pa.string())).to_batches(1000))
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_bad_is_refused_and_nothing_is_spent(
+    case: str, neighbors: str, people: pa.Table, tmp_path: Path
+) -> None:
+    """In words that say which file and what to do, and quote no row."""
+    make, words = BAD[case]
+    (tmp_path / "files").mkdir()
+    ledger = mp.Ledger(tmp_path / "ledger.db")
+    ledger.create("homes", epsilon=10, delta=1e-5)
+    table = make(tmp_path / "files", people)
+    if case == "empty_files" and neighbors == "add-remove":  # whether somebody is in the table at all is private
+        mp.release(table, PLANE, **SPENT, neighbors=neighbors, n=ROWS, ledger=ledger, dataset="homes")
+        return
+    with pytest.raises(mp.MilepostError, match=words):
+        mp.release(table, PLANE, **SPENT, neighbors=neighbors, ledger=ledger, dataset="homes")
+    assert ledger.spent("homes").nano == 0
+
+
+def test_an_error_of_the_iterator_is_its_own(people: pa.Table, tmp_path: Path) -> None:
+    """And gives the charge back."""
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from people.to_batches(1000)
+        raise ConnectionError("the database is gone")
+
+    ledger = mp.Ledger(tmp_path / "ledger.db")
+    ledger.create("homes", epsilon=10, delta=1e-5)
+    with pytest.raises(ConnectionError, match="database"):
+        mp.release(broken(), PLANE, **SPENT, ledger=ledger, dataset="homes")
+    assert ledger.spent("homes").nano == 0
+
+
+def test_an_iterator_is_not_read_twice(people: pa.Table) -> None:
+    """Half a table would be taken for the whole of it."""
+    stream = opened(iter(people.to_batches(1000)))
+    read_sketch(stream, PLANE)
+    with pytest.raises(mp.MilepostError, match="can be read once only"):
+        read_sketch(stream, PLANE)
+
+
+def test_bounds_and_exact_means_of_an_iterator(people: pa.Table) -> None:
+    """One pass each."""
+    rows = people.select(["east", "north"])
+    space = mp.find_bounds(iter(rows.to_batches(1000)), epsilon=5)
+    assert space.names == ("east", "north")
+    assert np.allclose(mp.exact(iter(rows.to_batches(1000)), PLANE, [[5, 5]]), mp.exact(rows, PLANE, [[5, 5]]))
+
+
+def test_a_users_function_is_never_called_by_two_threads(people: pa.Table) -> None:
+    """It may not bear it."""
+    inside = threading.Lock()
+
+    def distance(left: str, right: str) -> float:
+        assert inside.acquire(blocking=False)
+        try:
+            return float(left != right)
+        finally:
+            inside.release()
+
+    space = mp.AnyMetric(distance, 1, queries=["Bonn", "Ulm"])
+    words = (batch.select(["city"]) for batch in people.to_batches(500))
+    assert mp.release(words, space, epsilon=1).n == ROWS
+
+
+def test_threads_fail_like_one(people: pa.Table) -> None:
+    """The first bad row in the order of the table is the one that is told."""
+    values: FloatArray = people["east"].to_numpy().copy()
+    values[[3500, 8000]] = np.nan
+    table = people.set_column(1, "east", pa.array(values, from_pandas=False))
+    for _ in range(20):
+        with pytest.raises(mp.MilepostError, match="in row 3501"):
+            read_sketch(Stream(table.to_batches(100)), PLANE)
