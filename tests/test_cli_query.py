@@ -160,6 +160,15 @@ def test_groups_are_compared_batch_by_batch(run: Run, output: str) -> None:
     assert written(output)["mean_distance"].to_pylist() == one.mean_distance(places).tolist()
 
 
+@pytest.mark.parametrize("given", ["parts", "'parts/*.parquet'"])
+def test_points_may_be_a_folder_or_a_pattern(run: Run, given: str) -> None:
+    Path("parts").mkdir()
+    for place in range(3):
+        pq.write_table(points().slice(place * 2000, 2000), f"parts/{place}.parquet")
+    assert run(f"query homes.milepost {given} --keep id -o answers.csv").code == 0
+    assert written("answers.csv")["id"].to_pylist() == points()["id"].to_pylist()
+
+
 def test_the_known_points_are_written(run: Run) -> None:
     assert run("query sites.milepost -o answers.parquet").code == 0
     synopsis = mp.load("sites.milepost")
