@@ -100,7 +100,7 @@ def test_query_takes_negative_numbers_and_notes_a_point_outside(run: Run) -> Non
 
 def test_query_reads_points_and_writes_answers_as_csv(run: Run, released: mp.Synopsis) -> None:
     Path("points.csv").write_text("visits,label,age\n4,7,35\n10,8,50\n")
-    result = run("query homes.milepost --points points.csv --csv answers.csv")
+    result = run("query homes.milepost points.csv -o answers.csv")
     assert result.code == 0
     assert "2 answers" in result.out
     header, *rows = Path("answers.csv").read_text().splitlines()
@@ -112,16 +112,16 @@ def test_query_reads_points_and_writes_answers_as_csv(run: Run, released: mp.Syn
 
 def test_query_renames_the_columns_of_a_points_file(run: Run, released: mp.Synopsis) -> None:
     Path("points.csv").write_text("v,a\n4,35\n")
-    result = run("query homes.milepost --points points.csv --columns a,v")
+    result = run("query homes.milepost points.csv --columns a,v")
     assert f"{released.mean_distance([35, 4]):.2f}" in result.out
 
 
 @pytest.mark.usefixtures("released")
 def test_query_prints_the_first_thousand_answers_and_says_so(run: Run) -> None:
     Path("points.csv").write_text("age,visits\n" + "35,4\n" * 1200)
-    result = run("query homes.milepost --points points.csv")
+    result = run("query homes.milepost points.csv")
     assert len([line for line in result.out.splitlines() if numbers(line)]) == 1000
-    assert result.err.startswith("note: these are the first 1,000 of 1,200 answers")
+    assert result.err.startswith("note: these are the first 1,000 answers, and there are more; -o")
 
 
 def test_show_prints_the_card(run: Run, released: mp.Synopsis) -> None:
@@ -206,14 +206,14 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         (f"{RELEASE} --space boundless.toml", "needs bounds"),
         ("query nowhere.milepost --at 1,2", "there is no file nowhere.milepost"),
         ("query homes.csv --at 1,2", "not a milepost file"),
-        ("query homes.milepost", "either with --at"),
-        ("query homes.milepost --at 1,2 --points homes.csv", "either with --at"),
+        ("query homes.milepost", "either as a file"),
+        ("query homes.milepost --at 1,2 homes.csv", "either as a file"),
         ("query homes.milepost --at 1", "--at must give 2 numbers (age, visits)"),
         ("query homes.milepost --at one,two", "--at must be numbers"),
         ("query homes.milepost --at nan,2", "NaN"),
-        ("query homes.milepost --points nowhere.csv", "there is no file nowhere.csv"),
-        ("query homes.milepost --points empty.csv", "has no points"),
-        ("query homes.milepost --at 35,4 --csv homes.csv", "exists already"),
+        ("query homes.milepost nowhere.csv", "there is no file nowhere.csv"),
+        ("query homes.milepost empty.csv", "has no points"),
+        ("query homes.milepost --at 35,4 -o homes.csv", "exists already"),
         ("show nowhere.milepost", "there is no file"),
         (f"plan {SPACE} --n 0 --epsilon 1", "n must be"),
         (f"plan {SPACE} --n 10 --epsilon 1 --max-queries 0", "max_queries must be"),
@@ -323,7 +323,7 @@ def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
     result = run(f"release homes.parquet {SPACE} --epsilon 1 --delta 1e-6 -o homes.milepost")
     assert (result.code, "20,000 rows" in result.out) == (0, True)
     pq.write_table(pa.table({"age": [30.0, 40.0], "visits": [20.0, 30.0]}), "points.parquet")
-    assert "40" in run("query homes.milepost --points points.parquet").out
+    assert "40" in run("query homes.milepost points.parquet").out
     assert "no file" in run(f"release nowhere.parquet {SPACE} --epsilon 1 -o other.milepost").err
 
 
@@ -348,11 +348,11 @@ def test_text_by_edit_distance(run: Run, words: Path) -> None:
     assert re.search(r"wrote words.milepost: 2,000 rows, any, ε = 1, laplace, answers within ± 0\.0", made.out)
     space = mp.load("words.milepost").space
     truth = {word: mp.exact("words.csv", space, word, columns="word") for word in ("colour", "centre")}
-    for line in ("", "--at colour --at centre", "--points queries.csv"):
+    for line in ("", "--at colour --at centre", "queries.csv"):
         result = run(f"query words.milepost {line}")
         found = dict(re.findall(r"(colour|centre) +([\d.]+)", result.out))
         assert {word: float(value) for word, value in found.items()} == pytest.approx(truth, abs=0.5)
-    assert run("query words.milepost --at colour --csv answers.csv").code == 0
+    assert run("query words.milepost --at colour -o answers.csv").code == 0
     assert (words / "answers.csv").read_text().startswith('"query","mean_distance","error"\n"colour",')
     assert "queries       colour, centre" in run("show words.milepost").out
     assert "the 2 queries" in run("show words.milepost --statement").out
@@ -433,13 +433,13 @@ def test_mixed_tables(run: Run, guests: Path) -> None:
     )
     assert mp.load("guests.milepost").space == space
     truth = mp.exact("guests.csv", space, [(40, "a", True), (50, "other", False)])
-    for line in ("--at 40,a,true --at 50,other,no", "--points points.csv"):
+    for line in ("--at 40,a,true --at 50,other,no", "points.csv"):
         found = re.findall(
             r"^ +(40 +a +true|50 +other +false) +([\d.]+) ", run(f"query guests.milepost {line}").out, re.M
         )
         assert [re.sub(" +", ",", words) for words, _ in found] == ["40,a,true", "50,other,false"]
         assert [float(value) for _, value in found] == pytest.approx(list(truth), abs=0.01)
-    assert run("query guests.milepost --points points.csv --csv answers.csv").code == 0
+    assert run("query guests.milepost points.csv -o answers.csv").code == 0
     written = (guests / "answers.csv").read_text().splitlines()
     assert written[0] == '"age","plan","member","mean_distance","error"'
     assert written[2].startswith('50,"other",false,')

@@ -57,16 +57,16 @@ def test_beginning_alone_tells_the_state(run: Run) -> None:
 
 def test_points_and_answers_in_files(run: Run) -> None:
     Path("points.csv").write_text("y,x\n3,2\n5,5\n")
-    result = run(f"{BEGIN} --points points.csv --name a --name b --csv answers.csv")
+    result = run(f"{BEGIN} points.csv --name a --name b -o answers.csv")
     assert result.out.startswith("wrote answers.csv: 2 answers\n48 of 50 queries left")
     with Path("answers.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     answer = mp.resume("homes.db", "homes.csv").ask([2, 3], name="a")
     assert [row["name"] for row in rows] == ["a", "b"]
     assert [float(rows[0][word]) for word in ("x", "y", "mean_distance", "error")] == [2, 3, answer.value, answer.error]
-    assert "exists already" in run("ask homes.db homes.csv --at 1,1 --csv answers.csv").err
+    assert "exists already" in run("ask homes.db homes.csv --at 1,1 -o answers.csv").err
     for place in ("homes.csv", "homes.db"):
-        assert "choose another output" in run(f"ask homes.db homes.csv --at 1,1 --csv {place} --force").err
+        assert "choose another output" in run(f"ask homes.db homes.csv --at 1,1 -o {place} --force").err
     assert mp.resume("homes.db", "homes.csv").remaining == 48
 
 
@@ -100,7 +100,7 @@ def test_what_contradicts_the_session_is_refused(run: Run, options: str, words: 
     [
         ("ask homes.db homes.csv --at 1,1", "no session yet; to begin one, give --space, --epsilon, --max-queries too"),
         (f"ask homes.db homes.csv {SPACE} --epsilon 1", "give --max-queries too"),
-        (f"{BEGIN} --at 1,1 --points points.csv", "either with --at"),
+        (f"{BEGIN} --at 1,1 points.csv", "either as a file"),
         (f"{BEGIN} --at 1,1 --name a --name b", "once a point: 1 points, 2 names"),
         (f"{BEGIN} --at 1", "2 numbers"),
         (f"{BEGIN} --ledger ledger.db", "ledger and dataset go together"),

@@ -101,7 +101,7 @@ def test_nearest_prints_the_comparison(run: Run) -> None:
 
 def test_nearest_is_written_with_its_points(run: Run) -> None:
     Path("new.csv").write_text("visits,spend\n10,25\n9,140\n")
-    result = run("query groups.milepost --points new.csv --nearest --csv out.csv --geojson out.geojson")
+    result = run("query groups.milepost new.csv --nearest -o out.csv --geojson out.geojson")
     assert result.code == 0
     assert result.out.count("2 answers") == 2
     with Path("out.csv").open(newline="") as file:
@@ -138,7 +138,7 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
             "there is no group 'rich'; there are 'budget, plain', 'family'",
         ),
         ("query groups.milepost --at 1,2 --group family --nearest", "give one of these"),
-        ("query groups.milepost --nearest", "either with --at"),
+        ("query groups.milepost --nearest", "either as a file"),
         ("show groups.milepost --plot map.png", "groups.milepost has groups (budget, plain, family, premium, empty)"),
         ("query plain.milepost --at 1,2 --nearest", "this release has no groups"),
         ("query plain.milepost --at 1,2 --group a", "this release has no groups"),

@@ -575,7 +575,7 @@ def test_show_draws_the_file(saved: mp.Synopsis, capsys: pytest.CaptureFixture[s
 
 
 def test_query_writes_geojson(saved: mp.Synopsis, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("query homes.milepost --at 4.4,5 --at 3,7 --geojson out.geojson --csv out.csv") == 0
+    assert run("query homes.milepost --at 4.4,5 --at 3,7 --geojson out.geojson -o out.csv") == 0
     content = json.loads(Path("out.geojson").read_text(encoding="utf-8"))
     assert positions(content) == [[4.4, 5], [3, 7]]
     for feature, point in zip(content["features"], [[4.4, 5], [3, 7]], strict=True):

@@ -10,6 +10,7 @@ from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shorte
 from milepost.plan import Plan, plan
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger
+from milepost.progress import progress
 from milepost.release import exact, release
 from milepost.sessions.session import Answer, Session
 from milepost.sites import Site, Sites
@@ -54,6 +55,7 @@ __all__ = [
     "number",
     "plan",
     "precomputed",
+    "progress",
     "release",
     "resume",
     "shortest_path",

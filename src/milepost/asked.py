@@ -1,125 +1,129 @@
-"""Asked: points to ask about from the command line, and answers or comparisons as a table, CSV or GeoJSON file."""
+"""Asked: points to ask about, from the command line or a file, as the space reads them."""
 
-import itertools
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-from rich.box import SIMPLE
-from rich.markup import escape
-from rich.table import Table
 
-from milepost import geojson
-from milepost.arrays import FloatArray
-from milepost.card import labelled
-from milepost.data import batches
+from milepost.arrays import AnyArray
+from milepost.data import Batch, parts
 from milepost.errors import MilepostError
-from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 from milepost.synopsis import Synopsis
+from milepost.wanted import Beside
 
-MOST_ROWS = 1000  # of a printed table; --csv writes any number
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Points as the space reads them, and as rows of a table for their user.
+
+    kept: other columns of the file that they came from.
+    """
+
+    queries: AnyArray
+    rows: pa.Table
+    kept: pa.Table | None = None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def table(self, found: pa.Table) -> pa.Table:
+        """What was kept, the points, and what was found about each."""
+        given = [] if self.kept is None else [self.kept]
+        tables = [*given, self.rows, found]
+        names = [name for table in tables for name in table.column_names]
+        for table in given:
+            for name in table.column_names:
+                if names.count(name) > 1:
+                    raise MilepostError(f"--keep {name}: the answers have a column of this name already; rename it")
+        return pa.table([column for table in tables for column in table.columns], names=names)
+
+
+def asked_points(given: Sequence[Any], space: Space) -> Asked:
+    """Points as their user writes them."""
+    return _asked(object_array(list(given)) if space.objects else np.array(given, dtype=np.float64), space)
+
+
+def known_points(synopsis: Synopsis) -> Asked | None:
+    """All points that a synopsis answers, where these were given; None where it answers any."""
+    return None if synopsis.known is None else Asked(synopsis.known, _rows(synopsis.known, synopsis.space))
 
 
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
-    """The points of a CSV or Parquet file."""
+    """The points of a CSV or Parquet file, all at once."""
     rows: list[Any] = []
-    for batch in batches(path, columns, space.columns, aliases=space.aliases, objects=space.objects, width=space.width):
-        rows += objects_of(batch) if space.objects else space.read_queries(batch).tolist()
+    for batch, _ in _parts(path, space, columns):
+        rows += objects_of(batch) if space.objects else space.read_queries(batch, len(rows)).tolist()
     if space.objects and space.known is None and space.width == 1:
         rows = [(cell,) for cell in rows]  # a list of one value would be one point
-    if not rows:
-        raise MilepostError(f"{path} has no points")
+    _check_some(len(rows), path)
     return rows
 
 
-def known_points(synopsis: Synopsis) -> list[Any] | None:
-    """All points that a synopsis answers, where these were given; None where it answers any."""
-    return None if synopsis.known is None else [synopsis.space.written(point) for point in synopsis.known]
+def point_batches(
+    path: Path, space: Space, columns: Sequence[str] | None, keep: Sequence[str], most: int
+) -> Iterator[Asked]:
+    """The same in batches of at most so many points, with columns to keep."""
+    first = 0
+    for batch, cells in _parts(path, space, columns, tuple(Beside("--keep", name) for name in keep)):
+        for start in range(0, len(batch), most):
+            part = slice(start, start + most)
+            kept = pa.table([column[part] for column in cells], names=list(keep)) if keep else None
+            yield _asked(batch[part], space, first + start, kept)
+        first += len(batch)
+    _check_some(first, path)
 
 
-def answer_table(asked: Sequence[Any], values: FloatArray, synopsis: Synopsis, most: int) -> Table:
-    """Points, answers and the error of one answer, of the first points only."""
-    return _table(asked[:most], values[:most], itertools.repeat(synopsis.error(synopsis.confidence)), synopsis.space)
+def first_points(batches: Iterable[Asked], most: int) -> tuple[Asked, bool]:
+    """The first points, and whether there are more."""
+    taken: list[Asked] = []
+    for asked in batches:
+        taken.append(asked)
+        if sum(map(len, taken)) > most:
+            break
+    queries = np.concatenate([asked.queries for asked in taken])
+    rows = pa.concat_tables([asked.rows for asked in taken])
+    return Asked(queries[:most], rows.slice(0, most)), len(queries) > most
 
 
-def session_table(
-    asked: Sequence[Any], said: Sequence[Answer], space: Space, most: int, names: Sequence[str] | None = None
-) -> Table:
-    """The same of a session, whose answers have errors of their own and perhaps names."""
-    values, errors = np.array([answer.value for answer in said[:most]]), [answer.error for answer in said[:most]]
-    return _table(asked[:most], values, errors, space, names)
+def _parts(
+    path: Path, space: Space, columns: Sequence[str] | None, beside: tuple[Beside, ...] = ()
+) -> Iterator[tuple[Batch, list[Any]]]:
+    words: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
+    rows = 0
+    try:
+        for batch, cells in parts(path, columns, space.columns, beside=beside, **words):
+            yield batch, cells
+            rows += len(batch)
+    except MilepostError as error:
+        raise MilepostError(f"{error} (after row {rows:,})" if rows else str(error)) from None
 
 
-def _table(
-    asked: Sequence[Any], values: FloatArray, errors: Iterable[float], space: Space, called: Sequence[str] | None = None
-) -> Table:
-    table = Table(box=SIMPLE)
-    names, rows = _rows(asked, space)
-    for name in [*["name"] * (called is not None), *names, labelled("mean distance", space.unit), "± error"]:
-        table.add_column(escape(name), justify="right")
-    for place, (row, value, error) in enumerate(zip(rows, values, errors, strict=False)):
-        places = min(max(0, 2 - math.floor(math.log10(error))), 15)
-        cells = [*([] if called is None else [called[place]]), *map(_spelt, row)]
-        table.add_row(*map(escape, cells), f"{value:.{places}f}", f"{error:.{places}f}")
-    return table
+def _check_some(count: int, path: Path) -> None:
+    if count == 0:
+        raise MilepostError(f"{path} has no points")
 
 
-def session_answers(said: Sequence[Answer], names: Sequence[str] | None = None) -> pa.Table:
-    """Mean distances of a session with their errors, and the names of the questions if they have any."""
-    found = {"mean_distance": [answer.value for answer in said], "error": [answer.error for answer in said]}
-    return pa.table(found if names is None else {**found, "name": list(names)})
+def _asked(batch: Batch, space: Space, first_row: int = 0, kept: pa.Table | None = None) -> Asked:
+    queries = space.read_queries(batch, first_row)
+    texts = _texts(batch) if space.objects and space.width > 1 else None  # whole sequences stay as they are
+    return Asked(queries, _rows(queries, space) if texts is None else pa.table({"query": texts}), kept)
 
 
-def answers(values: FloatArray, synopsis: Synopsis) -> pa.Table:
-    """Mean distances with their errors, as a table for programs."""
-    errors = np.full(len(values), synopsis.error(synopsis.confidence))
-    return pa.table({"mean_distance": values, "error": errors})
+def _texts(batch: Batch) -> Any:
+    """The texts of a batch that has one a row, else None."""
+    if isinstance(batch, pa.RecordBatch):
+        return batch.column(0) if batch.num_columns == 1 else None
+    return batch.tolist() if all(isinstance(point, str) for point in batch) else None
 
 
-def write_answers(path: Path, asked: Sequence[Any], found: pa.Table, space: Space) -> None:
-    """Points and what was found about each as a CSV file."""
-    names, rows = _rows(asked, space)
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    pa.csv.write_csv(pa.table([*columns, *found.columns], names=[*names, *found.column_names]), path)
-
-
-def answer_features(asked: Sequence[Any], found: pa.Table, space: Space) -> dict[str, Any]:
-    """The same as a GeoJSON FeatureCollection, in which what is infinite is null."""
-    rows = zip(asked, found.to_pylist(), strict=True)
-    return geojson.collection(
-        geojson.point(
-            point, space.geographic, {word: _finite(cell) for word, cell in row.items()} | {"unit": space.unit}
-        )
-        for point, row in rows
-    )
-
-
-def group_of(synopsis: Synopsis, label: str) -> Synopsis:
-    """The group with this label, which the command line always has as text."""
-    known = {str(one): one for one in synopsis.labels}
-    return synopsis.group(known.get(label, label))
-
-
-def _finite(cell: Any) -> Any:
-    return None if cell == math.inf else cell
-
-
-def _rows(asked: Sequence[Any], space: Space) -> tuple[Sequence[str], list[Any]]:
-    """Points as rows of a table, and the names of its columns."""
-    if space.objects and all(isinstance(point, str) for point in asked):
-        return ("query",), [(point,) for point in asked]
-    if space.objects:
-        asked = [space.written(point) for point in space.read_queries(object_array(list(asked)))]
-    return space.names, [space.cells(point) for point in asked]
-
-
-def _spelt(cell: Any) -> str:
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    return cell if isinstance(cell, str) else f"{cell:.10g}"
+def _rows(queries: AnyArray, space: Space) -> pa.Table:
+    """Points as rows of a table with the space's names."""
+    if not space.objects:
+        return pa.table(list(queries.T.copy()), names=list(space.names))
+    rows = [space.cells(space.written(query)) for query in queries]
+    return pa.table([list(column) for column in zip(*rows, strict=True)], names=list(space.names))

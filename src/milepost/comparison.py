@@ -90,11 +90,16 @@ class Comparison:
 
 def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
     """Every point against every group; see `Synopsis.compare`."""
-    groups = synopsis.grouped
     batch, _, _ = batch_of(points, synopsis.space)
     queries = synopsis.space.read_queries(batch)
     if not len(queries):
         raise MilepostError("there are no points to compare; give at least one")
+    return compare_queries(synopsis, queries)
+
+
+def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
+    """The same of points as the space reads them."""
+    groups = synopsis.grouped
     places = synopsis.places(queries)
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
     error, deviation = (_errors(groups, places, level) for level in (synopsis.confidence, ONE_SIGMA))

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +11,19 @@ import safetensors.numpy
 
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
+from milepost.whole import whole_file
 
 KEY = "milepost"
 
 
 def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> None:
-    """Write card and tensors, through a temporary file in the same folder."""
+    """Write card and tensors; the file appears whole or not at all."""
     text = json.dumps(card, ensure_ascii=False, allow_nan=False)  # in its own order, which is that of the columns
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     entry = json.dumps({"card": text, "sha256": _digest(text, tensors)})
     content = safetensors.numpy.save(tensors, metadata={KEY: entry})
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
+    with whole_file(path) as stream:
+        stream.write(content)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:

@@ -14,6 +14,7 @@ import numpy as np
 from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
+from milepost.whole import whole_file
 
 PLACES = 7  # of a longitude or latitude: a centimetre
 
@@ -46,8 +47,10 @@ def check(space: Space) -> None:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """One line, without NaN."""
-    path.write_text(json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    """One line, without NaN; the file appears whole or not at all."""
+    line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+    with whole_file(path) as stream:
+        stream.write(line.encode())
 
 
 def cut(line: FloatArray) -> list[FloatArray]:

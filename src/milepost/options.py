@@ -96,8 +96,12 @@ LedgerOption = Annotated[
 ]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="The name of the budget in the ledger.")]
 AtOption = Annotated[list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")]
-PointsOption = Annotated[Path | None, typer.Option("--points", help="A CSV or Parquet file of points.")]
-AnswersOption = Annotated[Path | None, typer.Option("--csv", help="Write the answers to this file.")]
+PointsArgument = Annotated[
+    Path | None, typer.Argument(metavar="POINTS", help="The points to ask about: CSV with a header, or Parquet.")
+]
+AnswersOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the answers to this file: .csv, .txt or .parquet.")
+]
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")
 ]

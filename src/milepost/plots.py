@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milepost.errors import MilepostError
+from milepost.whole import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +23,9 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write the picture at README width."""
-    figure.savefig(path, dpi=160, facecolor="white")
+    """Write the picture at README width; the file appears whole or not at all."""
+    with whole_file(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:].lower(), dpi=160, facecolor="white")
 
 
 def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: int, guarantee: str) -> "Figure":

@@ -19,6 +19,7 @@ from milepost.contributions import NAME_BYTES, PLACE_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
+from milepost.progress import reading
 from milepost.roles import Roles
 from milepost.spaces.base import Space, default_cells
 from milepost.spaces.queries import Queries
@@ -58,7 +59,13 @@ Task: TypeAlias = Callable[[], Block]
 
 def count(data: Any) -> int:
     """How many rows a table has; an empty one is refused."""
-    return check_some(tables.count(data))
+    with reading("counting"):
+        return check_some(tables.count(data))
+
+
+def known_count(data: Any) -> int | None:
+    """How many rows a table has, where that is known without reading them."""
+    return tables.count(data) if tables.countable(data) else None
 
 
 def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN) -> int:
@@ -76,7 +83,7 @@ def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
     """
     grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
     keys = [np.empty((0, NAME_BYTES + PLACE_BYTES), dtype=np.uint8)]
-    for batch, cells, first in _sliced(data, space, columns, 1, roles):
+    for batch, cells, first in _sliced(data, space, columns, 1, roles, "choosing rows"):
         points = space.read(batch, first)
         marks = roles.read(cells, len(points), first)
         inside = marks.grouped
@@ -267,14 +274,16 @@ def _block(
 
 
 def _sliced(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles
+    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, what: str = "reading"
 ) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
     """Batches small enough for work that takes so many numbers a row, or one for each known query."""
     size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
-    for batch, cells, rows in _batches(data, space, columns, roles):
-        for start in range(0, len(batch), size):
-            part = slice(start, start + size)
-            yield batch[part], {role: of[part] for role, of in cells.items()}, rows + start
+    with reading(what, lambda: known_count(data)) as told:
+        for batch, cells, rows in _batches(data, space, columns, roles):
+            for start in range(0, len(batch), size):
+                part = slice(start, start + size)
+                yield batch[part], {role: of[part] for role, of in cells.items()}, rows + start
+                told.advance(len(batch[part]))
 
 
 def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:

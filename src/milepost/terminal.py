@@ -4,13 +4,14 @@ import sys
 import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from milepost.errors import MilepostError
+from milepost.progress import Display
+from milepost.progress import progress as shown
 
 
 def check_output(path: Path, force: bool) -> None:
@@ -32,9 +33,9 @@ def console(wide: int = 0) -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
 
 
-def progress(what: str) -> AbstractContextManager[Any]:
-    """Say what takes a while, on stderr, while it lasts."""
-    return Console(stderr=True).status(escape(f"{what} …"))
+def progress(what: str) -> AbstractContextManager[Display]:
+    """Say what takes a while, and how far it is, on stderr while it lasts."""
+    return shown(f"{what} …")
 
 
 def note(message: str) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost.asked import MOST_ROWS, read_points, session_answers, session_table, write_answers
+from milepost.answered import MOST_ROWS, session_answers, session_table
+from milepost.asked import asked_points, read_points
 from milepost.cli.words import check_weights, ledger_of, names_of
 from milepost.interactive import stored_call
 from milepost.options import (
@@ -29,7 +30,7 @@ from milepost.options import (
     MaxWeightOption,
     NumberOption,
     PlacesOption,
-    PointsOption,
+    PointsArgument,
     PowerOption,
     RadiusKmOption,
     RadiusOption,
@@ -43,17 +44,18 @@ from milepost.sessions.store import Store
 from milepost.spaces.base import Space
 from milepost.spaces.words import space_from_options
 from milepost.terminal import check_output, console, note, progress
+from milepost.writing import check_suffix, table_file
 
 
 def ask(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The session's file, such as homes.db.")],
     table: TableArgument,
+    points: PointsArgument = None,
     at: AtOption = None,
-    points: PointsOption = None,
     name: Annotated[
         list[str] | None, typer.Option("--name", help="Of the question, once a point; a name has one answer for good.")
     ] = None,
-    csv: AnswersOption = None,
+    output: AnswersOption = None,
     force: ForceOption = False,
     space: Annotated[
         str | None, typer.Option("--space", help="To begin: the distance, in the words of `release`.")
@@ -95,11 +97,12 @@ def ask(
 ) -> None:
     """Begin a session that a file keeps, or go on with it: ask about points, one call after another."""
     if at and points is not None:
-        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
-    if csv is not None:
-        check_output(csv, force)
-        if any(csv.exists() and place.exists() and csv.samefile(place) for place in (store, table)):
-            raise mp.MilepostError(f"{csv} is the session or the private table itself; choose another output")
+        raise mp.MilepostError("give the points to ask about either as a file, points.csv, or with --at 35,4")
+    if output is not None:
+        check_output(output, force)
+        if any(output.exists() and place.exists() and output.samefile(place) for place in (store, table)):
+            raise mp.MilepostError(f"{output} is the session or the private table itself; choose another output")
+        check_suffix(output)
     words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
     words |= {"center": center, "radius": radius, "p": p}
     words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
@@ -122,7 +125,7 @@ def ask(
             table, used, columns=names_of(columns), store=store, ledger=ledger_of(ledger), dataset=dataset, **call
         )
         answers = session.ask_many(asked, names=name or None) if asked else []
-    _tell(session, asked, answers, name, csv)
+    _tell(session, asked, answers, name or None, output)
 
 
 def _call(store: Path, space: Space | None, given: dict[str, Any]) -> tuple[Space, dict[str, Any]]:
@@ -137,17 +140,21 @@ def _call(store: Path, space: Space | None, given: dict[str, Any]) -> tuple[Spac
     return space, given
 
 
-def _tell(session: mp.Session, asked: list[Any], answers: list[Any], name: list[str] | None, csv: Path | None) -> None:
+def _tell(
+    session: mp.Session, asked: list[Any], answers: list[Any], names: list[str] | None, output: Path | None
+) -> None:
     """Answers, or all questions that have a name where nothing was asked, and what is left."""
     if not asked:
         found = session.transcript()
-        name, asked, answers = [one for one, _, _ in found], [point for _, point, _ in found], [a for _, _, a in found]
-    if csv is not None and asked:
-        write_answers(csv, asked, session_answers(answers, name or None), session.space)
-        typer.echo(f"wrote {csv}: {len(asked):,} answers")
+        names, asked, answers = [one for one, _, _ in found], [point for _, point, _ in found], [a for _, _, a in found]
+    if output is not None and asked:
+        with table_file(output) as write:
+            write(asked_points(asked, session.space).table(session_answers(answers, names)))
+        typer.echo(f"wrote {output}: {len(asked):,} answers")
     elif asked:
-        console(60).print(session_table(asked, answers, session.space, MOST_ROWS, name or None))
+        shown = asked_points(asked[:MOST_ROWS], session.space)
+        console(60).print(session_table(shown, answers[:MOST_ROWS], session.space, names))
         if len(asked) > MOST_ROWS:
-            note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
+            note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; -o answers.csv writes them all")
     left = "any number of queries" if session.limit is None else f"{session.remaining:,} of {session.limit:,} queries"
     typer.echo(f"{left} left; {session.mechanism}, {session.guarantee}, answers within ± {session.error:.3g}")

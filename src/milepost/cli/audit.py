@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 import milepost as mp
 from milepost.terminal import console, progress
@@ -25,7 +24,7 @@ def audit(
         report = mp.audit(
             runs=runs,
             mechanism=mechanism,
-            progress=lambda case: status.update(escape(f"Auditing {case.mechanism}: {case.pair} …")),
+            progress=lambda case: status.update(f"Auditing {case.mechanism}: {case.pair} …"),
         )
     console().print(report.table())
     if report.violated:

@@ -20,6 +20,7 @@ from milepost.options import (
 )
 from milepost.spaces.words import options_of, toml_of
 from milepost.terminal import check_output, progress
+from milepost.whole import whole_file
 
 
 def bounds(
@@ -62,5 +63,6 @@ def bounds(
     typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(found))
     if output is not None:
-        output.write_text(toml_of(found), encoding="utf-8")
+        with whole_file(output) as stream:
+            stream.write(toml_of(found).encode())
         typer.echo(f"wrote {output}: --space {output} has these bounds, and keeps the record of how they were found")

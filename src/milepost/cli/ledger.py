@@ -2,6 +2,7 @@
 
 import csv as tables
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from rich.table import Table
 import milepost as mp
 from milepost.options import ForceOption
 from milepost.terminal import check_output, console, progress
+from milepost.whole import whole_file
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Budgets of private datasets, and what is spent.")
 
@@ -68,8 +70,10 @@ def history(
     if csv is None:
         _print(names, rows)
         return
-    with csv.open("w", newline="", encoding="utf-8") as file:
-        tables.writer(file).writerows([names, *rows])
+    text = StringIO(newline="")
+    tables.writer(text).writerows([names, *rows])
+    with whole_file(csv) as stream:
+        stream.write(text.getvalue().encode())
     typer.echo(f"wrote {csv}: {len(rows):,} charges")
 
 

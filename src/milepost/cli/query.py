@@ -1,82 +1,145 @@
 """`milepost query`."""
 
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 import milepost as mp
 from milepost import geojson
-from milepost.asked import (
-    MOST_ROWS,
-    answer_features,
-    answer_table,
-    answers,
-    known_points,
-    read_points,
-    write_answers,
-)
+from milepost.answered import MOST_ROWS, answer_table, answers, batch_size, comparisons, features, in_turn
+from milepost.asked import Asked, asked_points, first_points, known_points, point_batches
 from milepost.card import promise
 from milepost.cli.words import loaded, names_of
+from milepost.comparison import compare_queries
+from milepost.errors import warn
 from milepost.options import (
     AnswersOption,
     AtOption,
     ColumnsOption,
     ForceOption,
     GroupOption,
-    PointsOption,
+    PointsArgument,
     SynopsisArgument,
 )
+from milepost.progress import Reading, reading
+from milepost.reading import known_count
+from milepost.spaces.base import Space
 from milepost.terminal import check_output, console, note, progress
+from milepost.writing import check_suffix, table_file
 
 
 def query(
     file: SynopsisArgument,
+    points: PointsArgument = None,
     at: AtOption = None,
-    points: PointsOption = None,
     columns: ColumnsOption = None,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="A,B", help="Columns of POINTS to write beside the answers.")
+    ] = None,
     nearest: Annotated[
         bool, typer.Option("--nearest", help="Compare the groups of a file that has some: which is nearest?")
     ] = False,
     group: GroupOption = None,
-    csv: AnswersOption = None,
+    output: AnswersOption = None,
     geojson_: Annotated[
         Path | None, typer.Option("--geojson", help="Write points of two columns and their answers to this file.")
     ] = None,
     force: ForceOption = False,
 ) -> None:
     """Answer from a released file; asking is free."""
-    written = [path for path in (csv, geojson_) if path is not None]
+    if output is not None:
+        check_suffix(output)
+    written = [path for path in (output, geojson_) if path is not None]
     for path in written:
         check_output(path, force)
     if nearest and group is not None:
         raise mp.MilepostError("--nearest compares all groups, --group asks about one: give one of these")
+    if keep is not None and (points is None or output is None):
+        raise mp.MilepostError("--keep copies columns of a file of points into one of answers: give it both of them")
     synopsis = loaded(file, group, any_group=nearest)
     if geojson_ is not None:
         geojson.check(synopsis.space)
-    asked = None if at or points else known_points(synopsis)
-    if asked is None and bool(at) == bool(points):
-        raise mp.MilepostError("give the points to ask about either with --at 35,4 or with --points points.csv")
-    with progress("Answering"):
-        if points is not None:
-            asked = read_points(points, synopsis.space, names_of(columns))
-        elif asked is None:
-            asked = [synopsis.space.parse(text) for text in at or []]
-        if nearest:
-            compared = synopsis.compare(asked)
-            found, table = compared.arrow(), compared.table
-        else:
-            values = synopsis.mean_distance(asked)
-            found, table = answers(values, synopsis), partial(answer_table, asked, values, synopsis)
-    if csv is not None:
-        write_answers(csv, asked, found, synopsis.space)
-    if geojson_ is not None:
-        geojson.write(geojson_, answer_features(asked, found, synopsis.space))
-    for path in written:
-        typer.echo(f"wrote {path}: {len(asked):,} answers, each within {promise(synopsis)}")
-    if written:
+    most = batch_size(synopsis) if written else MOST_ROWS + 1
+    batches = _asked(synopsis, at, points, names_of(columns), names_of(keep) or [], most)
+    if not written:
+        _print(synopsis, batches, nearest)
         return
-    console(60 + 20 * len(synopsis.labels)).print(table(most=MOST_ROWS))
-    if len(asked) > MOST_ROWS:
-        note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; --csv answers.csv writes them all")
+    answer = partial(comparisons if nearest else answers, synopsis)
+    with (
+        progress("Answering"),
+        reading("answering", lambda: None if points is None else known_count(points)) as told,
+        _added_up(),
+    ):
+        _write(in_turn(batches, answer), told, synopsis.space, output, geojson_)
+    for path in written:
+        typer.echo(f"wrote {path}: {told.rows:,} answers, each within {promise(synopsis)}")
+
+
+def _asked(
+    synopsis: mp.Synopsis,
+    at: Sequence[str] | None,
+    points: Path | None,
+    columns: Sequence[str] | None,
+    keep: Sequence[str],
+    most: int,
+) -> Iterator[Asked]:
+    """Batches of points: those of a file, those on the command line, or all that are known."""
+    space = synopsis.space
+    if at and points is None:
+        return iter([asked_points([space.parse(text) for text in at], space)])
+    if points is not None and not at:
+        return point_batches(points, space, columns, keep, most)
+    known = None if at else known_points(synopsis)
+    if known is None:
+        raise mp.MilepostError("give the points to ask about either as a file, points.csv, or with --at 35,4")
+    return iter([known])
+
+
+def _print(synopsis: mp.Synopsis, batches: Iterator[Asked], nearest: bool) -> None:
+    """The first answers as a table; no more points are read than it needs."""
+    with progress("Answering"):
+        asked, more = first_points(batches, MOST_ROWS)
+        table = compare_queries(synopsis, asked.queries).table() if nearest else answer_table(asked, synopsis)
+    console(60 + 20 * len(synopsis.labels)).print(table)
+    if more:
+        note(f"these are the first {MOST_ROWS:,} answers, and there are more; -o answers.csv writes them all")
+
+
+def _write(
+    found: Iterator[tuple[Asked, pa.Table]], told: Reading, space: Space, output: Path | None, drawn: Path | None
+) -> None:
+    """Answers as they come; the files appear when all are there."""
+    shapes: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        write = None if output is None else stack.enter_context(table_file(output))
+        for asked, table in found:
+            if write is not None:
+                write(asked.table(table))
+            if drawn is not None:
+                shapes += features(asked, table, space)
+            told.advance(len(asked))
+        if drawn is not None:
+            geojson.write(drawn, geojson.collection(shapes))
+
+
+@contextmanager
+def _added_up() -> Iterator[None]:
+    """Notes once for all batches, those that count points with the sum of their counts."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", mp.PromiseWarning)
+        yield
+    sums: dict[str, tuple[int, int]] = {}
+    for message in (str(warning.message) for warning in caught):
+        counts = re.match(r"(\d+) of (\d+) ", message)
+        words = message[counts.end() :] if counts else message
+        some, of = sums.get(words, (0, 0))
+        sums[words] = (some + int(counts[1]), of + int(counts[2])) if counts else (0, 0)
+    for words, (some, of) in sums.items():
+        warn(f"{some} of {of} {words}" if of else words)

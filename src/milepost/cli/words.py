@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import milepost as mp
-from milepost.asked import group_of
 
 
 def loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
     """A synopsis, or the group of it that is asked about; any_group: whether none has to be."""
     synopsis = mp.load(file)
     if group is not None:
-        return group_of(synopsis, group)
+        return synopsis.group({str(label): label for label in synopsis.labels}.get(group, group))
     if synopsis.labels and not any_group:
         listed = ", ".join(map(str, synopsis.labels))
         raise mp.MilepostError(

@@ -18,7 +18,7 @@ from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS, sphere
 from milepost.spaces.kernels import ROUNDING, Kernel, level
-from milepost.spaces.numeric import check_whole, read_matrix, refuse_missing
+from milepost.spaces.numeric import check_whole, read_matrix, refuse_infinite, refuse_missing
 from milepost.spaces.trigonometry import angle
 
 MOST_COLUMNS = 1 << 12
@@ -124,14 +124,13 @@ class Angular(Rows):
         points[~points.any(axis=1), 0] = 1
         return points
 
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as vectors, finite and not zero."""
         points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "query points")
-        if not np.isfinite(points).all():
-            raise MilepostError("query points must be finite, got an infinite entry")
+        refuse_missing(points, self.names, "query points", first_row)
+        refuse_infinite(points, self.names, first_row)
         if not points.any(axis=1).all():
-            row = int(np.flatnonzero(~points.any(axis=1))[0])
+            row = first_row + int(np.flatnonzero(~points.any(axis=1))[0])
             raise MilepostError(f"query points must have a direction, but point {row + 1} is a vector of zeros")
         return points
 

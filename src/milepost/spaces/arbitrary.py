@@ -195,14 +195,16 @@ class AnyMetric:
         np.nan_to_num(distances, copy=False, nan=self.diameter, posinf=self.diameter)
         return np.clip(distances, 0, self.diameter, out=distances)
 
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> IntArray:
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> IntArray:
         """Positions of objects in the list of queries; others are refused."""
         found = [self._positions.get(key(point)) for point in objects_of(batch)]
         if None in found:
-            stranger = objects_of(batch)[found.index(None)]
+            row = found.index(None)
+            stranger = f"{objects_of(batch)[row]!r} (row {first_row + row + 1})"
             raise MilepostError(
-                f"{stranger!r} is not one of the {len(self.queries):,} queries of this space: its embedding was made "
-                "for them, so nothing is known about other points (Remark 15.1); make a release with it in queries"
+                f"{stranger} is not one of the {len(self.queries):,} queries "
+                "of this space: its embedding was made for them, so nothing is known about other points (Remark 15.1); "
+                "make a release with it in queries"
             )
         return np.array(found, dtype=np.int64)
 

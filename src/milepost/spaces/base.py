@@ -224,8 +224,8 @@ class Space(Protocol):
     def read(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> FloatArray:
         """Records of a batch of private rows, clipped into the space; missing values are refused."""
 
-    def read_queries(self, batch: "pa.RecordBatch | AnyArray") -> AnyArray:
-        """A batch of public queries, as they are."""
+    def read_queries(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> AnyArray:
+        """A batch of public queries, as they are; errors count rows from its first."""
 
     def inside(self, queries: AnyArray) -> AnyArray:
         """Queries moved into the space, as `read` moves records."""

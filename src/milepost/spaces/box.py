@@ -11,7 +11,7 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.found import Found
-from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_missing
+from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_infinite, refuse_missing
 
 
 class Rows(ABC):
@@ -125,12 +125,11 @@ class Box(Rows):
         refuse_missing(points, self.names, "private rows", first_row)
         return np.clip(points, self.low, self.high, out=points)
 
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""
         points = read_matrix(batch, self.columns, self.width)
-        refuse_missing(points, self.names, "query points")
-        if not np.isfinite(points).all():
-            raise MilepostError("query points must be finite, got an infinite coordinate")
+        refuse_missing(points, self.names, "query points", first_row)
+        refuse_infinite(points, self.names, first_row)
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:

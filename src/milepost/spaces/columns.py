@@ -85,8 +85,8 @@ class Number:
         what = "query points" if query else "private rows"
         values = _numbers(cells, name, what, first_row)
         numeric.refuse_missing(values[:, None], [name], what, first_row)
-        if query and not np.isfinite(values).all():
-            raise MilepostError(f"query points must be finite, got an infinite {name!r}")
+        if query:
+            numeric.refuse_infinite(values[:, None], [name], first_row)
         return values if query else np.clip(values, self.low, self.high)
 
     def place(self, values: FloatArray) -> FloatArray:
@@ -125,14 +125,17 @@ class Category:
     span: ClassVar[tuple[int, int]] = (QUANTA, QUANTA)
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:  # noqa: ARG002
+    def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
         """Positions of labels; an unknown or missing one is `other`, and refused in a query."""
         positions = {label: float(k) for k, label in enumerate((*self.labels, OTHER))}
         values, codes = encoded(cells, name)
         labels = [_label(cell) for cell in values]
         if query and not positions.keys() >= set(labels):
-            stranger = next(label for label in labels if label not in positions)
-            raise MilepostError(f"column {name!r} has no label {stranger!r}; it has {listed(list(positions))}")
+            row = next(row for row, label in enumerate(labels) if label not in positions)
+            raise MilepostError(
+                f"query points, row {first_row + row + 1}: column {name!r} has no label {labels[row]!r}; it has "
+                f"{listed(list(positions))}"
+            )
         other = float(len(self.labels))
         return np.array([positions.get(label, other) for label in labels], dtype=np.float64)[codes]
 

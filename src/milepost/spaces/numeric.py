@@ -68,6 +68,16 @@ def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_ro
         )
 
 
+def refuse_infinite(points: FloatArray, names: Sequence[str], first_row: int = 0) -> None:
+    """Refuse infinities in query points."""
+    infinite = np.isinf(points)
+    if infinite.any():
+        row, column = (int(k) for k in np.argwhere(infinite)[0])
+        raise MilepostError(
+            f"query points must be finite, got an infinite {names[column]!r} in row {first_row + row + 1}"
+        )
+
+
 def _columns(count: int) -> str:
     return "1 column" if count == 1 else f"{count} columns"
 

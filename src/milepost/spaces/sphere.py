@@ -134,12 +134,12 @@ class GreatCircle(Rows):
         longitude = np.where(np.isinf(points[:, 1]), self.longitude, points[:, 1])
         return self._moved(self._vectors(np.clip(points[:, 0], -90, 90), longitude))
 
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as (lat, lon), longitudes within ±180."""
         points = read_matrix(batch, self.columns, self.width, self.aliases)
-        refuse_missing(points, self.names, "query points")
-        for latitude, longitude in points[~((np.abs(points) <= [90, 360]).all(axis=1))][:1].tolist():
-            raise impossible("query points", latitude, longitude)
+        refuse_missing(points, self.names, "query points", first_row)
+        for row in np.flatnonzero(~(np.abs(points) <= [90, 360]).all(axis=1)).tolist():
+            raise impossible(f"query points (row {first_row + row + 1})", *points[row].tolist())
         points[:, 1] -= 360 * np.rint(points[:, 1] / 360)
         return points
 

@@ -148,9 +148,9 @@ class MixedTable(ABC):
         """Private rows as numbers: float64[n, columns]."""
         return self._read(batch, False, first_row)
 
-    def read_queries(self, batch: pa.RecordBatch | AnyArray) -> FloatArray:
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as numbers; numbers may lie outside their bounds."""
-        return self._read(batch, True, 0)
+        return self._read(batch, True, first_row)
 
     def _read(self, batch: pa.RecordBatch | AnyArray, query: bool, first_row: int) -> FloatArray:
         columns = cells_of(batch, self.names, self.columns is not None, first_row)

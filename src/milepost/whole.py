@@ -1,0 +1,32 @@
+"""Whole: a file that appears whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from milepost.errors import MilepostError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A stream into a temporary file beside `path`, which takes its name once everything is on the disk.
+
+    Whatever is raised meanwhile, Ctrl-C included, leaves what was there before and nothing else. A process that is
+    killed may leave the temporary file, whose name begins with a dot.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise MilepostError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise

@@ -1,0 +1,42 @@
+"""Writing: a table as a CSV or Parquet file, part by part; it appears whole or not at all."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from milepost.errors import MilepostError
+from milepost.whole import whole_file
+
+WRITERS: dict[str, Callable[..., Any]] = {
+    ".csv": pa.csv.CSVWriter,
+    ".txt": pa.csv.CSVWriter,
+    ".parquet": pa.parquet.ParquetWriter,
+}
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a name that does not say how the table is to be written."""
+    if path.suffix.lower() not in WRITERS:
+        raise MilepostError(f"{path} must end in {', '.join(WRITERS)}, which says how the table is written")
+
+
+@contextmanager
+def table_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that writes one part of the table after another; all have the same columns."""
+    with whole_file(path) as stream, ExitStack() as stack:
+        writer: Any = None
+
+        def write(part: pa.Table) -> None:
+            nonlocal writer
+            try:
+                writer = writer or stack.enter_context(WRITERS[path.suffix.lower()](stream, part.schema))
+                writer.write_table(part)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise MilepostError(f"{path.name} cannot hold these columns: {error}; leave some out") from None
+
+        yield write
