@@ -1,11 +1,15 @@
 """Noise: the laws that OpenDP draws from are the ones that the margins assume."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 from milepost import MilepostError
-from milepost.arrays import FloatArray
+from milepost.arrays import FloatArray, IntArray
+from milepost.privacy import noise
 from milepost.privacy.noise import LaplaceStream, gaussian, gaussian_tail, laplace, laplace_tail
 
 
@@ -58,6 +62,52 @@ def test_a_stream_draws_the_same_law() -> None:
     draws = np.array([stream.next() for _ in range(100_000)])
     assert p_value(draws, "laplace", 5.0) > 1e-7
     assert p_value(draws, "laplace", 5.5) < 1e-7
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> int:
+    """As on a machine of four processors."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    return 4
+
+
+@pytest.mark.parametrize("draw", [gaussian, laplace])
+def test_threads_draw_noise_of_their_own(threads: int, draw: Callable[[IntArray, float], IntArray]) -> None:
+    """No draw comes twice: among 10⁴ of the largest scale that happens by chance in fewer than one of 10⁹ vectors."""
+    draws = draw(np.zeros(10_000, dtype=np.int64), noise.LARGEST_SCALE)
+    assert len(np.unique(draws)) == 10_000
+    quarters = draws.reshape(threads, -1) / noise.LARGEST_SCALE
+    assert (np.abs(quarters).mean(axis=1) > 0.5).all()  # about 0.8 and 1
+
+
+def measured(piece: list[int], calls: list[int], wrong: int = -1) -> list[int]:
+    calls.append(len(piece))
+    if wrong in piece:
+        raise RuntimeError("no entropy")
+    return piece
+
+
+@pytest.mark.parametrize(
+    ("rows", "pieces"), [(0, [0]), (511, [511]), (512, [256, 256]), (1023, [341] * 3), (5001, [1251] + [1250] * 3)]
+)
+@pytest.mark.usefixtures("threads")
+def test_pieces_of_a_vector_are_put_together_in_order(
+    rows: int, pieces: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short vectors are drawn at once, long ones in as many pieces as there are processors."""
+    calls: list[int] = []
+    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(measured, calls=calls))
+    assert gaussian(np.arange(rows), 1.0).tolist() == list(range(rows))
+    assert sorted(calls) == sorted(pieces)
+
+
+@pytest.mark.parametrize("wrong", [0, 2500, 4999])
+@pytest.mark.usefixtures("threads")
+def test_a_piece_that_fails_fails_the_whole(wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is answered with noise on a part."""
+    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(measured, calls=[], wrong=wrong))
+    with pytest.raises(RuntimeError, match="no entropy"):
+        laplace(np.arange(5000), 1.0)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, 2.0**60])

@@ -160,12 +160,13 @@ class Angular(Rows):
 
     def _sides(self, vectors: FloatArray) -> AnyArray:
         """Whether vectors lie on the directions' sides, from exact products; a vector on the plane does."""
-        directions = self.thetas.T.astype(np.float64)
-        result = np.empty((len(vectors), directions.shape[1]), dtype=bool)
+        directions = self.thetas.astype(np.float64)
+        result = np.empty((len(vectors), len(directions)), dtype=bool, order="F")
         rows = max(1, BLOCK // max(directions.shape))
         for start in range(0, len(vectors), rows):
             part = slice(start, start + rows)
-            np.greater_equal(np.rint(_even(vectors[part], VECTOR_BITS)) @ directions, 0, out=result[part])
+            whole = _even(vectors[part], VECTOR_BITS)
+            np.greater_equal(directions @ np.rint(whole, out=whole).T, 0, out=result[part].T)
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from milepost.errors import MilepostError
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
+TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
 def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
@@ -90,7 +91,10 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
     if array.ndim != 2 or array.shape[1] != width:
         shape = " × ".join(str(size) for size in array.shape)
         raise MilepostError(f"expected points with {_columns(width)}, got an array of shape {shape}")
-    return np.array(array, dtype=np.float64, order="F")
+    result = np.empty(array.shape, order="F")
+    for start in range(0, len(array), TURNED):
+        result[start : start + TURNED] = array[start : start + TURNED]
+    return result
 
 
 def number(value: Any) -> float:

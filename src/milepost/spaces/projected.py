@@ -217,8 +217,8 @@ class Projected(Box, ABC):
 
     @cached_property
     def _directions(self) -> FloatArray:
-        """The directions as float64[D, columns], whole numbers."""
-        return self.thetas.astype(np.float64)
+        """The directions, and what moves their products to 0 and above: float64[D, columns + 1], whole numbers."""
+        return np.column_stack([self.thetas, self._halves])
 
     @cached_property
     def _halves(self) -> FloatArray:
@@ -305,10 +305,11 @@ class Projected(Box, ABC):
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped, from exact integer products."""
-        whole = queries - self.center
-        whole *= (1 << self._bits) / self._scale
-        result: FloatArray = self._directions @ np.rint(whole, out=whole).T
-        result += self._halves[:, None]
+        whole = np.ones((len(queries), self.width + 1), order="F")
+        scaled = np.subtract(queries, self.center, out=whole[:, :-1])
+        scaled *= (1 << self._bits) / self._scale
+        np.rint(scaled, out=scaled)
+        result: FloatArray = self._directions @ whole.T
         result *= (QUANTA / (2 * self._halves))[:, None]
         return result.T
 

@@ -87,34 +87,40 @@ class Sketch:
         place += np.arange(self.dimension) * self.cells
         if group is not None:
             place += (group * (self.dimension * self.cells))[:, None]
-        each = np.ones((len(quanta), 1), dtype=np.int64) if weight is None else weight[:, None]
+        if weight is not None:
+            offset *= weight[:, None]
+        places, each = place.ravel(order="F"), 1 if weight is None else np.tile(weight, self.dimension)
         self.counts, self.offsets = np.ascontiguousarray(self.counts), np.ascontiguousarray(self.offsets)
-        np.add.at(self.counts.reshape(-1), place.reshape(-1), np.broadcast_to(each, quanta.shape).reshape(-1))
-        np.add.at(self.offsets.reshape(-1), place.reshape(-1), (offset * each).reshape(-1))
+        np.add.at(self.counts.reshape(-1), places, each)
+        np.add.at(self.offsets.reshape(-1), places, offset.ravel(order="F"))
 
     def _add_many(self, quanta: IntArray, group: IntArray | None, weight: IntArray | None) -> None:
-        """All of a coordinate in one sum of counts·2^room + offsets, with a cell more for records at the far end."""
+        """Some coordinates in one sum of counts·2^room + offsets, with a cell more for records at the far end."""
         cells, inside = self.cells + 1, (1 << self.bits) - 1
         room = self.bits + (len(quanta) if weight is None else int(weight.sum())).bit_length()
-        shift = None if group is None else (group * cells).astype(np.int32)
-        place, record = np.empty(len(quanta), dtype=np.int32), np.empty(len(quanta), dtype=np.int64)
-        for i in range(self.dimension):
-            position = quanta[:, i]
-            check_quanta(position)
-            np.right_shift(position, self.bits, out=place, casting="unsafe")
-            np.bitwise_and(position, inside, out=record)
-            record += 1 << room
-            if shift is not None:
-                place += shift
+        together = max(1, ROWS // max(len(quanta), 2 * self.groups * self.cells))
+        for first in range(0, self.dimension, together):
+            part = slice(first, first + together)
+            images = quanta[:, part]
+            check_quanta(images)
+            places, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
+            np.right_shift(images, self.bits, out=places, casting="unsafe")
+            np.bitwise_and(images, inside, out=records)
+            records += 1 << room
+            if images.shape[1] > 1:
+                places += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
+            if group is not None:
+                places += (group * cells).astype(np.int32)[:, None]
             if weight is not None:
-                record *= weight
-            offset = tally(place, record, self.groups * cells).reshape(self.groups, cells)
+                records *= weight[:, None]
+            size = images.shape[1] * self.groups * cells
+            offset = tally(places.ravel(order="F"), records.ravel(order="F"), size).reshape(-1, self.groups, cells)
             count = offset >> room
             offset &= (1 << room) - 1
-            count[:, -2] += count[:, -1]
-            offset[:, -2] += count[:, -1] << self.bits
-            self.counts[:, i] += count[:, :-1]
-            self.offsets[:, i] += offset[:, :-1]
+            count[:, :, -2] += count[:, :, -1]
+            offset[:, :, -2] += count[:, :, -1] << self.bits
+            self.counts[:, part] += count[:, :, :-1].swapaxes(0, 1)
+            self.offsets[:, part] += offset[:, :, :-1].swapaxes(0, 1)
 
     def __add__(self, other: Self) -> "Sketch":
         """The sketch of both tables together."""
