@@ -16,10 +16,11 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
-from milepost.reading import PLAIN, blocks
+from milepost.reading import PLAIN, read
 from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
+from milepost.statistic import MagnitudesOf
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
 from milepost.table import of_spark
 from milepost.wanted import Wanted
@@ -69,8 +70,8 @@ def find_bounds(
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
     with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
-        read = tables.opened(data) if unit is None else tables.settled(data)
-        names, magnitudes = read_magnitudes(read, columns, roles)
+        table = tables.opened(data) if unit is None else tables.settled(data)
+        names, magnitudes = read_magnitudes(table, columns, roles)
         scales = Scales.of(guarantee, change, magnitudes.columns)
         charge.drawn()
         search = Search.run(magnitudes, scales, coverage)
@@ -98,10 +99,7 @@ def read_magnitudes(
         from milepost.spark.table import SparkTable
 
         return names, SparkTable(data, everything, roles.change("replace"), columns, roles).magnitudes()
-    magnitudes = Magnitudes(width)
-    for block in blocks(data, everything, columns, width, roles):
-        magnitudes.add(block.points)
-    return names, magnitudes
+    return names, read(MagnitudesOf(width), data, everything, columns, roles)
 
 
 def _columns(data: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...] | None, int]:

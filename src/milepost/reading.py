@@ -9,12 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
 from queue import Queue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from milepost import data as tables
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray
 from milepost.contributions import NAME_BYTES, PLACE_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
@@ -23,27 +23,14 @@ from milepost.progress import reading
 from milepost.roles import Roles
 from milepost.spaces.base import Space, default_cells
 from milepost.spaces.queries import Queries
+from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsOf
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 23  # host coordinates, or distances, in memory at a time
 PLAIN = Roles()
 MOST_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
-Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
-Added: TypeAlias = tuple[IntArray, IntArray | None, IntArray | None]
-Adding = TypeVar("Adding", Sketch, Sums)
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Records as the space reads them, with a group index and an integer weight each.
-
-    None: all in group 0, or of weight 1.
-    """
-
-    points: FloatArray
-    group: IntArray | None = None
-    weight: IntArray | None = None
+Task: TypeAlias = Callable[[], Block]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +39,6 @@ class Chosen:
 
     rows: AnyArray
     total: int
-
-
-Task: TypeAlias = Callable[[], Block]
 
 
 def count(data: Any) -> int:
@@ -72,8 +56,7 @@ def total(data: Any, space: Space, columns: Columns = None, roles: Roles = PLAIN
     """The exact total weight of all groups that a statistic of this table will have; every row is read. Private."""
     if roles.unit is not None:
         return choose(data, space, columns, roles).total
-    found = blocks(data, space, columns, 1, roles)
-    return sum(len(block.points) if block.weight is None else int(block.weight.sum()) for block in found)
+    return int(read(SumsOf(space, roles.group_count), data, space, columns, roles).totals.sum())
 
 
 def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
@@ -130,14 +113,8 @@ def read_sketch(
     cells: of the sketch, where its default is not meant. empty: a table without rows that count is no error, as it must
     be where their number is private. chosen: what `choose` gave for the same table, to save a pass.
     """
-    dimension = space.hosts.dimension
-
-    def images(block: Block) -> Added:
-        return space.quantize(block.points), block.group, block.weight
-
-    tasks = _tasks(data, space, columns, dimension, roles, chosen)
-    size = dimension * roles.group_count * (cells or default_cells(dimension))
-    sketch = _gathered(tasks, images, lambda: Sketch(dimension, roles.group_count, cells), size, space.threads)
+    wanted = SketchOf(space, roles.group_count, cells or default_cells(space.hosts.dimension))
+    sketch = read(wanted, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sketch.totals.sum()))
     return sketch
@@ -154,46 +131,37 @@ def read_sums(
     chosen: Chosen | None = None,
     counted: Counted | None = None,
 ) -> Sums:
-    """The exact sums of distances to given queries; bad rows are refused and nothing is spent.
-
-    counted: what is summed of records, int64[n, m], from distances int64[n, k] in quanta; else these themselves.
-    """
-    nothing = np.empty((0, queries.count), dtype=np.int64)
-    numbers = (nothing if counted is None else counted(queries, nothing)).shape[1]
-
-    def distances(block: Block) -> Added:
-        quanta = queries.quantize(space.distance(block.points, queries.points))
-        return quanta if counted is None else counted(queries, quanta), block.group, block.weight
-
-    tasks = _tasks(data, space, columns, max(numbers, queries.count), roles, chosen)
-    groups = roles.group_count
-    sums = _gathered(tasks, distances, lambda: Sums(numbers, groups), numbers * groups, space.threads)
+    """The exact sums of distances to given queries, or what is counted of them; bad rows are refused, as above."""
+    wanted = SumsOf(space, roles.group_count, queries, counted)
+    sums = read(wanted, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums
 
 
-def _gathered(
-    tasks: Generator[Task], made: Callable[[Block], Added], empty: Callable[[], Adding], size: int, threads: bool
-) -> Adding:
-    """One statistic of all blocks, added up by as many threads as there are processors.
-
-    Its integers are the same in any order. made: what of a block is added. size: numbers of a statistic. threads:
-    whether several may read blocks at once.
-    """
-    workers = (os.cpu_count() or 1) if threads else 1
-    parts: Queue[Adding] = Queue()
-    for _ in range(workers if size <= MOST_PARTS else 1):
-        parts.put(empty())
+def read(
+    wanted: Statistic[Exact],
+    data: Any,
+    space: Space,
+    columns: Columns = None,
+    roles: Roles = PLAIN,
+    chosen: Chosen | None = None,
+) -> Exact:
+    """The exact statistic of a table, added up by as many threads as there are processors, the same in any order."""
+    workers = (os.cpu_count() or 1) if space.threads else 1
+    parts: Queue[Exact] = Queue()
+    for _ in range(workers if wanted.size <= MOST_PARTS else 1):
+        parts.put(wanted.empty())
 
     def add(task: Task) -> None:
-        added = made(task())
+        image = wanted.image(task())
         part = parts.get()
         try:
-            part.add(*added)
+            part.add(*image)
         finally:
             parts.put(part)
 
+    tasks = _tasks(data, space, columns, wanted.numbers, roles, chosen)
     with closing(tasks), ThreadPoolExecutor(workers) as pool:
         running: deque[Future[None]] = deque()
         try:
@@ -206,7 +174,7 @@ def _gathered(
         finally:
             for future in running:
                 future.cancel()
-    result: Adding = reduce(operator.add, parts.queue)
+    result: Exact = reduce(operator.add, parts.queue)
     return result
 
 

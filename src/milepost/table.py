@@ -7,10 +7,11 @@ from typing import Any
 from milepost.data import Columns, Stream, countable, opened, settled
 from milepost.errors import MilepostError
 from milepost.privacy.change import Change
-from milepost.reading import PLAIN, Chosen, Counted, check_some, choose, count, read_sketch, read_sums, total
+from milepost.reading import PLAIN, Chosen, check_some, choose, count, read_sketch, read_sums, total
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.statistic import Counted
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 

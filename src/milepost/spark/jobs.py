@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.spark.tasks import Add, Batches, Exact, Statistic, Task, chunks, received, versions
+from milepost.spark.tasks import Add, Batches, Task, chunks, received, versions
+from milepost.statistic import Exact, Statistic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,11 +9,12 @@ import pyarrow as pa
 from milepost import data as tables
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
-from milepost.reading import Counted, check_count, check_some
+from milepost.reading import check_count, check_some
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spark.jobs import added_up, asking, mapped, needed
-from milepost.spark.tasks import Count, Exact, Keys, MagnitudesOf, Rows, SketchOf, Statistic, SumsOf, column_names
+from milepost.spark.tasks import Count, Keys, Rows, column_names
+from milepost.statistic import Counted, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.sums import Sums

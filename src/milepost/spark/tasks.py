@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,9 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.contributions import NAME_BYTES, row_keys
 from milepost.data import BATCH_ROWS
 from milepost.errors import MilepostError
-from milepost.reading import Block, Counted
 from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space
-from milepost.spaces.queries import Queries
+from milepost.statistic import Block, Statistic
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
@@ -28,98 +27,11 @@ NODES = 32  # sums of parts that are made first, then added up themselves
 SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
-Exact = TypeVar("Exact", Sketch, Sums, Magnitudes)
 ARRAYS: dict[type[Any], tuple[str, ...]] = {
     Sketch: ("counts", "offsets", "totals"),
     Sums: ("values", "totals"),
     Magnitudes: ("counts",),  # from which its total follows
 }
-
-
-class Statistic(Protocol[Exact]):
-    """Which statistic is made of blocks of records."""
-
-    @property
-    def numbers(self) -> int:
-        """How many a record takes in memory."""
-
-    def empty(self) -> Exact:
-        """That of no records."""
-
-    def add(self, exact: Exact, block: Block) -> None:
-        """Add records to it."""
-
-
-@dataclass(frozen=True, eq=False)
-class SketchOf:
-    """Of host coordinates."""
-
-    space: Space
-    groups: int
-    cells: int
-
-    @property
-    def numbers(self) -> int:
-        """One for each coordinate."""
-        return self.space.hosts.dimension
-
-    def empty(self) -> Sketch:
-        """That of no records."""
-        return Sketch(self.numbers, self.groups, self.cells)
-
-    def add(self, exact: Sketch, block: Block) -> None:
-        """Add records to it."""
-        exact.add(self.space.quantize(block.points), block.group, block.weight)
-
-
-@dataclass(frozen=True, eq=False)
-class SumsOf:
-    """Of distances to queries, or of what is counted of them; None for totals alone."""
-
-    space: Space
-    groups: int
-    queries: Queries | None = None
-    counted: Counted | None = None
-
-    @property
-    def numbers(self) -> int:
-        """As many as are summed, or as there are queries."""
-        return 1 if self.queries is None else max(self.empty().count, self.queries.count)
-
-    def empty(self) -> Sums:
-        """That of no records."""
-        nothing = np.empty((0, 0 if self.queries is None else self.queries.count), dtype=np.int64)
-        return Sums(self._summed(nothing).shape[1], self.groups)
-
-    def add(self, exact: Sums, block: Block) -> None:
-        """Add records to it."""
-        quanta = np.empty((len(block.points), 0), dtype=np.int64)
-        if self.queries is not None:
-            quanta = self.queries.quantize(self.space.distance(block.points, self.queries.points))
-        exact.add(self._summed(quanta), block.group, block.weight)
-
-    def _summed(self, quanta: IntArray) -> IntArray:
-        return quanta if self.counted is None or self.queries is None else self.counted(self.queries, quanta)
-
-
-@dataclass(frozen=True)
-class MagnitudesOf:
-    """Of columns of numbers."""
-
-    columns: int
-
-    @property
-    def numbers(self) -> int:
-        """One for each column."""
-        return self.columns
-
-    def empty(self) -> Magnitudes:
-        """That of no records."""
-        return Magnitudes(self.columns)
-
-    def add(self, exact: Magnitudes, block: Block) -> None:
-        """Add records to it."""
-        exact.add(block.points, block.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +81,7 @@ class Count:
         """Its integers in chunks, without those that are all 0."""
         exact = self.statistic.empty()
         for block in self.rows.blocks(untroubled(batches) if self.keyed else batches, self.statistic.numbers):
-            self.statistic.add(exact, block)
+            exact.add(*self.statistic.image(block))
         for chunk, numbers in enumerate(chunks(exact)):
             if numbers.any():
                 yield _sent(partition % NODES, chunk, numbers)
