@@ -15,7 +15,7 @@ from rich.console import Console
 
 import milepost as mp
 from milepost.data import opened
-from milepost.progress import Display, reading, showing
+from milepost.progress import Display, passed, reading, showing
 from milepost.reading import known_count, records
 
 LINE = mp.L1({"x": (0, 1)})
@@ -86,9 +86,10 @@ def test_a_share_tells_the_time_left_where_rows_are_unknown(clock: Callable[[flo
         one.advance(10)
         clock(30)
         assert "left" not in drawn(display)
-        one.advance(10, 0.25)
+        passed(0.25)
+        one.advance(10)
         assert "0:01:30 left" in drawn(display)
-        one.advance(10, 1.5)  # a file that grew
+        passed(1.5)  # a file that grew
         assert "0:00:00 left" in drawn(display)
 
 

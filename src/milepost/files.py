@@ -1,9 +1,12 @@
 """Files: CSV and Parquet, one or several, as batches of rows, of the wanted columns only."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,8 +14,10 @@ import pyarrow.parquet
 
 from milepost.errors import MilepostError
 from milepost.folder import File, listed
+from milepost.progress import passed
 from milepost.wanted import Wanted
 
+Told: TypeAlias = Callable[[int], None]
 BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
 
 
@@ -23,9 +28,9 @@ def read(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch
     """
     first: tuple[str, pa.Schema] | None = None
     found = listed(path)
-    for file in found:
+    for file, told in zip(found, _shares(found), strict=True):
         try:
-            for batch, width in _parquet(file, wanted, rows) if file.parquet else _csv(file, wanted):
+            for batch, width in _parquet(file, wanted, rows) if file.parquet else _csv(file, wanted, told):
                 if first is None:
                     first = file.name, batch.schema
                 _check_alike(*first, file.name, batch.schema)
@@ -38,7 +43,8 @@ def read(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch
 
 def count(path: Path) -> int:
     """How many rows there are in the file, or all the files, of a path."""
-    return sum(_count(file) for file in listed(path))
+    found = listed(path)
+    return sum(_count(file, told) for file, told in zip(found, _shares(found), strict=True))
 
 
 def countable(path: Path) -> bool:
@@ -46,11 +52,23 @@ def countable(path: Path) -> bool:
     return all(file.parquet for file in listed(path))
 
 
-def _count(file: File) -> int:
+def _count(file: File, told: Told) -> int:
     if not file.parquet:
-        return sum(batch.num_rows for batch in _csv_batches(file, _as_text))
+        return sum(batch.num_rows for batch in _csv_batches(file, _as_text, told))
     with _parquet_file(file) as content:
         return int(content.metadata.num_rows)
+
+
+def _shares(found: Sequence[File]) -> Iterator[Told]:
+    """For each file, what is told how many of its bytes are read, where these say how far all of them are."""
+    sizes = [0 if file.parquet or not file.path.exists() else file.path.stat().st_size for file in found]
+    whole = max(1, sum(sizes))
+    for before in itertools.accumulate(sizes[:-1], initial=0):
+        yield partial(_passed, before, whole)
+
+
+def _passed(before: int, whole: int, position: int) -> None:
+    passed((before + position) / whole)
 
 
 def _check_alike(first: str, expected: pa.Schema, name: str, found: pa.Schema) -> None:
@@ -117,7 +135,7 @@ def _picked(batch: pa.RecordBatch, file: File, names: Sequence[str]) -> pa.Recor
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def _csv(file: File, wanted: Wanted) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _csv(file: File, wanted: Wanted, told: Told) -> Iterator[tuple[pa.RecordBatch, int]]:
     """One type for a whole column, so that text is refused whichever block it stands in."""
     points: list[str] = []
     others: list[str] = []
@@ -137,7 +155,7 @@ def _csv(file: File, wanted: Wanted) -> Iterator[tuple[pa.RecordBatch, int]]:
         stored = [name for name in types if name not in file.keys]
         return pa.csv.ConvertOptions(include_columns=stored, column_types=types)
 
-    for batch in _csv_batches(file, convert):
+    for batch in _csv_batches(file, convert, told):
         yield _picked(batch, file, [*points, *others]), len(points)
 
 
@@ -145,7 +163,9 @@ def _as_text(names: list[str]) -> pa.csv.ConvertOptions:
     return pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
 
 
-def _csv_batches(file: File, convert: Callable[[list[str]], pa.csv.ConvertOptions]) -> Iterator[pa.RecordBatch]:
+def _csv_batches(
+    file: File, convert: Callable[[list[str]], pa.csv.ConvertOptions], told: Told
+) -> Iterator[pa.RecordBatch]:
     """The rows of a CSV file; convert: how to read its columns, once their names are known."""
     present: list[str] = []
     try:
@@ -161,7 +181,10 @@ def _csv_batches(file: File, convert: Callable[[list[str]], pa.csv.ConvertOption
             file.path.open("rb") as stream,
             pa.csv.open_csv(stream, convert_options=options, parse_options=parse) as reader,
         ):
-            yield from (batch for batch in reader if batch.num_rows)
+            for batch in reader:
+                told(stream.tell())
+                if batch.num_rows:
+                    yield batch
     except FileNotFoundError:
         raise MilepostError(f"there is no file {file.path}") from None
     except OSError as error:

@@ -29,13 +29,11 @@ class Reading:
     rows: int = 0
     done: float | None = None  # the share of the pass that is over, where it is known
 
-    def advance(self, rows: int, done: float | None = None) -> None:
-        """So many more rows are through; done: the share of the whole, where something else than `total` tells it."""
+    def advance(self, rows: int) -> None:
+        """So many more rows are through."""
         self.rows += rows
-        if done is None and self.total:
-            done = self.rows / self.total
-        if done is not None:
-            self.done = min(done, 1.0)
+        if self.total:
+            self.done = min(self.rows / self.total, 1.0)
 
 
 @dataclass(eq=False)
@@ -131,6 +129,13 @@ def reading(what: str, count: Callable[[], int | None] = lambda: None) -> Iterat
         yield one
     finally:
         display.passes.remove(one)
+
+
+def passed(share: float) -> None:
+    """So much of the innermost pass is over, where its rows are not known beforehand."""
+    display = _LISTENER.get()
+    if display is not None and display.passes:
+        display.passes[-1].done = min(share, 1.0)
 
 
 def _cells(one: Reading) -> "list[RenderableType]":
