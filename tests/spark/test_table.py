@@ -56,6 +56,7 @@ def test_the_integers_are_the_same(kind: str, people: pa.Table, frame: Any) -> N
     variant = here.space.sized(4000)[-1]
     same(here.sketch(variant), there.sketch(variant))
     queries = given_queries(here.space, SPACES[kind][2])
+    assert queries is not None
     same(here.sums(queries, Net().counted), there.sums(queries, Net().counted))
 
 
