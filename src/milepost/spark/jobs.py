@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.spark.tasks import Add, Batches, Exact, Statistic, Task, chunks, received, versions
+from milepost.spark.parts import Exact, Statistic, chunks, received
+from milepost.spark.rows import Batches
+from milepost.spark.tasks import Add, Task, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,9 @@ from milepost.reading import Counted, check_count, check_some
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spark.jobs import added_up, asking, mapped, needed
-from milepost.spark.tasks import Count, Exact, Keys, MagnitudesOf, Rows, SketchOf, Statistic, SumsOf, column_names
+from milepost.spark.parts import Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
+from milepost.spark.rows import Rows, column_names
+from milepost.spark.tasks import Count, Keys
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.sums import Sums

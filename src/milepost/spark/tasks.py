@@ -1,159 +1,20 @@
 """Tasks: what runs on Spark's executors, from private rows to exact integers, and from those of parts to their sum."""
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray
 from milepost.contributions import DIGEST_BYTES, row_keys
-from milepost.data import BATCH_ROWS
 from milepost.errors import MilepostError
-from milepost.reading import Block, Counted
-from milepost.roles import Marks, Roles
-from milepost.spaces.base import Space
-from milepost.spaces.queries import Queries
-from milepost.statistics.magnitudes import Magnitudes
-from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
+from milepost.spark.parts import SENT, Statistic, chunks, received, sent
+from milepost.spark.rows import Batches, Rows
 
-NUMBERS = 1 << 21  # host coordinates, or distances, in memory at a time: workers have little of it
-GATHERED = 1 << 25  # bytes of rows that are read at a time
-CHUNK = 1 << 17  # int64s that are sent as one row: 1 MB
-NODES = 32  # sums of parts that are made first, then added up themselves
-SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
-
-Batches: TypeAlias = Iterator[pa.RecordBatch]
-Exact = TypeVar("Exact", Sketch, Sums, Magnitudes)
-ARRAYS: dict[type[Any], tuple[str, ...]] = {
-    Sketch: ("counts", "offsets", "totals"),
-    Sums: ("values", "totals"),
-    Magnitudes: ("counts",),  # from which its total follows
-}
-
-
-class Statistic(Protocol[Exact]):
-    """Which statistic is made of blocks of records."""
-
-    @property
-    def numbers(self) -> int:
-        """How many a record takes in memory."""
-
-    def empty(self) -> Exact:
-        """That of no records."""
-
-    def add(self, exact: Exact, block: Block) -> None:
-        """Add records to it."""
-
-
-@dataclass(frozen=True, eq=False)
-class SketchOf:
-    """Of host coordinates."""
-
-    space: Space
-    groups: int
-    cells: int
-
-    @property
-    def numbers(self) -> int:
-        """One for each coordinate."""
-        return self.space.hosts.dimension
-
-    def empty(self) -> Sketch:
-        """That of no records."""
-        return Sketch(self.numbers, self.groups, self.cells)
-
-    def add(self, exact: Sketch, block: Block) -> None:
-        """Add records to it."""
-        exact.add(self.space.quantize(block.points), block.group, block.weight)
-
-
-@dataclass(frozen=True, eq=False)
-class SumsOf:
-    """Of distances to queries, or of what is counted of them; None for totals alone."""
-
-    space: Space
-    groups: int
-    queries: Queries | None = None
-    counted: Counted | None = None
-
-    @property
-    def numbers(self) -> int:
-        """As many as are summed, or as there are queries."""
-        return 1 if self.queries is None else max(self.empty().count, self.queries.count)
-
-    def empty(self) -> Sums:
-        """That of no records."""
-        nothing = np.empty((0, 0 if self.queries is None else self.queries.count), dtype=np.int64)
-        return Sums(self._summed(nothing).shape[1], self.groups)
-
-    def add(self, exact: Sums, block: Block) -> None:
-        """Add records to it."""
-        quanta = np.empty((len(block.points), 0), dtype=np.int64)
-        if self.queries is not None:
-            quanta = self.queries.quantize(self.space.distance(block.points, self.queries.points))
-        exact.add(self._summed(quanta), block.group, block.weight)
-
-    def _summed(self, quanta: IntArray) -> IntArray:
-        return quanta if self.counted is None or self.queries is None else self.counted(self.queries, quanta)
-
-
-@dataclass(frozen=True)
-class MagnitudesOf:
-    """Of columns of numbers."""
-
-    columns: int
-
-    @property
-    def numbers(self) -> int:
-        """One for each column."""
-        return self.columns
-
-    def empty(self) -> Magnitudes:
-        """That of no records."""
-        return Magnitudes(self.columns)
-
-    def add(self, exact: Magnitudes, block: Block) -> None:
-        """Add records to it."""
-        exact.add(block.points, block.weight)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """How rows are read: the first columns are the points', by these names, and those after them have these roles."""
-
-    space: Space
-    roles: Roles
-    names: tuple[str, ...]
-    beside: tuple[str, ...]
-
-    def read(self, batch: pa.RecordBatch, first_row: int = 0) -> tuple[FloatArray, Marks]:
-        """Records, and what their roles say."""
-        width = len(self.names)
-        points = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.names))
-        cells = dict(zip(self.beside, batch.columns[width:], strict=False))
-        return self.space.read(points, first_row), self.roles.read(cells, len(batch), first_row)
-
-    def parts(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, FloatArray, Marks]]:
-        """Rows as they are and as they are read, as many at a time as take so many numbers each."""
-        known = 1 if self.space.known is None else len(self.space.known)
-        size, first_row = max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known))), 0
-        for gathered in _gathered(batches, size):
-            for start in range(0, len(gathered), size):
-                part = gathered.slice(start, size)
-                yield part, *self.read(part, first_row)
-                first_row += len(part)
-
-    def blocks(self, batches: Batches, numbers: int) -> Iterator[Block]:
-        """Records that are in a group, with their groups and weights."""
-        for _, points, marks in self.parts(batches, numbers):
-            keep = marks.grouped
-            group, weight = (None if of is None else of[keep] for of in (marks.group, marks.weight))
-            yield Block(points[keep], group, weight)
+NODES = 8  # sums of parts that are made first, then added up themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +33,7 @@ class Count:
             self.statistic.add(exact, block)
         for chunk, numbers in enumerate(chunks(exact)):
             if numbers.any():
-                yield _sent(partition % NODES, chunk, numbers)
+                yield sent(partition % NODES, chunk, numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,10 +77,10 @@ class Add:
                     added += numbers
                     continue
                 if key is not None:
-                    yield _sent(0, key[1], added)
-                key, added = now, numbers.copy()
+                    yield sent(0, key[1], added)
+                key, added = now, numbers
         if key is not None:
-            yield _sent(0, key[1], added)
+            yield sent(0, key[1], added)
 
 
 Task: TypeAlias = Count | Keys | Add
@@ -227,7 +88,14 @@ Task: TypeAlias = Count | Keys | Add
 
 def versions() -> dict[str, str]:
     """What has to be the same everywhere, for integers to be."""
-    return {name: metadata.version(name) for name in ("milepost", "numpy")}
+    return {name: _version(name) for name in ("milepost", "numpy")}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # a package that was sent along rather than installed
+        return "of an unknown version"
 
 
 def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Batches) -> Batches:
@@ -278,42 +146,7 @@ def untroubled(batches: Batches) -> Batches:
         yield batch.select(list(range(batch.num_columns - 1)))
 
 
-def chunks(exact: Sketch | Sums | Magnitudes) -> Iterator[IntArray]:
-    """The integers of a statistic, in parts that are views of it."""
-    for name in ARRAYS[type(exact)]:
-        numbers = getattr(exact, name).reshape(-1)
-        for start in range(0, len(numbers), CHUNK):
-            yield numbers[start : start + CHUNK]
-
-
-def received(content: Any) -> IntArray:
-    """The integers of a chunk, from an Arrow cell."""
-    return np.frombuffer(content.as_buffer(), dtype="<i8")
-
-
-def column_names(count: int) -> list[str]:
-    """By which columns go, whatever the user calls them."""
-    return [f"c{k}" for k in range(count)]
-
-
-def _sent(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
-    content = numbers.astype("<i8", copy=False).tobytes()
-    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
-
-
 def _binary(digests: AnyArray) -> pa.Array:
     """Digests uint8[n, 16] as cells."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(digests))]
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(DIGEST_BYTES), len(digests), buffers).cast(pa.binary())
-
-
-def _gathered(batches: Batches, rows: int) -> Batches:
-    """Small batches put together, up to so many rows or 32 MB."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= rows or sum(one.nbytes for one in held) >= GATHERED:
-            yield pa.concat_batches(held)
-            held = []
-    if held:
-        yield pa.concat_batches(held)
