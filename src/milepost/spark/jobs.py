@@ -1,5 +1,7 @@
 """Jobs: tasks sent to a cluster, what they give added up in a tree, and what fails there said in one sentence."""
 
+import platform
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -7,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.spark.tasks import Add, Batches, Task, chunks, received, versions
+from milepost.spark.parts import chunks, received
+from milepost.spark.rows import Batches
+from milepost.spark.tasks import Add, Task, versions
 from milepost.statistic import Exact, Statistic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+# Spark's name for what went wrong, where its own exceptions begin with one
+CONDITION = re.compile(r"org\.apache\.spark\.[\w.$]*Exception: \[([A-Z0-9_.]+)\]")
 LAYOUT = "node int, chunk int, content binary, trouble string"
 
 
@@ -95,11 +101,17 @@ def asking() -> Iterator[None]:
 
 def _said(reason: Exception) -> str:
     """What may be told about a failure: its class, and Spark's own name for it."""
-    if "PYTHON_VERSION_MISMATCH" in str(reason):
+    text = str(reason)
+    absent = re.search(r"No module named '([\w.]+)'", text)
+    if absent or "PYTHON_VERSION_MISMATCH" in text:
+        what = f"whose Python has no {absent[1]}" if absent else "whose Python has another version"
         return (
-            "the executors run another version of Python than the driver; set PYSPARK_PYTHON, or "
-            "spark.pyspark.python, to one that is the same everywhere"
+            f"there is an executor {what}; set PYSPARK_PYTHON, or spark.pyspark.python, to one like the driver's, "
+            f"{platform.python_version()}, with the same packages"
         )
-    condition = reason.getCondition() if hasattr(reason, "getCondition") else None
-    name = f"{type(reason).__name__}: {condition}" if condition else type(reason).__name__
-    return f"Spark could not read the frame ({name}); its own log or page says why, and may quote private values"
+    names = [type(reason).__name__]
+    if condition := (reason.getCondition() if hasattr(reason, "getCondition") else None):
+        names.append(condition)
+    elif found := CONDITION.search(text):
+        names.append(found[1])
+    return f"Spark could not read the frame ({': '.join(names)}); its log says why, and may quote private values"

@@ -26,7 +26,7 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
     A row with a null or NaN among them gets null, as it does from Spark's own functions.
     """
     needed()
-    from pyspark.sql.functions import ArrowUDFType, arrow_udf
+    from pyspark.sql.functions import arrow_udf
 
     if group is not None:
         synopsis = synopsis.group(group)
@@ -46,7 +46,7 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
 
         return score(payload, cells)
 
-    column: Column = arrow_udf(scores, "double", ArrowUDFType.SCALAR)(*asked)
+    column: Column = arrow_udf(scores, "double")(*asked)
     return column
 
 

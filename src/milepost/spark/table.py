@@ -13,7 +13,8 @@ from milepost.reading import check_count, check_some
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spark.jobs import added_up, asking, mapped, needed
-from milepost.spark.tasks import Count, Keys, Rows, column_names
+from milepost.spark.rows import Rows, column_names
+from milepost.spark.tasks import Count, Keys
 from milepost.statistic import Counted, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch, check_weight

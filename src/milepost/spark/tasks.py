@@ -1,7 +1,6 @@
 """Tasks: what runs on Spark's executors, from private rows to exact integers, and from those of parts to their sum."""
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, ClassVar, TypeAlias
@@ -9,63 +8,14 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray
 from milepost.contributions import NAME_BYTES, row_keys
-from milepost.data import BATCH_ROWS
 from milepost.errors import MilepostError
-from milepost.roles import Marks, Roles
-from milepost.spaces.base import Space
-from milepost.statistic import Block, Statistic
-from milepost.statistics.magnitudes import Magnitudes
-from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
+from milepost.spark.parts import SENT, chunks, received, sent
+from milepost.spark.rows import Batches, Rows
+from milepost.statistic import Statistic
 
-NUMBERS = 1 << 21  # host coordinates, or distances, in memory at a time: workers have little of it
-GATHERED = 1 << 25  # bytes of rows that are read at a time
-CHUNK = 1 << 17  # int64s that are sent as one row: 1 MB
-NODES = 32  # sums of parts that are made first, then added up themselves
-SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
-
-Batches: TypeAlias = Iterator[pa.RecordBatch]
-ARRAYS: dict[type[Any], tuple[str, ...]] = {
-    Sketch: ("counts", "offsets", "totals"),
-    Sums: ("values", "totals"),
-    Magnitudes: ("counts",),  # from which its total follows
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """How rows are read: the first columns are the points', by these names, and those after them have these roles."""
-
-    space: Space
-    roles: Roles
-    names: tuple[str, ...]
-    beside: tuple[str, ...]
-
-    def read(self, batch: pa.RecordBatch, first_row: int = 0) -> tuple[FloatArray, Marks]:
-        """Records, and what their roles say."""
-        width = len(self.names)
-        points = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.names))
-        cells = dict(zip(self.beside, batch.columns[width:], strict=False))
-        return self.space.read(points, first_row), self.roles.read(cells, len(batch), first_row)
-
-    def parts(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, FloatArray, Marks]]:
-        """Rows as they are and as they are read, as many at a time as take so many numbers each."""
-        known = 1 if self.space.known is None else len(self.space.known)
-        size, first_row = max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known))), 0
-        for gathered in _gathered(batches, size):
-            for start in range(0, len(gathered), size):
-                part = gathered.slice(start, size)
-                yield part, *self.read(part, first_row)
-                first_row += len(part)
-
-    def blocks(self, batches: Batches, numbers: int) -> Iterator[Block]:
-        """Records that are in a group, with their groups and weights."""
-        for _, points, marks in self.parts(batches, numbers):
-            keep = marks.grouped
-            group, weight = (None if of is None else of[keep] for of in (marks.group, marks.weight))
-            yield Block(points[keep], group, weight)
+NODES = 8  # sums of parts that are made first, then added up themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +34,7 @@ class Count:
             exact.add(*self.statistic.image(block))
         for chunk, numbers in enumerate(chunks(exact)):
             if numbers.any():
-                yield _sent(partition % NODES, chunk, numbers)
+                yield sent(partition % NODES, chunk, numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +78,10 @@ class Add:
                     added += numbers
                     continue
                 if key is not None:
-                    yield _sent(0, key[1], added)
-                key, added = now, numbers.copy()
+                    yield sent(0, key[1], added)
+                key, added = now, numbers
         if key is not None:
-            yield _sent(0, key[1], added)
+            yield sent(0, key[1], added)
 
 
 Task: TypeAlias = Count | Keys | Add
@@ -139,7 +89,14 @@ Task: TypeAlias = Count | Keys | Add
 
 def versions() -> dict[str, str]:
     """What has to be the same everywhere, for integers to be."""
-    return {name: metadata.version(name) for name in ("milepost", "numpy")}
+    return {name: _version(name) for name in ("milepost", "numpy")}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # a package that was sent along rather than installed
+        return "of an unknown version"
 
 
 def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Batches) -> Batches:
@@ -190,42 +147,7 @@ def untroubled(batches: Batches) -> Batches:
         yield batch.select(list(range(batch.num_columns - 1)))
 
 
-def chunks(exact: Sketch | Sums | Magnitudes) -> Iterator[IntArray]:
-    """The integers of a statistic, in parts that are views of it."""
-    for name in ARRAYS[type(exact)]:
-        numbers = getattr(exact, name).reshape(-1)
-        for start in range(0, len(numbers), CHUNK):
-            yield numbers[start : start + CHUNK]
-
-
-def received(content: Any) -> IntArray:
-    """The integers of a chunk, from an Arrow cell."""
-    return np.frombuffer(content.as_buffer(), dtype="<i8")
-
-
-def column_names(count: int) -> list[str]:
-    """By which columns go, whatever the user calls them."""
-    return [f"c{k}" for k in range(count)]
-
-
-def _sent(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
-    content = numbers.astype("<i8", copy=False).tobytes()
-    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
-
-
 def _binary(rows: AnyArray) -> pa.Array:
     """Bytes uint8[n, k] as cells."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(rows))]
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), buffers).cast(pa.binary())
-
-
-def _gathered(batches: Batches, rows: int) -> Batches:
-    """Small batches put together, up to so many rows or 32 MB."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= rows or sum(one.nbytes for one in held) >= GATHERED:
-            yield pa.concat_batches(held)
-            held = []
-    if held:
-        yield pa.concat_batches(held)

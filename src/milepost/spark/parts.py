@@ -1,0 +1,42 @@
+"""Parts: the integers of a statistic as chunks that are sent."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from milepost.arrays import IntArray
+from milepost.statistics.magnitudes import Magnitudes
+from milepost.statistics.sketch import Sketch
+from milepost.statistics.sums import Sums
+
+CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
+SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
+
+ARRAYS: dict[type[Any], tuple[str, ...]] = {
+    Sketch: ("counts", "offsets", "totals"),
+    Sums: ("values", "totals"),
+    Magnitudes: ("counts",),  # from which its total follows
+}
+
+
+def chunks(exact: Sketch | Sums | Magnitudes) -> Iterator[IntArray]:
+    """The integers of a statistic, in parts that are views of it."""
+    for name in ARRAYS[type(exact)]:
+        numbers = getattr(exact, name).reshape(-1)
+        for start in range(0, len(numbers), CHUNK):
+            yield numbers[start : start + CHUNK]
+
+
+def sent(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
+    """Counts of a part of the rows are small: as few bytes are sent as hold the largest."""
+    size = max(np.min_scalar_type(edge).itemsize for edge in (-1 - int(numbers.max()), min(int(numbers.min()), -1)))
+    content = bytes([size]) + numbers.astype(f"<i{size}").tobytes()
+    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
+
+
+def received(content: Any) -> IntArray:
+    """The integers of a chunk, from an Arrow cell: the bytes that each has stand first."""
+    buffer = content.as_buffer()
+    return np.frombuffer(buffer, dtype=f"<i{buffer[0]}", offset=1).astype(np.int64)

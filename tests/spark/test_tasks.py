@@ -1,0 +1,82 @@
+"""What tasks do with batches, without Spark."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import milepost as mp
+from milepost.reading import read_sketch
+from milepost.roles import Roles
+from milepost.spark import parts, rows
+from milepost.spark.parts import SENT, SketchOf, chunks, received, sent
+from milepost.spark.rows import Rows
+from milepost.spark.tasks import Add, Count, Keys, troubled, untroubled
+
+SPACE = mp.L1([(0, 10), (0, 10)])
+POINTS = np.random.default_rng(2).uniform(0, 10, (1000, 2))
+ROWS = Rows(SPACE, Roles(), ("x", "y"), ())
+
+
+def batches(points: Any, size: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(points), size):
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in points[start : start + size].T], ["c0", "c1"])
+
+
+@pytest.mark.parametrize("edge", [0, 127, 128, -128, -129, 2**15, -(2**15) - 1, 2**31, -(2**31), 2**63 - 1, -(2**63)])
+def test_a_chunk_arrives_as_it_was_sent(edge: int) -> None:
+    """In as few bytes as hold its largest integer."""
+    numbers = np.array([edge, 0, 1], dtype=np.int64)
+    content = sent(3, 5, numbers).column("content")[0]
+    assert np.array_equal(received(content), numbers)
+    fitting = (size for size in (1, 2, 4, 8) if -(2 ** (8 * size - 1)) <= edge < 2 ** (8 * size - 1))
+    assert len(content.as_py()) == 1 + 3 * next(fitting)
+
+
+def test_parts_add_up_along_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small chunks, whatever batches rows come in; a part without rows sends nothing."""
+    monkeypatch.setattr(parts, "CHUNK", 50)
+    monkeypatch.setattr(rows, "NUMBERS", 64)
+    statistic = SketchOf(SPACE, 1, 64)
+    given: list[pa.RecordBatch] = []
+    for partition, (start, stop) in enumerate([(0, 300), (300, 300), (300, 310), (310, 1000)]):
+        given += Count(ROWS, statistic).run(batches(POINTS[start:stop], 7), partition)
+    assert {batch.column("node")[0].as_py() for batch in given} == {0, 2, 3}
+    ordered = pa.Table.from_batches(given).sort_by([("node", "ascending"), ("chunk", "ascending")])
+    once = list(Add().run(iter(ordered.to_batches(max_chunksize=5)), 0))
+    assert len(once) == len(given)
+    ordered = pa.Table.from_batches(once).sort_by([("node", "ascending"), ("chunk", "ascending")])
+    found = statistic.empty()
+    views = list(chunks(found))
+    for batch in Add().run(iter(ordered.to_batches()), 0):
+        views[batch.column("chunk")[0].as_py()] += received(batch.column("content")[0])
+    exact = read_sketch(POINTS, SPACE, cells=64)
+    for name in ("counts", "offsets", "totals"):
+        assert np.array_equal(getattr(found, name), getattr(exact, name))
+
+
+def test_rows_are_counted_from_one_batch_to_the_next() -> None:
+    points = POINTS.copy()
+    points[57, 1] = np.nan
+    with pytest.raises(mp.MilepostError, match="column '1' has a missing value or NaN in row 58;"):
+        list(Count(ROWS, SketchOf(SPACE, 1, 64)).run(batches(points, 10), 0))
+
+
+def test_rows_in_no_group_have_no_keys() -> None:
+    """They are none of the person's contributions."""
+    roles = Roles(groups="city", labels=["Ulm"], unit="id")
+    batch = pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 2.0], "c1": ["Ulm", "Bonn", "Ulm"], "c2": ["a", "a", "a"]})
+    passed = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
+    keys = Keys(Rows(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), passed)
+    (found,) = keys.run(iter([batch]), 0)
+    assert found.schema.names == keys.schema.names == ["c0", "c1", "person", "content", "trouble"]
+    assert found.column("c0").to_pylist() == [1.0, 2.0]
+    assert len(set(found.column("person").to_pylist())) == 1
+    assert len(set(found.column("content").to_pylist())) == 2
+
+
+def test_a_reason_goes_on_alone() -> None:
+    with pytest.raises(mp.MilepostError, match=r"^first$"):
+        list(untroubled(iter([troubled(SENT, "first"), troubled(SENT, "second")])))
