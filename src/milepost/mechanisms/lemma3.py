@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-from scipy.optimize import brentq
-
 from milepost.privacy.guarantee import Guarantee
 
 
@@ -30,5 +28,7 @@ def _alpha(dimension: int, n: int, guarantee: Guarantee, log_failure: Callable[[
         right = work if guarantee.pure else math.sqrt(work) * math.log(4 / guarantee.delta)
         right *= 3000 / (n * guarantee.epsilon) * log_failure(alpha)
         return log_alpha - math.log(4 * dimension * right)
+
+    from scipy.optimize import brentq  # slow to import
 
     return math.exp(float(brentq(excess, -80.0, 120.0, xtol=1e-12)))

@@ -8,9 +8,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
-from scipy.stats import gamma, norm
+from scipy.special import gammainccinv, ndtr, ndtri
 
 from milepost.arrays import FloatArray
 
@@ -20,7 +18,7 @@ TAILS = np.geomspace(1e-16, 1, 2001)  # probabilities to which a random variance
 
 def normal_quantile(failure: float) -> float:
     """z with Pr[|N(0, 1)| > z] = failure."""
-    return float(norm.isf(failure / 2))
+    return -float(ndtri(failure / 2))
 
 
 def laplace_quantile(failure: float) -> float:
@@ -54,7 +52,7 @@ def _one(kurtosis: float) -> FloatArray:
 def _equal(kurtosis: float) -> FloatArray:
     """The variance of equal Laplace draws, of any real number."""
     draws = 3 / kurtosis
-    return np.asarray(gamma.isf(_middles(), draws, scale=1 / draws))
+    return np.asarray(gammainccinv(draws, _middles()) / draws)
 
 
 def _middles() -> FloatArray:
@@ -63,4 +61,6 @@ def _middles() -> FloatArray:
 
 def _quantile(variances: FloatArray, failure: float) -> float:
     weights, deviations = np.diff(TAILS), np.sqrt(variances)
+    from scipy.optimize import brentq  # slow to import
+
     return float(brentq(lambda z: 2 * float(weights @ ndtr(-z / deviations)) - failure, 0, 100))
