@@ -272,10 +272,10 @@ def summed(
 ) -> FloatArray:
     """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
 
-    term: takes columns float64[rows, 1] and float64[1, k]. Memory is bounded by blocks of rows.
+    term: takes columns float64[rows, 1] and float64[1, k], of so many rows that they fit the cache.
     """
     result = np.zeros((len(records), len(queries)))
-    rows = max(1, BLOCK // max(1, len(queries)))
+    rows = max(1, CACHED // max(1, len(queries)))
     for start in range(0, len(records), rows):
         part = slice(start, start + rows)
         for i in range(records.shape[1]):

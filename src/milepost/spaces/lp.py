@@ -114,7 +114,14 @@ class L1(Box):
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
-        return summed(records, queries, lambda i, x, y: self.weights[i] * np.abs(x - y))
+
+        def term(i: int, x: FloatArray, y: FloatArray) -> FloatArray:
+            result: FloatArray = x - y
+            np.abs(result, out=result)
+            result *= self.weights[i]
+            return result
+
+        return summed(records, queries, term)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
