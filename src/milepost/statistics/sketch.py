@@ -59,8 +59,8 @@ class Sketch:
         """A cell has 2^bits quanta."""
         return QUANTUM_BITS - (self.cells.bit_length() - 1)
 
-    def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
-        """Add records at quanta int64[n, D] in 0..2²⁴, with a group index and an integer weight each.
+    def add(self, quanta: AnyArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
+        """Add records at whole quanta [n, D] in 0..2²⁴, with a group index and an integer weight each.
 
         It is quickest where columns lie in one piece, Fortran's order, and a block has twice as many rows as cells.
         """
@@ -79,11 +79,12 @@ class Sketch:
             add(quanta[part], *(None if of is None else of[part].astype(np.int64) for of in (group, weight)))
         self.totals += added
 
-    def _add_few(self, quanta: IntArray, group: IntArray | None, weight: IntArray | None) -> None:
+    def _add_few(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
         """One by one, which takes no longer where there are many cells."""
         check_quanta(quanta)
-        place = np.minimum(quanta >> self.bits, self.cells - 1)
-        offset = quanta - (place << self.bits)
+        offset = quanta.astype(np.int64)
+        place = np.minimum(offset >> self.bits, self.cells - 1)
+        offset -= place << self.bits
         place += np.arange(self.dimension) * self.cells
         if group is not None:
             place += (group * (self.dimension * self.cells))[:, None]
@@ -94,7 +95,7 @@ class Sketch:
         np.add.at(self.counts.reshape(-1), places, each)
         np.add.at(self.offsets.reshape(-1), places, offset.ravel(order="F"))
 
-    def _add_many(self, quanta: IntArray, group: IntArray | None, weight: IntArray | None) -> None:
+    def _add_many(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
         """Some coordinates in one sum of counts·2^room + offsets, with a cell more for records at the far end."""
         cells, inside = self.cells + 1, (1 << self.bits) - 1
         room = self.bits + (len(quanta) if weight is None else int(weight.sum())).bit_length()
@@ -104,9 +105,9 @@ class Sketch:
             images = quanta[:, part]
             check_quanta(images)
             places, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
+            np.bitwise_and(images, inside, out=places, casting="unsafe")
+            np.add(places, np.int64(1 << room), out=records)
             np.right_shift(images, self.bits, out=places, casting="unsafe")
-            np.bitwise_and(images, inside, out=records)
-            records += 1 << room
             if images.shape[1] > 1:
                 places += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
             if group is not None:
@@ -191,7 +192,7 @@ def total_weights(records: int, groups: int, group: AnyArray | None, weight: Any
     return tally(group.astype(np.int32), weights, groups)
 
 
-def check_quanta(quanta: IntArray) -> None:
+def check_quanta(quanta: AnyArray) -> None:
     """Refuse images outside of their intervals: they would be counted elsewhere."""
-    if int(quanta.view(np.uint64).max(initial=0)) > QUANTA:
+    if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
         raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")
