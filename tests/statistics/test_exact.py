@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -100,9 +101,10 @@ def test_an_image_outside_its_interval_is_refused(wrong: int, rows: int) -> None
     """It is an address, and would be counted somewhere else."""
     quanta = np.zeros((rows, 2), dtype=np.int64)
     quanta[-1, 1] = wrong
-    for images in [quanta] if abs(wrong) > QUANTA + 1 else [quanta, quanta.astype(np.int32)]:
+    kinds: list[type[np.integer[Any]]] = [np.int64] if abs(wrong) > QUANTA + 1 else [np.int64, np.int32]
+    for kind in kinds:
         with pytest.raises(mp.MilepostError, match="images must lie within"):
-            Sketch(2, cells=16).add(images)
+            Sketch(2, cells=16).add(quanta.astype(kind))
 
 
 @pytest.mark.parametrize("statistic", [Sketch(3, 4, 8), Sums(3, 4)])
