@@ -96,7 +96,7 @@ class Sketch:
     def add(self, quanta: AnyArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
         """Add records at whole quanta [n, D] in 0..2²⁴, with a group index and an integer weight each.
 
-        It is quickest where columns lie in one piece, Fortran's order, and a block has as many rows as a coordinate has cells.
+        It is quickest where columns lie in one piece, in Fortran's order, and there are as many rows as cells.
         """
         added = total_weights(len(quanta), self.groups, group, weight)
         check_weight(int(self.totals.sum()) + int(added.sum()))
