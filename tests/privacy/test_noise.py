@@ -88,7 +88,7 @@ def measured(piece: list[int], calls: list[int], wrong: int = -1) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "pieces"), [(0, [0]), (511, [511]), (512, [256, 256]), (1023, [341] * 3), (5001, [1251] + [1250] * 3)]
+    ("rows", "pieces"), [(0, [0]), (2047, [2047]), (2048, [1024] * 2), (4095, [1365] * 3), (5001, [1251] + [1250] * 3)]
 )
 @pytest.mark.usefixtures("threads")
 def test_pieces_of_a_vector_are_put_together_in_order(

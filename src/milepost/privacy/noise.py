@@ -15,7 +15,7 @@ from scipy.special import erfcinv
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
 
-PIECE = 256  # draws, 5 ms or so, that are worth a thread
+PIECE = 1 << 10  # draws, 20 ms or so, that are worth a thread
 LARGEST_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
@@ -173,9 +173,9 @@ class Angular(Rows):
         """Sides have no inverse here."""
         raise MilepostError(f"{len(positions)} host positions of {self.kind} are sides and give no point back")
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records in quanta, 0 or 2²⁴."""
-        return np.multiply(self._sides(points), QUANTA, dtype=np.int64)
+        return np.multiply(self._sides(points), QUANTA, dtype=np.int32)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
@@ -309,7 +309,7 @@ class AnyMetric:
         rows = max(1, BLOCK // max(len(self.queries), len(self._weight)))
         starts = range(0, len(self.queries), rows)
         parts = [self.quantize(self._clipped(self._matrix(self.queries[start : start + rows]))) for start in starts]
-        return np.concatenate(parts)
+        return np.concatenate(parts).astype(np.int64)
 
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions of queries, given by their place in the list."""
@@ -319,10 +319,10 @@ class AnyMetric:
         """Distances to sets have no inverse here."""
         raise MilepostError(f"{len(positions)} host positions are distances to sets of queries and give no point back")
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records, given by their distances to the queries."""
         nearest = self._subsets.nearest(points)
-        return np.rint(nearest * (QUANTA / self.diameter)).astype(np.int64)
+        return np.rint(nearest * (QUANTA / self.diameter)).astype(np.int32)
 
     # the file
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.spaces.found import Found
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import Aliases
@@ -248,8 +248,8 @@ class Space(Protocol):
     def point(self, positions: FloatArray) -> FloatArray:
         """The points at host positions, where host coordinates are columns."""
 
-    def quantize(self, points: FloatArray) -> IntArray:
-        """Host positions of records: int64[n, D] in 0..2²⁴; each row depends on its own record only."""
+    def quantize(self, points: FloatArray) -> ImageArray:
+        """Host positions of records: int32[n, D] in 0..2²⁴; each row depends on its own record only."""
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The distance itself: float64[n, k]."""
@@ -273,10 +273,10 @@ def summed(
 ) -> FloatArray:
     """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
 
-    term: takes columns float64[rows, 1] and float64[1, k]. Memory is bounded by blocks of rows.
+    term: takes columns float64[rows, 1] and float64[1, k], of so many rows that they fit the cache.
     """
     result = np.zeros((len(records), len(queries)))
-    rows = max(1, BLOCK // max(1, len(queries)))
+    rows = max(1, CACHED // max(1, len(queries)))
     for start in range(0, len(records), rows):
         part = slice(start, start + rows)
         for i in range(records.shape[1]):
@@ -284,13 +284,13 @@ def summed(
     return result
 
 
-def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], hosts: Hosts) -> IntArray:
-    """Host positions of records rounded to whole steps, inside the interval, as int64[n, D] in columns of one piece.
+def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], hosts: Hosts) -> ImageArray:
+    """Host positions of records rounded to whole steps, inside the interval, as int32[n, D] in columns of one piece.
 
     place: makes positions float64[rows, D], which it must not keep, of some records; so many that they fit the cache.
     Rounding is elementwise, so that a row sees only itself.
     """
-    result = np.empty((len(points), hosts.dimension), dtype=np.int64, order="F")
+    result = np.empty((len(points), hosts.dimension), dtype=np.int32, order="F")
     steps, most = (hosts.step > 1).any(), (hosts.span // hosts.step).astype(np.float64)
     rows = max(1, CACHED // hosts.dimension)
     for start in range(0, len(points), rows):
@@ -301,7 +301,7 @@ def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], host
         np.rint(positions, out=positions)
         result[part] = np.clip(positions, 0, most, out=positions)
     if steps:
-        result *= hosts.step
+        result *= hosts.step.astype(np.int32)
     return result
 
 

@@ -121,9 +121,9 @@ class Box(Rows):
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, clipped to the bounds; NaN and text are refused."""
-        points = read_matrix(batch, self.columns, self.width)
+        points = read_matrix(batch, self.columns, self.width, within=(self.low, self.high))
         refuse_missing(points, self.names, "private rows", first_row)
-        return np.clip(points, self.low, self.high, out=points)
+        return points
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Public queries as points; they may lie outside the bounds but must be finite."""

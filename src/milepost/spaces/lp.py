@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of, summed
 from milepost.spaces.box import Box
@@ -108,13 +108,20 @@ class L1(Box):
         result[:, self.host_columns] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
         return result
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records in whole quanta."""
         return quantize(points, self.place, self.hosts)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
-        return summed(records, queries, lambda i, x, y: self.weights[i] * np.abs(x - y))
+
+        def term(i: int, x: FloatArray, y: FloatArray) -> FloatArray:
+            result: FloatArray = x - y
+            np.abs(result, out=result)
+            result *= self.weights[i]
+            return result
+
+        return summed(records, queries, term)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:

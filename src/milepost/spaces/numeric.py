@@ -29,14 +29,19 @@ def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
 
 
 def read_matrix(
-    batch: "pa.RecordBatch | AnyArray", columns: tuple[str, ...] | None, width: int, aliases: Aliases = NO_ALIASES
+    batch: "pa.RecordBatch | AnyArray",
+    columns: tuple[str, ...] | None,
+    width: int,
+    aliases: Aliases = NO_ALIASES,
+    within: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> FloatArray:
     """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position.
 
-    It is a copy, each column of which lies in one piece.
+    It is a copy, each column of which lies in one piece. within: the ends of each column, to which values are moved.
     """
     if isinstance(batch, np.ndarray):
-        return _from_array(batch, width)
+        result = _from_array(batch, width)
+        return result if within is None else np.clip(result, *within, out=result)
     names = list(batch.schema.names)
     if columns is None:
         if len(names) != width:
@@ -53,7 +58,11 @@ def read_matrix(
                 f"the table has no column {name!r}; it has {', '.join(names) or 'no columns'}. "
                 "Name the ones to use with columns=[…], in the order of the space"
             )
-        result[:, place] = from_column(batch.column(position), names[position])
+        values = from_column(batch.column(position), names[position])
+        if within is None:
+            result[:, place] = values
+        else:
+            np.clip(values, within[0][place], within[1][place], out=result[:, place])
     return result
 
 

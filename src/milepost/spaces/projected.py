@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
@@ -317,7 +317,7 @@ class Projected(Box, ABC):
         """Projections have no inverse here."""
         raise MilepostError(f"{len(positions)} host positions of {self.kind} are projections and give no point back")
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records in whole quanta."""
         return quantize(points, self.place, self.hosts)
 

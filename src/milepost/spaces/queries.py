@@ -53,9 +53,8 @@ class Queries:
         """Distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever came."""
         quanta = np.asarray(distances * (QUANTA / self.diameter))
         np.rint(quanta, out=quanta)
-        np.copyto(quanta, QUANTA, where=np.isnan(quanta))
-        result: IntArray = np.clip(quanta, 0, QUANTA, out=quanta).astype(np.int64)
-        return result
+        np.fmin(quanta, QUANTA, out=quanta)  # of NaN, too
+        return np.maximum(quanta, 0, out=quanta).astype(np.int64)
 
     def find(self, points: AnyArray) -> IntArray:
         """Positions of points among the queries; one that is not there is refused."""

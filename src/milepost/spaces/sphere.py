@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
 from milepost.spaces.box import Rows
@@ -249,7 +249,7 @@ class GreatCircle(Rows):
         """Directions have no inverse here."""
         raise MilepostError(f"{len(positions)} host positions of {self.kind} are directions and give no point back")
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records in whole quanta."""
         return quantize(points, self._positions, self.hosts)
 

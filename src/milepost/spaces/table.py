@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
@@ -201,7 +201,7 @@ class MixedTable(ABC):
         ]
         return np.array(rows).reshape(len(positions), self.width)
 
-    def quantize(self, points: FloatArray) -> IntArray:
+    def quantize(self, points: FloatArray) -> ImageArray:
         """Host positions of records in whole quanta."""
         return quantize(points, self.place, self.hosts)
 

@@ -40,37 +40,69 @@ class Sketch:
         self.cells = default_cells(dimension) if cells is None else cells
         if self.cells < 1 or self.cells & (self.cells - 1) or self.cells > QUANTA:
             raise MilepostError(f"cells must be a power of two up to 2^{QUANTUM_BITS}, got {self.cells}")
-        self.counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
-        self.offsets = np.zeros_like(self.counts)
+        self._counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
+        self._offsets = np.zeros_like(self._counts)
         self.totals = np.zeros(groups, dtype=np.int64)
+        self._packed: IntArray | None = None
+        self._weight = 0  # of the records that are packed
+
+    @property
+    def counts(self) -> IntArray:
+        """The weight in each cell."""
+        self._unpack()
+        return self._counts
+
+    @counts.setter
+    def counts(self, counts: IntArray) -> None:
+        self._unpack()
+        self._counts = counts
+
+    @property
+    def offsets(self) -> IntArray:
+        """Weighted offsets from the cell's left border."""
+        self._unpack()
+        return self._offsets
+
+    @offsets.setter
+    def offsets(self, offsets: IntArray) -> None:
+        self._unpack()
+        self._offsets = offsets
 
     @property
     def dimension(self) -> int:
         """D, the number of host coordinates."""
-        return self.counts.shape[1]
+        return self._counts.shape[1]
 
     @property
     def groups(self) -> int:
         """How many groups are kept apart."""
-        return self.counts.shape[0]
+        return self._counts.shape[0]
 
     @property
     def bits(self) -> int:
         """A cell has 2^bits quanta."""
         return QUANTUM_BITS - (self.cells.bit_length() - 1)
 
-    def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
-        """Add records at quanta int64[n, D] in 0..2²⁴, with a group index and an integer weight each.
+    @property
+    def _most(self) -> int:
+        """The weight of which counts and offsets fit 62 bits side by side."""
+        return (1 << (62 - self.bits) // 2) - 1
 
-        It is quickest where columns lie in one piece, Fortran's order, and a block has twice as many rows as cells.
+    @property
+    def _room(self) -> int:
+        """Bits of the offsets of so much weight."""
+        return self.bits + (62 - self.bits) // 2
+
+    def add(self, quanta: AnyArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
+        """Add records at whole quanta [n, D] in 0..2²⁴, with a group index and an integer weight each.
+
+        It is quickest where columns lie in one piece, in Fortran's order, and there are as many rows as cells.
         """
         added = total_weights(len(quanta), self.groups, group, weight)
         check_weight(int(self.totals.sum()) + int(added.sum()))
-        # of so much weight, counts and offsets fit 63 bits side by side
-        most = (1 << (62 - self.bits) // 2) - 1
         cells = self.groups * self.cells
-        rows = min(max(ROWS, 2 * cells), most // (1 if weight is None else int(weight.max(initial=1))))
-        if min(rows, len(quanta)) < max(FEW, cells // 2):
+        rows = min(max(ROWS, 2 * cells), self._most // (1 if weight is None else int(weight.max(initial=1))))
+        if min(rows, len(quanta)) < max(FEW, cells // 4):
             add, rows = self._add_few, max(1, ROWS // self.dimension)
         else:
             add = self._add_many
@@ -79,48 +111,60 @@ class Sketch:
             add(quanta[part], *(None if of is None else of[part].astype(np.int64) for of in (group, weight)))
         self.totals += added
 
-    def _add_few(self, quanta: IntArray, group: IntArray | None, weight: IntArray | None) -> None:
+    def _add_few(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
         """One by one, which takes no longer where there are many cells."""
         check_quanta(quanta)
-        place = np.minimum(quanta >> self.bits, self.cells - 1)
-        offset = quanta - (place << self.bits)
+        offset = quanta.astype(np.int64)
+        place = np.minimum(offset >> self.bits, self.cells - 1)
+        offset -= place << self.bits
         place += np.arange(self.dimension) * self.cells
         if group is not None:
             place += (group * (self.dimension * self.cells))[:, None]
         if weight is not None:
             offset *= weight[:, None]
         places, each = place.ravel(order="F"), 1 if weight is None else np.tile(weight, self.dimension)
-        self.counts, self.offsets = np.ascontiguousarray(self.counts), np.ascontiguousarray(self.offsets)
-        np.add.at(self.counts.reshape(-1), places, each)
-        np.add.at(self.offsets.reshape(-1), places, offset.ravel(order="F"))
+        self._counts, self._offsets = np.ascontiguousarray(self._counts), np.ascontiguousarray(self._offsets)
+        np.add.at(self._counts.reshape(-1), places, each)
+        np.add.at(self._offsets.reshape(-1), places, offset.ravel(order="F"))
 
-    def _add_many(self, quanta: IntArray, group: IntArray | None, weight: IntArray | None) -> None:
+    def _add_many(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
         """Some coordinates in one sum of counts·2^room + offsets, with a cell more for records at the far end."""
-        cells, inside = self.cells + 1, (1 << self.bits) - 1
-        room = self.bits + (len(quanta) if weight is None else int(weight.sum())).bit_length()
+        total = len(quanta) if weight is None else int(weight.sum())
+        if self._packed is None or self._weight + total > self._most:
+            self._unpack()
+            self._packed = np.zeros((self.dimension, self.groups, self.cells + 1), dtype=np.int64)
+        self._weight += total
+        cells, inside, one = self.cells + 1, (1 << self.bits) - 1, np.int64(1 << self._room)
         together = max(1, ROWS // max(len(quanta), 2 * self.groups * self.cells))
         for first in range(0, self.dimension, together):
             part = slice(first, first + together)
             images = quanta[:, part]
             check_quanta(images)
             places, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
+            np.bitwise_and(images, inside, out=places, casting="unsafe")
+            np.add(places, one, out=records)
             np.right_shift(images, self.bits, out=places, casting="unsafe")
-            np.bitwise_and(images, inside, out=records)
-            records += 1 << room
             if images.shape[1] > 1:
                 places += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
             if group is not None:
                 places += (group * cells).astype(np.int32)[:, None]
             if weight is not None:
                 records *= weight[:, None]
-            size = images.shape[1] * self.groups * cells
-            offset = tally(places.ravel(order="F"), records.ravel(order="F"), size).reshape(-1, self.groups, cells)
-            count = offset >> room
-            offset &= (1 << room) - 1
-            count[:, :, -2] += count[:, :, -1]
-            offset[:, :, -2] += count[:, :, -1] << self.bits
-            self.counts[:, part] += count[:, :, :-1].swapaxes(0, 1)
-            self.offsets[:, part] += offset[:, :, :-1].swapaxes(0, 1)
+            sums = self._packed[part]
+            sums += tally(places.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
+
+    def _unpack(self) -> None:
+        """Counts and offsets, where they are still side by side, each to its own."""
+        if self._packed is None:
+            return
+        packed, self._packed, self._weight = self._packed.swapaxes(0, 1), None, 0
+        last = packed[:, :, -1] >> self._room
+        packed = packed[:, :, :-1]
+        self._counts += packed >> self._room
+        packed &= (1 << self._room) - 1
+        self._offsets += packed
+        self._counts[:, :, -1] += last
+        self._offsets[:, :, -1] += last << self.bits
 
     def __add__(self, other: Self) -> "Sketch":
         """The sketch of both tables together."""
@@ -191,7 +235,7 @@ def total_weights(records: int, groups: int, group: AnyArray | None, weight: Any
     return tally(group.astype(np.int32), weights, groups)
 
 
-def check_quanta(quanta: IntArray) -> None:
+def check_quanta(quanta: AnyArray) -> None:
     """Refuse images outside of their intervals: they would be counted elsewhere."""
-    if int(quanta.view(np.uint64).max(initial=0)) > QUANTA:
+    if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
         raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")

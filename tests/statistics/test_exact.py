@@ -1,0 +1,181 @@
+"""Statistics against straightforward sums of Python integers, one record after the other."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import milepost as mp
+from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.spaces.base import QUANTA
+from milepost.statistics import sketch as module
+from milepost.statistics.sketch import LARGEST_TOTAL, Sketch
+from milepost.statistics.sums import Sums
+
+ENDS = [0, 1, 2, QUANTA // 2 - 1, QUANTA // 2, QUANTA - 2, QUANTA - 1, QUANTA]
+ODD = [0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, math.inf, -math.inf, 1e308, -1e308, 0.5, 1.0, -1.0, 3.0, 2**-25]
+
+
+def images(rows: int, dimension: int, seed: int) -> IntArray:
+    """Places all over the interval, many of them at its ends and next to the borders of cells."""
+    generator = np.random.default_rng(seed)
+    result = generator.integers(0, QUANTA + 1, (rows, dimension))
+    some = generator.random(result.shape) < 0.3
+    result[some] = generator.choice(ENDS, int(some.sum()))
+    return result
+
+
+def slowly(quanta: IntArray, groups: int, cells: int, group: AnyArray, weight: AnyArray) -> list[IntArray]:
+    """Counts, offsets and totals by definition."""
+    counts, offsets, totals = Counter[tuple[int, ...]](), Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
+    size = QUANTA // cells
+    for row, of, own in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
+        totals[of,] += own
+        for i, q in enumerate(row):
+            cell = min(q // size, cells - 1)
+            counts[of, i, cell] += own
+            offsets[of, i, cell] += own * (q - cell * size)
+    shape = groups, quanta.shape[1], cells
+    result = []
+    for sums, ends in ((counts, shape), (offsets, shape), (totals, (groups,))):
+        result.append(np.zeros(ends, dtype=np.int64))
+        for place, value in sums.items():
+            result[-1][place] = value
+    return result
+
+
+def check(sketch: Sketch, wanted: list[IntArray]) -> None:
+    for found, part in zip((sketch.counts, sketch.offsets, sketch.totals), wanted, strict=True):
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, part)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("heaviest", [None, 1, 1024])
+@pytest.mark.parametrize(("groups", "cells"), [(1, 1), (1, 1 << 14), (3, 2), (3, 64), (700, 1), (700, 64)])
+@pytest.mark.parametrize("few", [True, False])
+def test_a_sketch_is_a_sum_of_integers(
+    few: bool, groups: int, cells: int, heaviest: int | None, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether records are many for their cells or few, in blocks that end anywhere."""
+    rows, dimension = 900, 5
+    monkeypatch.setattr(module, "FEW", rows + 1 if few else 1)
+    monkeypatch.setattr(module, "ROWS", 400)
+    quanta = np.array(images(rows, dimension, cells + groups), order="F" if order == "F" else "C")
+    generator = np.random.default_rng(groups)
+    group = generator.integers(0, groups, rows)
+    weight = np.ones(rows, dtype=np.int64) if heaviest is None else generator.integers(0, heaviest + 1, rows)
+    found = Sketch(dimension, groups, cells)
+    found.add(quanta, None if groups == 1 else group, None if heaviest is None else weight)
+    check(found, slowly(quanta, groups, cells, group, weight))
+    parts = [Sketch(dimension, groups, cells) for _ in range(2)]
+    for k, cut in enumerate((slice(0, 311), slice(311, None))):
+        parts[k].add(quanta[cut], group[cut].astype(np.int16), weight[cut].astype(np.int32))
+    check(parts[0] + parts[1], slowly(quanta, groups, cells, group, weight))
+
+
+@pytest.mark.parametrize("cells", [1, 4, 1 << 8, 1 << 16])
+@pytest.mark.parametrize("rows", [3, 5000])
+def test_weights_up_to_the_largest_total_are_summed_exactly(cells: int, rows: int) -> None:
+    """The heaviest table that there may be, at the far end and next to it."""
+    weight = np.full(rows, (LARGEST_TOTAL - 1) // rows)
+    weight[0] += LARGEST_TOTAL - int(weight.sum())
+    quanta = np.full((rows, 2), QUANTA)
+    quanta[1:, 1] = QUANTA - 1
+    sketch = Sketch(2, cells=cells)
+    sketch.add(quanta, None, weight)
+    size, light = QUANTA // cells, LARGEST_TOTAL - int(weight[0])
+    assert sketch.counts[0, :, -1].tolist() == [LARGEST_TOTAL] * 2
+    assert sketch.offsets[0, :, -1].tolist() == [LARGEST_TOTAL * size, LARGEST_TOTAL * size - light]
+    with pytest.raises(mp.MilepostError, match=r"2\^37"):
+        sketch.add(quanta[:1])
+
+
+@pytest.mark.parametrize("wrong", [-1, QUANTA + 1, -(1 << 63), 1 << 40])
+@pytest.mark.parametrize("rows", [1, 10_000])
+def test_an_image_outside_its_interval_is_refused(wrong: int, rows: int) -> None:
+    """It is an address, and would be counted somewhere else."""
+    quanta = np.zeros((rows, 2), dtype=np.int64)
+    quanta[-1, 1] = wrong
+    kinds: list[type[np.integer[Any]]] = [np.int64] if abs(wrong) > QUANTA + 1 else [np.int64, np.int32]
+    for kind in kinds:
+        with pytest.raises(mp.MilepostError, match="images must lie within"):
+            Sketch(2, cells=16).add(quanta.astype(kind))
+
+
+@pytest.mark.parametrize("statistic", [Sketch(3, 4, 8), Sums(3, 4)])
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_record_of_no_group_is_refused(statistic: Sketch | Sums, wrong: int) -> None:
+    """It would be counted in another."""
+    with pytest.raises(mp.MilepostError, match="groups are numbered"):
+        statistic.add(np.zeros((5000, 3), dtype=np.int64), np.full(5000, wrong))
+
+
+@pytest.mark.parametrize("groups", [1, 3, 2000])
+@pytest.mark.parametrize("heaviest", [None, 1024])
+def test_sums_are_sums_of_integers(groups: int, heaviest: int | None) -> None:
+    """Signs included, as links of a net have them."""
+    rows, count = 700, 9
+    generator = np.random.default_rng(groups)
+    quanta = images(rows, count, 1) * generator.choice([-1, 1], (rows, count))
+    group = generator.integers(0, groups, rows)
+    weight = np.ones(rows, dtype=np.int64) if heaviest is None else generator.integers(0, heaviest + 1, rows)
+    found = Sums(count, groups)
+    found.add(quanta, None if groups == 1 else group, None if heaviest is None else weight)
+    values, totals = [[0] * count for _ in range(groups)], [0] * groups
+    for row, of, own in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
+        totals[of] += own
+        values[of] = [sum_ + own * q for sum_, q in zip(values[of], row, strict=True)]
+    assert found.values.tolist() == values
+    assert found.totals.tolist() == totals
+
+
+def nearest(value: float, low: float, high: float) -> int:
+    """The quantum of a number: halves to even, in the float arithmetic that the space promises."""
+    inside = min(max(value, low), high)
+    return round(Fraction((inside - low) * (QUANTA / (high - low))))
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "arrow"])
+@pytest.mark.parametrize("rows", [1, 5, 3000])
+def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
+    kind: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers at the ends and outside, infinite, subnormal, of either zero; in blocks of any size."""
+    bounds = [(0.0, 1.0), (-2.0, 3.0), (1e-300, 1e-299 + 1e90)]
+    generator = np.random.default_rng(rows)
+    table: FloatArray = generator.normal(0.4, 2, (rows, 3))
+    some = generator.random(table.shape) < 0.4
+    table[some] = generator.choice([*ODD, *(end for pair in bounds for end in pair)], int(some.sum()))
+    space = mp.L1(bounds, weights=[1, 1, 1e-90])
+    wanted = np.array([[nearest(x, *pair) for x, pair in zip(row, bounds, strict=True)] for row in table.tolist()])
+    batch: pa.RecordBatch | FloatArray = np.array(table, order="F" if kind == "F" else "C")
+    if kind == "arrow":
+        batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
+    monkeypatch.setattr("milepost.spaces.base.CACHED", 1000)
+    monkeypatch.setattr("milepost.spaces.numeric.TURNED", 700)
+    found = space.quantize(space.read(batch))
+    assert found.dtype == np.int32
+    assert found.flags.f_contiguous
+    np.testing.assert_array_equal(found, wanted)
+    sketch = Sketch(3, cells=1 << 9)
+    sketch.add(found)
+    check(sketch, slowly(wanted, 1, 1 << 9, np.zeros(rows, dtype=int), np.ones(rows, dtype=int)))
+
+
+@pytest.mark.parametrize("rows", [3, 3000])
+@pytest.mark.parametrize("column", [0, 1])
+def test_nan_is_found_next_to_infinities(rows: int, column: int) -> None:
+    """Infinite values of both signs are ordinary, wherever they stand; a missing one is refused and named."""
+    table = np.zeros((rows, 2))
+    table[0], table[1] = math.inf, -math.inf
+    space = mp.L1([(0, 1), (0, 1)])
+    assert space.read(table)[:2].tolist() == [[1, 1], [0, 0]]
+    table[rows - 1, column] = math.nan
+    for batch in (table, np.asfortranarray(table), pa.RecordBatch.from_arrays(list(table.T), names=["a", "b"])):
+        with pytest.raises(mp.MilepostError, match=f"column '{column}' has a missing value or NaN in row {rows + 7}"):
+            space.read(batch, 7)
