@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost.arrays import FloatArray, ImageArray, IntArray
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.magnitudes import SIDE, Magnitudes
@@ -70,7 +70,7 @@ class SketchOf:
         """That of no records."""
         return Sketch(self.numbers, self.groups, self.cells)
 
-    def image(self, block: Block) -> tuple[IntArray, IntArray | None, IntArray | None]:
+    def image(self, block: Block) -> tuple[ImageArray, IntArray | None, IntArray | None]:
         """Quanta."""
         return self.space.quantize(block.points), block.group, block.weight
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray
 from milepost.reading import read_sketch, read_sums
 from milepost.spaces.base import QUANTA
 from milepost.spaces.objects import object_array
@@ -42,13 +42,13 @@ def rows_space(count: int, calibrate: bool = False, repetitions: int = 8) -> mp.
     )
 
 
-def moved(space: mp.AnyMetric, left: IntArray, right: IntArray) -> Fraction:
+def moved(space: mp.AnyMetric, left: AnyArray, right: AnyArray) -> Fraction:
     """Σ τ|q − q′|, exactly."""
     triples = zip(space.hosts.quantum.tolist(), left.tolist(), right.tolist(), strict=True)
     return sum((Fraction(t) * abs(a - b) for t, a, b in triples), Fraction(0))
 
 
-def images(space: mp.AnyMetric, records: Sequence[Any]) -> IntArray:
+def images(space: mp.AnyMetric, records: Sequence[Any]) -> AnyArray:
     return space.quantize(space.read(object_array(list(records))))
 
 

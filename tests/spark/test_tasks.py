@@ -11,9 +11,10 @@ import milepost as mp
 from milepost.reading import read_sketch
 from milepost.roles import Roles
 from milepost.spark import parts, rows
-from milepost.spark.parts import SENT, SketchOf, chunks, received, sent
+from milepost.spark.parts import SENT, chunks, received, sent
 from milepost.spark.rows import Rows
 from milepost.spark.tasks import Add, Count, Keys, troubled, untroubled
+from milepost.statistic import SketchOf
 
 SPACE = mp.L1([(0, 10), (0, 10)])
 POINTS = np.random.default_rng(2).uniform(0, 10, (1000, 2))
@@ -71,10 +72,10 @@ def test_rows_in_no_group_have_no_keys() -> None:
     passed = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
     keys = Keys(Rows(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), passed)
     (found,) = keys.run(iter([batch]), 0)
-    assert found.schema.names == keys.schema.names == ["c0", "c1", "person", "content", "trouble"]
+    assert found.schema.names == keys.schema.names == ["c0", "c1", "person", "place", "trouble"]
     assert found.column("c0").to_pylist() == [1.0, 2.0]
     assert len(set(found.column("person").to_pylist())) == 1
-    assert len(set(found.column("content").to_pylist())) == 2
+    assert len(set(found.column("place").to_pylist())) == 2
 
 
 def test_a_reason_goes_on_alone() -> None:
