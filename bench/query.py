@@ -23,7 +23,7 @@ finally:
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     print(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
 """
-FEW, MANY, MANY_CHECKED = 100_000, 3_000_000, 1_000_000
+FEW, MANY, MANY_CHECKED = 500_000, 5_000_000, 2_000_000
 SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 
 

@@ -1,6 +1,7 @@
 """What a test needs that not every computer has: it is skipped there, but never where it must be run."""
 
 import os
+import shutil
 
 import pytest
 
@@ -26,4 +27,8 @@ def _java() -> str | None:
     return None
 
 
-REQUIREMENTS = {"java": _java}
+def _browser() -> str | None:
+    return None if shutil.which("chromium") else "there is no chromium on the PATH; install Debian's package"
+
+
+REQUIREMENTS = {"java": _java, "browser": _browser}

@@ -103,6 +103,9 @@ AnswersOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the answers to this file: .csv, .txt or .parquet.")
 ]
 TableArgument = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="The private table: CSV with a header, or Parquet.")
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="The private table: CSV with a header, or Parquet; a folder, or a quoted pattern."
+    ),
 ]
 SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file that `milepost release` wrote.")]

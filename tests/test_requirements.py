@@ -1,0 +1,24 @@
+"""What is missing is skipped, and a failure where it is required."""
+
+from pathlib import Path
+
+import pytest
+from _pytest.outcomes import Failed, Skipped
+
+from tests import requirements
+from tests.requirements import require
+
+
+@pytest.mark.parametrize("what", sorted(requirements.REQUIREMENTS))
+def test_what_is_required_is_not_skipped(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `.ci/run` requires it."""
+    monkeypatch.setitem(requirements.REQUIREMENTS, what, lambda: "it is missing")
+    monkeypatch.delenv("MILEPOST_REQUIRE", raising=False)
+    with pytest.raises(Skipped, match="it is missing"):
+        require(what)
+    said = (Path(__file__).parents[1] / ".ci" / "run").read_text().split("MILEPOST_REQUIRE=")[1].split()[0]
+    monkeypatch.setenv("MILEPOST_REQUIRE", said)
+    with pytest.raises(Failed, match="it is missing"):
+        require(what)
+    monkeypatch.setitem(requirements.REQUIREMENTS, what, lambda: None)
+    require(what)
