@@ -19,7 +19,7 @@ from milepost.spaces.numeric import NO_ALIASES, Aliases, number
 from milepost.spaces.objects import entries, object_array, object_list, objects_of
 from milepost.wanted import Beside, Wanted
 
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 18
 
 QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
 

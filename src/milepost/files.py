@@ -19,10 +19,11 @@ from milepost.wanted import Wanted
 
 Told: TypeAlias = Callable[[int], None]
 BUFFER_BYTES = 1 << 16  # of one column of a Parquet file
+BATCH_NUMBERS = 1 << 21  # of all columns: a batch of 16 MB
 
 
 def read(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-    """Batches of the points' columns, each with the cells of those beside them; of so many rows, or blocks of a CSV.
+    """Batches of the points' columns, each with the cells of those beside them; of so many rows at most.
 
     path: of a file, a folder or a pattern; the columns of several files must be alike.
     """
@@ -118,7 +119,8 @@ def _parquet(file: File, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordB
         picked = wanted.points(present)
         names = _names(file, present, [*picked, *wanted.others(present)])
         stored = [name for name in dict.fromkeys(names) if name not in file.keys]
-        for batch in content.iter_batches(rows, columns=stored):
+        few = max(1, min(rows, BATCH_NUMBERS // max(1, len(stored))))
+        for batch in content.iter_batches(few, columns=stored):
             yield _picked(batch, file, names), len(picked)
 
 

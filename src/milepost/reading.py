@@ -27,7 +27,7 @@ from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsO
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
-BLOCK = 1 << 23  # host coordinates, or distances, in memory at a time
+BLOCK = 1 << 22  # host coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
 PLAIN = Roles()
 MOST_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
 Task: TypeAlias = Callable[[], Block]
@@ -167,7 +167,7 @@ def read(
         try:
             for task in tasks:
                 running.append(pool.submit(add, task))
-                if len(running) > 2 * workers:
+                if len(running) > workers:
                     running.popleft().result()
             while running:
                 running.popleft().result()
