@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.reading import read_sketch, read_sums
 from milepost.spaces.base import QUANTA
 from milepost.spaces.objects import object_array
@@ -48,7 +48,7 @@ def moved(space: mp.AnyMetric, left: IntArray, right: IntArray) -> Fraction:
     return sum((Fraction(t) * abs(a - b) for t, a, b in triples), Fraction(0))
 
 
-def images(space: mp.AnyMetric, records: Sequence[Any]) -> IntArray:
+def images(space: mp.AnyMetric, records: Sequence[Any]) -> ImageArray:
     return space.quantize(space.read(object_array(list(records))))
 
 
