@@ -12,6 +12,7 @@ import pytest
 import milepost as mp
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.spaces.base import QUANTA
+from milepost.spaces.queries import Queries
 from milepost.statistics import sketch as module
 from milepost.statistics.sketch import LARGEST_TOTAL, Sketch
 from milepost.statistics.sums import Sums
@@ -179,3 +180,12 @@ def test_nan_is_found_next_to_infinities(rows: int, column: int) -> None:
     for batch in (table, np.asfortranarray(table), pa.RecordBatch.from_arrays(list(table.T), names=["a", "b"])):
         with pytest.raises(mp.MilepostError, match=f"column '{column}' has a missing value or NaN in row {rows + 7}"):
             space.read(batch, 7)
+
+
+def test_a_distance_that_is_no_number_counts_as_the_diameter() -> None:
+    """And so does one beyond it, wherever it stands; a negative one is 0."""
+    queries = Queries(np.zeros((1, 1)), mp.L1([(0, 2)]))
+    odd = np.array([math.nan, math.inf, -math.inf, 3.0, 2.0, -1.0, 0.0, -0.0, 1.0])
+    for rows in (1, 100):
+        quanta = queries.quantize(np.repeat(odd, rows)[:, None])
+        assert quanta[::rows, 0].tolist() == [QUANTA, QUANTA, 0, QUANTA, QUANTA, 0, 0, 0, QUANTA // 2]
