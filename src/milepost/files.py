@@ -102,7 +102,7 @@ def _parquet_file(file: File) -> Iterator[pa.parquet.ParquetFile]:
     try:
         # Arrow's default is to fetch all row groups ahead, which would hold the whole file
         with (
-            file.path.open("rb") as stream,
+            pa.OSFile(str(file.path)) as stream,  # one of Python's would have threads wait for each other
             pa.parquet.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as content,
         ):
             yield content
