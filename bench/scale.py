@@ -105,7 +105,7 @@ def growth(sizes: tuple[int, ...], dimension: int, bounds: Bounds) -> None:
     print(f"{'rows':>12} {'seconds':>8} {'M rows/s':>9} {'÷ scan':>7} {'÷ sort':>7} {'peak MB':>8} {'above start':>12}")
     people = np.random.default_rng(0).random((FILE_ROWS, dimension))
     sort = seconds(lambda: np.sort(people, axis=0), 2) / FILE_ROWS
-    runs = [run(rows, dimension, 4 if rows <= 10 * FILE_ROWS else 2) for rows in sizes]
+    runs = [run(rows, dimension, 3 if rows * dimension <= 20 * FILE_ROWS else 2) for rows in sizes]
     for one in runs:
         share, sorted_ = one.seconds / one.scan, one.seconds / one.rows / sort
         speed, above = one.rows / one.seconds / 1e6, one.peak - one.before

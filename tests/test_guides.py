@@ -80,3 +80,12 @@ def test_the_example_recommends(capsys: pytest.CaptureFixture[str]) -> None:
         r"^Recommendation: treat Ada as budget \(by .*\), treat Ben as family \(by .*\), (treat|ask) Cem .*\.$",
         printed.splitlines()[-1],
     )
+
+
+def test_the_guide_to_scale_streams() -> None:
+    """Two million rows from a generator."""
+    code, shown = (text for _, text in blocks((ROOT / "docs" / "scale.md").read_text())[:2])
+    printed = run("python", code, {})
+    assert printed.split(", within")[0] == shown.split(", within")[0] == "2,000,000 rows"
+    new, old = (float(text.split()[-2]) for text in (printed, shown))
+    assert abs(new / old - 1) < 0.2

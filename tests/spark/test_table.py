@@ -1,4 +1,4 @@
-"""The same folder of Parquet files gives the same integers through Arrow and through Spark."""
+"""The same folder of Parquet files gives the same integers through NumPy, streaming and Spark."""
 
 from pathlib import Path
 from typing import Any
@@ -49,15 +49,39 @@ def tables(here: Any, there: Any, kind: str, neighbors: str, roles: dict[str, An
     return made[0], made[1]
 
 
+READ = {
+    "l1": ["x", "y"],
+    "l2": ["x", "y"],
+    "great-circle": ["latitude", "lon"],
+    "gower": ["x", "kind", "on"],
+    "any": ["word"],
+}
+
+
+def arrays(people: pa.Table, kind: str) -> Table:
+    """The points as an array of NumPy's, and a list for each role."""
+    said = EVERYTHING | {role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "unit", "weights")}
+    columns = [np.array(people[name].to_pylist(), dtype=object if kind == "gower" else None) for name in READ[kind]]
+    roles = Roles(**said)
+    points = columns[0] if kind == "any" else np.column_stack(columns)
+    return Table(points, SPACES[kind][0], roles.change("add-remove"), None, roles)
+
+
 @pytest.mark.parametrize("kind", SPACES)
-def test_the_integers_are_the_same(kind: str, people: pa.Table, frame: Any) -> None:
-    """Of both statistics, with groups, persons who have more rows than are used, and weights."""
+def test_the_integers_are_the_same(kind: str, people: pa.Table, folder: Path, frame: Any) -> None:
+    """Of NumPy's arrays, files, a stream and Spark, with groups, weights, and persons with more rows than are used."""
     here, there = tables(people, frame, kind, "add-remove", EVERYTHING)
+    stream, files = (
+        tables(data, frame, kind, "add-remove", EVERYTHING)[0] for data in (iter(people.to_batches(300)), folder)
+    )
     variant = here.space.sized(4000)[-1]
-    same(here.sketch(variant), there.sketch(variant))
     queries = given_queries(here.space, SPACES[kind][2])
     assert queries is not None
-    same(here.sums(queries, Net().counted), there.sums(queries, Net().counted))
+    sketch, sums = here.sketch(variant), here.sums(queries, Net().counted)
+    assert sketch.totals.min() > 0
+    for table in (there, arrays(people, kind), stream, files):
+        same(sketch, table.sketch(variant))
+        same(sums, table.sums(queries, Net().counted))
 
 
 @pytest.mark.parametrize("roles", [{}, {"unit": "person"}, PERSONS, GROUPS], ids=["rows", "one", "two", "groups"])
