@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
-from queue import Queue
+from queue import LifoQueue
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -149,17 +150,25 @@ def read(
 ) -> Exact:
     """The exact statistic of a table, added up by as many threads as there are processors, the same in any order."""
     workers = (os.cpu_count() or 1) if space.threads else 1
-    parts: Queue[Exact] = Queue()
-    for _ in range(workers if wanted.size <= MOST_PARTS else 1):
-        parts.put(wanted.empty())
+    most = workers if wanted.size <= MOST_PARTS else 1
+    parts: list[Exact] = []
+    idle: LifoQueue[Exact] = LifoQueue()
+    making = Lock()
+
+    def taken() -> Exact:
+        with making:  # a small table needs one part only
+            if idle.empty() and len(parts) < most:
+                parts.append(wanted.empty())
+                return parts[-1]
+        return idle.get()
 
     def add(task: Task) -> None:
         image = wanted.image(task())
-        part = parts.get()
+        part = taken()
         try:
             part.add(*image)
         finally:
-            parts.put(part)
+            idle.put(part)
 
     tasks = _tasks(data, space, columns, wanted.numbers, roles, chosen)
     with closing(tasks), ThreadPoolExecutor(workers) as pool:
@@ -174,7 +183,7 @@ def read(
         finally:
             for future in running:
                 future.cancel()
-    result: Exact = reduce(operator.add, parts.queue)
+    result: Exact = reduce(operator.add, parts) if parts else wanted.empty()
     return result
 
 
