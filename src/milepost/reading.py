@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain, islice
 from queue import LifoQueue
 from threading import Lock
 from typing import Any, TypeAlias
@@ -173,8 +174,11 @@ def read(
     tasks = _tasks(data, space, columns, wanted.numbers, roles, chosen)
     with closing(tasks), ThreadPoolExecutor(workers) as pool:
         running: deque[Future[None]] = deque()
+        first = list(islice(tasks, 2))
+        if len(first) == 1:  # which needs no thread of its own
+            add(first.pop())
         try:
-            for task in tasks:
+            for task in chain(first, tasks):
                 running.append(pool.submit(add, task))
                 if len(running) > workers:
                     running.popleft().result()
