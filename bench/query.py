@@ -12,16 +12,15 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import milepost as mp
-from bench.run import Bounds, main, seconds
+from bench.run import PEAK, Bounds, main, seconds
 
-COMMAND = """
-import pathlib, sys
+COMMAND = f"""{PEAK}
+import sys
 from milepost import cli
 try:
     cli.main(sys.argv[1:])
 finally:
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    print(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+    print(peak())
 """
 FEW, MANY, MANY_CHECKED = 500_000, 5_000_000, 2_000_000
 SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
@@ -62,7 +61,7 @@ def _query(folder: Path, points: str, output: str) -> tuple[float, float]:
     line = [sys.executable, "-c", COMMAND, "query", *words]
     begun = perf_counter()
     done = subprocess.run(line, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return perf_counter() - begun, int(done.stdout.splitlines()[-1]) / 1024
+    return perf_counter() - begun, float(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

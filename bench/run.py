@@ -21,6 +21,15 @@ class Bounds:
         return f"{value:.3g}" + ("" if kept else f" > {most:g}")
 
 
+PEAK = """
+import pathlib
+
+def peak():  # megabytes; getrusage would have the parent's in it
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
+"""  # goes before what a process of its own runs
+
+
 def seconds(function: Callable[[], object], repeat: int = 3) -> float:
     """The best time of a few calls."""
     best = float("inf")

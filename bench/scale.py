@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import milepost as mp
-from bench.run import Bounds, main, seconds
+from bench.run import PEAK, Bounds, main, seconds
 from milepost.choice import given_queries
 from milepost.privacy.noise import gaussian, laplace
-from milepost.reading import choose, read_sketch, read_sums
+from milepost.reading import PLAIN, choose, read_sketch, read_sums
 from milepost.roles import Roles
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
@@ -33,24 +33,20 @@ DIFFERENT = 64  # columns of a million rows that are different: 512 MB
 SIZES, CHECKED = (100_000, 1_000_000, 10_000_000, 100_000_000), (1_000_000, 10_000_000)
 DIMENSIONS = (2, 32)
 MEMORY, LINEAR, SCAN = 1.2, 1.3, 3.0  # bounds: memory of the most rows ÷ that of 10⁶, time a row likewise, time ÷ scan
-CHILD = """
-import json, pathlib, sys, time
+CHILD = f"""{PEAK}
+import json, sys, time
 import pyarrow.dataset
 import milepost as mp
 
-def used():  # as getrusage would say, had it not the parent's peak in it
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
-
 what, folder, names = sys.argv[1:]
 mp.release([[0.5]] * 100, mp.L1([(0, 1)]), epsilon=100, delta=1e-6, mechanism="slopes")  # loads OpenDP
-before, start = used(), time.perf_counter()
+before, start = peak(), time.perf_counter()
 if what == "release":
-    mp.release(folder, mp.L1({name: (0, 1) for name in names.split(",")}), epsilon=1, delta=1e-6, mechanism="slopes")
+    mp.release(folder, mp.L1({{name: (0, 1) for name in names.split(",")}}), epsilon=1, delta=1e-6, mechanism="slopes")
 else:
     for batch in pyarrow.dataset.dataset(folder).to_batches():
         pass
-print(json.dumps([time.perf_counter() - start, before, used()]))
+print(json.dumps([time.perf_counter() - start, before, peak()]))
 """
 
 
@@ -141,7 +137,7 @@ def constants(rows: int) -> dict[str, float]:
     wide = mp.L1({f"c{i}": (0, 1) for i in range(32)})
     found: dict[str, float] = {}
 
-    def sketched(space: Any, roles: Roles = Roles()) -> float:  # noqa: B008
+    def sketched(space: Any, roles: Roles = PLAIN) -> float:
         columns = ["x", "y"] if isinstance(space, mp.GreatCircle) else None
         return seconds(lambda: read_sketch(table, space, columns, roles), 2) / rows * 1e9
 

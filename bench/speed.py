@@ -11,18 +11,17 @@ import pyarrow as pa
 import pyarrow.csv
 
 import milepost as mp
-from bench.run import Bounds, main, seconds
+from bench.run import PEAK, Bounds, main, seconds
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
 from milepost.reading import read_sketch
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
-MEMORY = """
-import pathlib, sys
+MEMORY = f"""{PEAK}
+import sys
 import milepost as mp
 mp.release(sys.argv[1], mp.L1([(0, 1)] * 8), epsilon=1, delta=1e-6, mechanism="slopes")
-lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-print(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+print(peak())
 """
 
 
@@ -70,7 +69,7 @@ def _peak(rows: int) -> float:
         values = np.random.default_rng(0).random((rows, 8)).round(6)
         pa.csv.write_csv(pa.table({f"c{i}": values[:, i] for i in range(8)}), path)
         done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return int(done.stdout) / 1024
+    return float(done.stdout)
 
 
 if __name__ == "__main__":

@@ -21,13 +21,14 @@ import milepost as mp
 from milepost import files
 from milepost.arrays import FloatArray
 from milepost.choice import given_queries
-from milepost.data import Stream, opened
+from milepost.data import opened
 from milepost.reading import read_sketch, read_sums
 from milepost.release import EXPECTED_ROWS
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
+from milepost.stream import Stream
 
 ROWS = 9000
 CITIES = ["Bonn", "Ulm", "Jena"]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray
-from milepost.data import Batch, parts
+from milepost.data import Batch, parts_of
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
@@ -93,10 +93,9 @@ def first_points(batches: Iterable[Asked], most: int) -> tuple[Asked, bool]:
 def _parts(
     path: Path, space: Space, columns: Sequence[str] | None, beside: tuple[Beside, ...] = ()
 ) -> Iterator[tuple[Batch, list[Any]]]:
-    words: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
     rows = 0
     try:
-        for batch, cells in parts(path, columns, space.columns, beside=beside, **words):
+        for batch, cells in parts_of(path, space, columns, beside):
             yield batch, cells
             rows += len(batch)
     except MilepostError as error:

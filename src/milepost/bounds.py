@@ -16,13 +16,13 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
-from milepost.reading import PLAIN, read
+from milepost.reading import PLAIN
 from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
-from milepost.statistic import MagnitudesOf
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
-from milepost.table import of_spark
+from milepost.stream import Stream
+from milepost.table import of_spark, table_of
 from milepost.wanted import Wanted
 
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
@@ -95,16 +95,12 @@ def read_magnitudes(
         raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
     ends = (-(2.0**LARGEST), 2.0**LARGEST)  # values outside are in the outermost cells either way
     everything = L1([ends] * width if names is None else dict.fromkeys(names, ends))
-    if of_spark(data):
-        from milepost.spark.table import SparkTable
-
-        return names, SparkTable(data, everything, roles.change("replace"), columns, roles).magnitudes()
-    return names, read(MagnitudesOf(width), data, everything, columns, roles)
+    return names, table_of(data, everything, roles.change("replace"), columns, roles, stream=True).magnitudes()
 
 
 def _columns(data: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...] | None, int]:
     """Names (None: by position) and number of a table's columns."""
-    head = data.head() if isinstance(data, tables.Stream) else data
+    head = data.head() if isinstance(data, Stream) else data
     first, _ = next(tables.parts(head, columns, beside=roles.beside), (None, None))
     if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")

@@ -3,7 +3,7 @@
 import itertools
 import numbers
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from milepost.geometry import located
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases, number
 from milepost.spaces.objects import entries, object_array, object_list, objects_of
+from milepost.stream import Stream
 from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 18
@@ -76,6 +77,12 @@ def parts(
             yield batch.rename_columns(list(names)), others
 
 
+def parts_of(data: Any, space: Space, columns: Columns = None, beside: tuple[Beside, ...] = ()) -> Iterator[Part]:
+    """The same, read as a space reads them."""
+    words: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
+    return parts(data, columns, space.columns, beside=beside, **words)
+
+
 def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
     """A list, an array or a Series as the cells of a column; role: what it is for, in errors."""
     if len(getattr(data, "shape", (0,))) != 1:
@@ -89,38 +96,6 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
     if isinstance(data, pa.ChunkedArray):
         return data.combine_chunks()
     return data if isinstance(data, pa.Array | np.ndarray) else list(data)
-
-
-class Stream:
-    """Rows that come batch by batch: of an iterator, which can be read once, or batches in memory."""
-
-    def __init__(self, batches: Iterable[Any]) -> None:
-        self._batches = batches
-        self._begun = False
-
-    @property
-    def once(self) -> bool:
-        """Whether it can be read once only."""
-        return isinstance(self._batches, Iterator)
-
-    def kept(self) -> "Stream":
-        """The same in memory."""
-        return Stream(list(self)) if self.once else self
-
-    def head(self) -> "Stream":
-        """Its first batch, which stays to be read."""
-        first = list(itertools.islice(self._batches, 1))
-        self._batches = itertools.chain(first, self._batches) if self.once else self._batches
-        return Stream(first)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.once and self._begun:
-            raise MilepostError(
-                "the iterator of batches was read already, and can be read once only; make it anew, or give a table, "
-                "a file or a folder of files"
-            )
-        self._begun = True
-        return iter(self._batches)
 
 
 def opened(data: Any) -> Any:

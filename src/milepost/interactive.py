@@ -27,7 +27,7 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
-from milepost.table import Table, of_spark, table_of
+from milepost.table import Table, table_of
 
 FORMAT = 1
 
@@ -73,7 +73,7 @@ def interactive(
         possible = possible.spending_rho
     table = table_of(data, space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
-    if store is not None and of_spark(data):
+    if store is not None and not table.here:
         raise MilepostError(
             "a store tells its table by a digest of the rows in their order, which a Spark frame does not have; leave "
             "store= out, or write the frame to Parquet files and open the session on these"

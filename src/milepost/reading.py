@@ -22,7 +22,7 @@ from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError
 from milepost.geometry import located
 from milepost.progress import reading
-from milepost.roles import Roles
+from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space, default_cells
 from milepost.spaces.queries import Queries
 from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsOf
@@ -194,7 +194,7 @@ def read(
 def check_count(read: int, counted: int) -> None:
     """Refuse a table that had other rows when it was read than when it was counted."""
     if read != counted:
-        raise MilepostError("the table has changed while it was read; nothing was spent")
+        raise MilepostError("the table has changed while it was read; read it when nobody writes to it")
 
 
 def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
@@ -203,15 +203,7 @@ def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterato
     if placed is not data:
         roles = roles.taken(data)
     besides, sequences, rows = roles.beside, roles.sequences(), 0
-    for batch, found in tables.parts(
-        placed,
-        columns,
-        space.columns,
-        aliases=space.aliases,
-        objects=space.objects,
-        width=space.width,
-        beside=besides,
-    ):
+    for batch, found in tables.parts_of(placed, space, columns, besides):
         cells = dict(zip((beside.role for beside in besides), found, strict=True))
         for role, entries in sequences.items():
             cells[role] = entries[rows : rows + len(batch)]
@@ -244,7 +236,11 @@ def _block(
 ) -> Block:
     """Those of a batch's rows that are used."""
     points = space.read(batch, first)
-    marks = roles.read(cells, len(points), first)
+    return block_of(points, roles.read(cells, len(points), first), chosen)
+
+
+def block_of(points: FloatArray, marks: Marks, chosen: AnyArray | None = None) -> Block:
+    """Records that are in a group and, where those of a person are chosen, among these."""
     if chosen is None and marks.group is None:
         return Block(points, None, marks.weight)
     keep = marks.grouped if chosen is None else marks.grouped & chosen

@@ -15,7 +15,7 @@ from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Borders
 from milepost.statistics.sums import Sums
-from milepost.table import Table, of_spark
+from milepost.table import Table
 
 MOST_NUMBERS = 1 << 27  # of records in memory: 1 GB
 BLOCK = 1 << 16  # distances at a time, which fit the cache
@@ -150,7 +150,7 @@ def source_of(table: Table, total: int) -> Source:
     cells = cells_of(space)
     if cells is not None:
         return Sketched(space, table.sketch(space, cells).borders())
-    if total * space.width > MOST_NUMBERS or of_spark(table.given):  # rows of a cluster stay there
+    if total * space.width > MOST_NUMBERS or not table.here:
         return Anew(table)
     found = list(blocks(table.data, space, table.columns, 1, table.roles, table.chosen))
     if not found:

@@ -4,16 +4,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from milepost.data import Columns, Stream, countable, opened, settled
+from milepost.data import Columns, countable, opened, settled
 from milepost.errors import MilepostError
 from milepost.privacy.change import Change
-from milepost.reading import PLAIN, Chosen, check_some, choose, count, read_sketch, read_sums, total
+from milepost.reading import PLAIN, Chosen, check_some, choose, count, read, read_sketch, read_sums, total
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
-from milepost.statistic import Counted
+from milepost.statistic import Counted, MagnitudesOf
+from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
+from milepost.stream import Stream
 
 ELSE = "the table was read already, for another statistic than this"
 
@@ -38,6 +40,11 @@ class Table:
     def data(self) -> Any:
         """What was given; of an iterator, from the first time that it is needed."""
         return opened(self.given) if self.stream and self.roles.unit is None else settled(self.given)
+
+    @property
+    def here(self) -> bool:
+        """Whether its rows are on this computer, in an order of their own."""
+        return True
 
     @property
     def once(self) -> bool:
@@ -80,6 +87,11 @@ class Table:
         return read_sums(
             self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen, counted=counted
         )
+
+    def magnitudes(self) -> Magnitudes:
+        """How many values each column has of each size."""
+        wanted = MagnitudesOf(self.space.width)
+        return read(wanted, self.data, self.space, self.columns, self.roles, self.chosen)
 
 
 @dataclass(frozen=True, eq=False)

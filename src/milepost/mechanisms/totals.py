@@ -110,7 +110,7 @@ def check_total(exact: int, n: int | None, change: Change) -> int:
     """The number of records that a group's noise is sized for: the exact one where it is public, else n."""
     if change.public_total:
         if n is not None and n != exact:
-            raise MilepostError("the table has changed while it was read; nothing was spent")
+            raise MilepostError("the table has changed while it was read; read it when nobody writes to it")
         if not exact > 0:
             raise MilepostError("the statistic has no records; at least one is needed")
         return exact

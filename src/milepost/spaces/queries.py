@@ -25,11 +25,6 @@ class Queries:
         return self.space.diameter
 
     @cached_property
-    def distances(self) -> FloatArray:
-        """Between any two of them: float64[k, k]."""
-        return self.space.between(self.points, self.points)
-
-    @cached_property
     def worked_out(self) -> dict[str, Any]:
         """What mechanisms have found out about them, by name; copies have it, too."""
         return {}

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from milepost.arrays import FloatArray
 from milepost.data import BATCH_ROWS
+from milepost.reading import block_of
 from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space
 from milepost.statistic import Block
@@ -47,9 +48,7 @@ class Rows:
     def blocks(self, batches: Batches, numbers: int) -> Iterator[Block]:
         """Records that are in a group, with their groups and weights."""
         for _, points, marks in self.parts(batches, numbers):
-            keep = marks.grouped
-            group, weight = (None if of is None else of[keep] for of in (marks.group, marks.weight))
-            yield Block(points[keep], group, weight)
+            yield block_of(points, marks)
 
 
 def column_names(count: int) -> list[str]:

@@ -53,6 +53,11 @@ class SparkTable(Table):
             )
 
     @property
+    def here(self) -> bool:
+        """Rows stay on the executors."""
+        return False
+
+    @property
     def once(self) -> bool:
         """A frame is read as often as needed."""
         return False
@@ -139,16 +144,8 @@ class SparkTable(Table):
             numbered = frame.toDF(*column_names(len(present)))  # names may be alike, or hold dots
             schema = numbered.limit(0).toArrow().schema
         beside = tuple(sorted(self.roles.beside, key=lambda one: one.role == "unit"))  # the person's comes last
-        for _ in tables.parts(  # refuses what it would refuse of any table
-            schema.empty_table().rename_columns(present),
-            columns,
-            space.columns,
-            aliases=space.aliases,
-            objects=space.objects,
-            width=space.width,
-            beside=beside,
-        ):
-            pass
+        for _ in tables.parts_of(schema.empty_table().rename_columns(present), space, columns, beside):
+            pass  # refuses what it would refuse of any table
         asked = [columns] if isinstance(columns, str | int) else columns
         wanted = Wanted(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
         points, others = wanted.points(present), wanted.others(present)
