@@ -1,6 +1,8 @@
 """Sketch: exact integers that add up, whatever the order, the batches and the cells."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -111,6 +113,22 @@ def test_a_coordinate_alone() -> None:
     grouped.add(quanta, group)
     assert same(grouped.only(1, group=1), sketch_of(quanta[group == 1, 1:2]))
     assert grouped.only(1).groups == 2
+
+
+def test_the_first_readers_may_be_several() -> None:
+    """Noise is added to several coordinates at once, right after the records were."""
+    quanta = np.random.default_rng(0).integers(0, QUANTA, (20_000, 16))
+    expected = [sketch_of(quanta[:, [i]], 4096).counts[0, 0].tolist() for i in range(2)]
+    barrier = Barrier(2)
+
+    def counts(sketch: Sketch, i: int) -> list[int]:
+        barrier.wait()
+        return list(sketch.only(i).counts[0, 0].tolist())
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            sketch = sketch_of(quanta, 4096)
+            assert list(pool.map(counts, [sketch, sketch], range(2))) == expected
 
 
 @pytest.mark.parametrize(("dimension", "cells"), [(1, 1 << 16), (64, 1 << 16), (65, 1 << 15), (1000, 1 << 12)])

@@ -1,6 +1,7 @@
 """Sketch: per host coordinate, exact integers from which the mean distance at every cell border follows."""
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class Sketch:
         self.totals = np.zeros(groups, dtype=np.int64)
         self._packed: IntArray | None = None
         self._weight = 0  # of the records that are packed
+        self._unpacking = Lock()  # noise is added to several coordinates at once, each of which asks for the counts
 
     @property
     def counts(self) -> IntArray:
@@ -155,16 +157,18 @@ class Sketch:
 
     def _unpack(self) -> None:
         """Counts and offsets, where they are still side by side, each to its own."""
-        if self._packed is None:
-            return
-        packed, self._packed, self._weight = self._packed.swapaxes(0, 1), None, 0
-        last = packed[:, :, -1] >> self._room
-        packed = packed[:, :, :-1]
-        self._counts += packed >> self._room
-        packed &= (1 << self._room) - 1
-        self._offsets += packed
-        self._counts[:, :, -1] += last
-        self._offsets[:, :, -1] += last << self.bits
+        with self._unpacking:
+            if self._packed is None:
+                return
+            packed = self._packed.swapaxes(0, 1)
+            last = packed[:, :, -1] >> self._room
+            packed = packed[:, :, :-1]
+            self._counts += packed >> self._room
+            packed &= (1 << self._room) - 1
+            self._offsets += packed
+            self._counts[:, :, -1] += last
+            self._offsets[:, :, -1] += last << self.bits
+            self._packed, self._weight = None, 0
 
     def __add__(self, other: Self) -> "Sketch":
         """The sketch of both tables together."""
