@@ -29,7 +29,7 @@ export function barChart(bars, unit, label) {
         "span",
         { class: "track", "aria-hidden": "true" },
         element("span", { class: "bar", style: { width: share(bar.value ?? 0) } }),
-        bar.error > 0
+        bar.error > 0 && !bar.quiet
           ? element("span", {
               class: "whisker",
               style: { left: share(bar.value - bar.error), right: `calc(100% - ${share(bar.value + bar.error)})` },

@@ -6,7 +6,8 @@ import { percent } from "./numbers.js";
 /** @returns {HTMLElement} */
 export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
-  const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${dataset.left}`;
+  const left = dataset.left.match(/\((.+)\)/)?.[1] ?? dataset.left; // ρ says little to most people; its ε is in brackets
+  const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${left}`;
   return element(
     "div",
     { class: "budget", data: { dataset: dataset.name } },
@@ -24,7 +25,7 @@ export function budgetBar(dataset) {
       },
       element("span", { style: { width: `${100 * share}%` } }),
     ),
-    element("small", {}, `${dataset.left} left of ${dataset.cap}`),
+    element("small", {}, `${left} left of ${dataset.cap}`),
   );
 }
 

@@ -4,9 +4,9 @@ import { element, shape } from "./dom.js";
 import { colourOf } from "./field.js";
 import { withUnit } from "./numbers.js";
 
-const APART = 46; // pixels between two numbers at least
+const APART = 34; // pixels between two numbers at least
 
-/** Where along `line` its number fits best: inside the border, not at the edge, far from the other numbers. */
+/** Where along a level its number fits best: inside the border, not at the edge, far from the other numbers. */
 function spotFor(line, frame, taken) {
   let best = null;
   for (let index = 0; index < line.length; index += 1) {
@@ -31,8 +31,7 @@ export function contourLines(field, frame) {
   const draw = d3.line();
   for (const { level, lines: rings } of field.contours(frame)) {
     for (const ring of rings) lines.append(shape("path", { d: `${draw(ring)}Z` }));
-    const longest = d3.greatest(rings, (ring) => ring.length);
-    const spot = longest && spotFor(longest, frame, taken);
+    const spot = spotFor(rings.flat(), frame, taken);
     if (!spot) continue;
     taken.push([spot.x, spot.y]);
     numbers.append(

@@ -19,7 +19,8 @@ export class Curve {
       "aria-label": `Curve of ${release.title}. Left and right keys move along it, with shift by small steps; Enter asks there.`,
     });
     this.callout = element("div", { class: "callout reading", hidden: true });
-    this.root = element("figure", { class: "figure" }, element("div", { class: "stage wide" }, this.svg, this.callout));
+    this.stage = element("div", { class: "stage wide" }, this.svg, this.callout);
+    this.root = element("figure", { class: "figure" }, this.stage);
     this.svg.addEventListener("pointermove", (event) => this.#look(this.#at(event)));
     this.svg.addEventListener("pointerleave", () => this.#look(null));
     this.svg.addEventListener("blur", () => this.#look(null));
@@ -39,7 +40,7 @@ export class Curve {
   }
 
   draw() {
-    const width = Math.floor(this.root.clientWidth);
+    const width = Math.floor(this.stage.clientWidth);
     if (!width || !this.answer) return;
     const height = Math.round(Math.min(Math.max(width * 0.52, 260), 460));
     const { x: xs, values, errors, error } = this.answer;
@@ -117,7 +118,7 @@ export class Curve {
       element("strong", {}, amount(value, error, this.release.unit)),
     );
     const left = px + MARGIN.left - this.callout.offsetWidth / 2;
-    const most = this.root.clientWidth - this.callout.offsetWidth - 4;
+    const most = this.stage.clientWidth - this.callout.offsetWidth - 4;
     this.callout.style.left = `${Math.min(Math.max(left, 4), most)}px`;
     this.callout.style.top = `${Math.max(py + MARGIN.top - this.callout.offsetHeight - 16, 0)}px`;
   }

@@ -55,7 +55,7 @@ export class Figure {
 
   /** Everything anew, for another width or field. */
   redraw() {
-    this.seen = Math.floor(this.root.clientWidth);
+    this.seen = Math.floor(this.key.clientWidth); // as wide as the figure within its padding
     if (!this.seen) return;
     const most = Math.max(320, Math.min(globalThis.innerHeight * 0.78, 720));
     const frame = new Frame(this.release, this.seen, most);

@@ -24,6 +24,7 @@ export class Frame {
     const ratio = Math.min(Math.max((top - bottom) / ((right - left) * squeeze), 0.2), 5);
     const narrow = width < 480;
     this.margin = { ...MARGIN, left: narrow ? 46 : MARGIN.left, right: narrow ? 8 : MARGIN.right };
+    if (this.geographic) this.margin.bottom = 28; // degrees name themselves
     const room = width - this.margin.left - this.margin.right;
     const tall = most - this.margin.top - this.margin.bottom;
     this.plotWidth = Math.round(Math.min(room, tall / ratio));

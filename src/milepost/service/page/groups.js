@@ -25,12 +25,9 @@ function verdict(answer) {
   const [margin, flip] = [answer.margins[0], answer.flips[0]];
   if (margin === null) return `${nearest} is the only group with an answer.`;
   const ahead = amount(margin, null, answer.unit);
-  const odds =
-    flip === null || flip === undefined
-      ? ""
-      : flip >= 0.05
-        ? ` Noise alone would change that with probability ${percent(flip)}, so take it for a tie.`
-        : ` Noise alone would change that with probability ${percent(flip)}.`;
+  const chance = flip > 0 ? percent(flip) : "less than 0.01 %";
+  const tie = flip >= 0.05 ? ", so take it for a tie" : "";
+  const odds = flip === null || flip === undefined ? "" : ` Noise alone would change that with probability ${chance}${tie}.`;
   return `Nearest: ${nearest}, ahead by ${ahead}.${odds}`;
 }
 

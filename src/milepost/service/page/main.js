@@ -109,7 +109,12 @@ async function build(now, service, me) {
   }
   if (now.kind === "session") {
     const session = await service.get(sessionPath(now.id));
-    const view = sessionView(session, service, me);
+    const view = sessionView(session, service, me, (remaining) => {
+      const listed = house?.sessions.find(({ id }) => id === session.id);
+      if (!listed || listed.remaining === remaining) return;
+      listed.remaining = remaining;
+      showShelf();
+    });
     return { nodes: [heading(session, "session"), promise(session), view.root], view, title: session.title || session.id };
   }
   if (now.kind === "curator" && me.role === "curator") {

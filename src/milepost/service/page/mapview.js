@@ -130,7 +130,7 @@ export function mapView(release, service) {
       waiting.hidden = true;
       centre = await service.post(path("center"), ofChosen());
       const told = amount(centre.distance, centre.error, centre.unit);
-      centreLine.replaceChildren(element("span", { class: "star", "aria-hidden": "true" }, "★"), ` Centre, the place with the least mean distance: ${pointText(centre.point.map((part) => Number(part.toPrecision(7))))} — ${told}`);
+      centreLine.replaceChildren(element("span", { class: "star", "aria-hidden": "true" }, "★"), ` Centre, the place with the least mean distance: ${pointText(centre.point.map((part) => Number(part.toPrecision(6))))}, ${told}`);
       figure.refresh();
     } catch (thrown) {
       waiting.hidden = true;

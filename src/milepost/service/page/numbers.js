@@ -43,8 +43,7 @@ export function withUnit(words, unit) {
 
 /** A share in per cent, with more digits where it is small. */
 export function percent(share) {
-  if (share === 0) return "0 %";
-  if (share < 0.0001) return "less than 0.01 %";
+  if (share < 0.0001) return share === 0 ? "0 %" : "less than 0.01 %";
   return `${Number((100 * share).toPrecision(share < 0.1 ? 1 : 2))} %`;
 }
 

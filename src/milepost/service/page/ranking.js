@@ -47,11 +47,11 @@ export class Ranking {
     const share = (value) => `${(100 * (value - low + pad)) / (high - low + 2 * pad || 1)}%`;
     ranked.forEach((site, index) => this.#fill(site, index, ranked, share));
     this.ends.hidden = ranked.length < 2;
-    const places = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(high - low || 1))));
-    this.ends.replaceChildren(
-      element("span", {}, fixed(low, places)),
-      element("span", {}, `${fixed(high, places)}${this.unit && ` ${this.unit}`}`),
-    );
+    if (ranked.length > 1) {
+      const places = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(high - low || 1))));
+      const last = `${fixed(high, places)}${this.unit && ` ${this.unit}`}`;
+      this.ends.replaceChildren(element("span", {}, fixed(low, places)), element("span", {}, last));
+    }
     this.verdict.textContent = this.#verdict(ranked);
   }
 
@@ -82,9 +82,9 @@ export class Ranking {
     row.root = element(
       "li",
       { data: { site: site.letter } },
-      element("div", { class: "ranking-head" }, row.place, row.badge, row.name, row.value, remove),
+      element("div", { class: "ranking-head" }, row.place, row.badge, row.name, row.behind, remove),
       element("div", { class: "strip", "aria-hidden": "true" }, row.whisker, row.dot),
-      element("div", { class: "ranking-foot" }, row.where, row.behind),
+      element("div", { class: "ranking-foot" }, row.value, row.where),
     );
     row.where.textContent = pointText(site.point);
     return row;
@@ -104,7 +104,7 @@ export class Ranking {
     const gap = site.value - first.value;
     const unit = this.unit && ` ${this.unit}`;
     row.behind.textContent =
-      index === 0 ? "" : tied ? "too close to call" : `+ ${fixed(gap, Math.min(decimals(site.error), 4))}${unit}`;
+      index === 0 ? "" : tied ? "a tie" : `+ ${fixed(gap, Math.min(decimals(site.error), 4))}${unit}`;
     row.dot.style.left = share(site.value);
     row.whisker.style.left = share(site.value - site.error);
     row.whisker.style.right = `calc(100% - ${share(site.value + site.error)})`;

@@ -11,8 +11,11 @@ import { sentence } from "./refusal.js";
 import { sessionPath } from "./service.js";
 import { transcriptTable } from "./transcript.js";
 
-/** @returns {{root: HTMLElement, close: () => void}} */
-export function sessionView(session, service, me) {
+/**
+ * @param {(remaining: number | null) => void} onleft  is told how many questions are left
+ * @returns {{root: HTMLElement, close: () => void}}
+ */
+export function sessionView(session, service, me, onleft) {
   const mine = session.analyst === me.name;
   const questioner = new Questioner(session, service);
   const status = element("p", { class: "session-status" });
@@ -43,6 +46,7 @@ export function sessionView(session, service, me) {
       (remaining === null ? "This session takes any number of questions." : remaining === 0 ? exhausted() : `${whole(remaining)} of ${whole(session.limit)} questions left.`);
     status.classList.toggle("ended", remaining === 0 || session.state !== "open");
     status.dataset.remaining = remaining;
+    onleft(remaining);
   }
 
   function pick(point, byKey) {
@@ -133,8 +137,9 @@ export function sessionView(session, service, me) {
   const root = element(
     "div",
     { class: "view" },
-    element("div", { class: "view-main" }, figure ? figure.root : takes ? card("Ask about one point", form) : null, table.root),
+    element("div", { class: "view-main" }, figure ? figure.root : takes ? card("Ask about one point", form) : null),
     element("aside", { class: "view-side" }, answered),
+    element("div", { class: "view-main" }, table.root),
   );
   if (questioner.pending && takes) {
     problem.textContent = `Your question about ${pointText(questioner.pending.point)} was sent, but its answer did not arrive. Sent again, it costs nothing twice.`;

@@ -7,7 +7,7 @@ import { releasePath } from "./service.js";
 /** "Each single row of the table" */
 function who(protects, lines) {
   const said = lines?.find((line) => line.word === "Protected")?.text.split(":")[0] ?? "each single row of the table";
-  return [said.charAt(0).toUpperCase() + said.slice(1), `Tables that differ by ${protects} cannot be told apart.`];
+  return [said.charAt(0).toUpperCase() + said.slice(1), `A table with ${protects} would give almost the same answers.`];
 }
 
 /** What ε means for one person. */
@@ -16,15 +16,17 @@ function strength({ epsilon, delta, text }) {
   if (epsilon === null || epsilon === undefined) return [name, "Smaller numbers protect more."];
   const factor = Math.exp(epsilon);
   const times = factor >= 1000 ? "e to the ε" : `${Number(factor.toPrecision(2))}`;
-  const odds = delta > 0 ? `, except with a chance of ${delta.toLocaleString("en", { maximumSignificantDigits: 2, notation: delta < 1e-3 ? "scientific" : "standard" })}` : "";
+  const odds = delta > 0 ? `, but for a chance of 1 in ${whole(Number((1 / delta).toPrecision(2)))}` : "";
   return [name, `Whatever is seen here would be at most ${times} times as likely with another person's data in place of yours${odds}.`];
 }
 
 /** How exact answers are. */
-function exactness({ error, confidence, diameter, unit }) {
+function exactness({ error, confidence, diameter, unit, labels }, lines) {
   const scale = `Distances go up to ${brief(diameter)}${unit ? ` ${unit}` : ""}.`;
   if (error === null || error === undefined) return ["Said with every answer", scale];
-  return [plusMinus(error, unit), `of the truth, with ${100 * (confidence ?? 0.95)} % confidence. ${scale}`];
+  // of groups the statement knows more than one number: from the best to the worst that has an answer at all
+  const span = labels?.length ? lines?.find((line) => line.word === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1] : null;
+  return [span ? `± ${span}` : plusMinus(error, unit), `of the truth, with ${100 * (confidence ?? 0.95)} % confidence. ${scale}`];
 }
 
 function fact(title, [head, text]) {
@@ -43,7 +45,7 @@ export function promise(thing, lines = null) {
     { class: "facts" },
     fact("Who is protected", who(thing.protects, lines)),
     fact("How strongly", strength(thing.guarantee)),
-    fact("How exact", exactness(thing)),
+    fact("How exact", exactness(thing, lines)),
   );
 }
 
@@ -72,8 +74,7 @@ export function more(release, statement, service) {
 /** @returns {HTMLElement} the title and a line about what it is */
 export function heading(thing, kind) {
   const parts = [
-    kind === "session" ? `Session for ${thing.analyst}` : "Release",
-    thing.dataset ? `of ${thing.dataset}` : null,
+    `${kind === "session" ? `Session for ${thing.analyst}` : "Release"}${thing.dataset ? `, of ${thing.dataset}` : ""}`,
     `${thing.kind}: ${thing.columns.length > 6 ? `${whole(thing.columns.length)} columns` : thing.columns.join(", ")}`,
     thing.rows ? `${thing.rows} rows` : null,
     thing.labels?.length ? `${whole(thing.labels.length)} groups` : null,
