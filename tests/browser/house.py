@@ -1,4 +1,4 @@
-"""A house with everything the page can show: releases of every kind, sessions, keys, and the service that serves them."""
+"""A house with all the page can show: releases of every kind, sessions, keys, and the service of it all."""
 
 import json
 import os
@@ -69,9 +69,15 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
     plane = pd.DataFrame({"east": rng.beta(2, 3, count) * 10, "north": rng.beta(3, 2, count) * 6})
     plane["side"] = np.where(plane["east"] + plane["north"] < 7, "south-west", "north-east")
     patients = pd.DataFrame(
-        {"age": rng.integers(18, 91, count), "plan": rng.choice(["basic", "plus", "none"], count), "smokes": rng.random(count) < 0.3}
+        {
+            "age": rng.integers(18, 91, count),
+            "plan": rng.choice(["basic", "plus", "none"], count),
+            "smokes": rng.random(count) < 0.3,
+        }
     )
-    mixed = mp.Gower({"age": mp.number(18, 90, step=1), "plan": mp.category(["basic", "plus", "none"]), "smokes": mp.flag()})
+    mixed = mp.Gower(
+        {"age": mp.number(18, 90, step=1), "plan": mp.category(["basic", "plus", "none"]), "smokes": mp.flag()}
+    )
     words = ["color", "colour", "colors", "collar", "cooler", "kolor", "caller", "dollar"]
     typed = list(rng.choice(words, count, p=[0.3, 0.3, 0.1, 0.05, 0.05, 0.1, 0.05, 0.05]))
     vectors = rng.normal(size=(count, 24)) + np.linspace(0, 2, 24)
@@ -79,7 +85,10 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
     region = mp.GreatCircle(center=(55.9, 10.6), radius_km=260)
     return {
         "fjords": ("Homes by the sea", mp.release(towns(200_000), region, epsilon=1, delta=1e-6)),
-        "berlin": ("Homes in Berlin", mp.release(berlin, mp.GreatCircle(center=(52.5, 13.4), radius_km=30), epsilon=1, delta=1e-6)),
+        "berlin": (
+            "Homes in Berlin",
+            mp.release(berlin, mp.GreatCircle(center=(52.5, 13.4), radius_km=30), epsilon=1, delta=1e-6),
+        ),
         "streets": (
             "Walks by quarter",
             mp.release(
@@ -93,7 +102,10 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
         ),
         "ages": ("Ages of patients", mp.release(patients[["age"]][:2_000], mp.L1({"age": (18, 90)}), epsilon=0.2)),
         "patients": ("Patients like this one", mp.release(patients, mixed, epsilon=1, delta=1e-6)),
-        "spelling": ("How people spell it", mp.release(typed, mp.AnyMetric(mp.edit_distance, diameter=8, queries=words), epsilon=1)),
+        "spelling": (
+            "How people spell it",
+            mp.release(typed, mp.AnyMetric(mp.edit_distance, diameter=8, queries=words), epsilon=1),
+        ),
         "vectors": ("Embeddings of notes", mp.release(vectors, mp.Angular(24), epsilon=2, delta=1e-6)),
     }
 
@@ -101,7 +113,10 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
 @contextmanager
 def serving(folder: Path) -> Iterator[House]:
     """A service of a new data directory, furnished as a curator would."""
-    keys = {name: _command("keys", "create", name, "--role", role, "--data-dir", str(folder)) for name, role in PEOPLE.items()}
+    keys = {
+        name: _command("keys", "create", name, "--role", role, "--data-dir", str(folder))
+        for name, role in PEOPLE.items()
+    }
     towns(20_000).to_csv(folder / "tables" / "homes.csv", index=False)
     command = [sys.executable, "-m", "milepost.cli", "serve", "--data-dir", str(folder), "--port", "0"]
     with (folder / "log.txt").open("w") as log:

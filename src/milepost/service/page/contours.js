@@ -4,20 +4,37 @@ import { element, shape } from "./dom.js";
 import { colourOf } from "./field.js";
 import { withUnit } from "./numbers.js";
 
-const APART = 34; // pixels between two numbers at least
+const APART = 34; // pixels from one number to the next at least
 
-/** Where along a level its number fits best: inside the border, not at the edge, far from the other numbers. */
-function spotFor(line, frame, taken) {
+/** The way from the least value on which the border is farthest: numbers stand along it like on a ruler. */
+function ruler(field, frame) {
+  const least = d3.leastIndex(field.values, (value) => (Number.isNaN(value) ? Infinity : value));
+  const start = [frame.x(field.xs[least % field.columns]), frame.y(field.ys[Math.floor(least / field.columns)])];
+  const ways = d3.range(16).map((step) => [Math.cos((step * Math.PI) / 8), Math.sin((step * Math.PI) / 8)]);
+  const room = ([dx, dy]) => {
+    let far = 0;
+    while (far < 3000 && fits(start[0] + far * dx, start[1] + far * dy, frame)) far += 8;
+    return far * (0.5 + Math.abs(dy)); // numbers are wider than high: one above the other they are closer
+  };
+  return { start, way: d3.greatest(ways, (one, other) => d3.ascending(room(one), room(other))) };
+}
+
+/** Whether a number fits there: inside the border and away from the scale bar. */
+function fits(x, y, frame) {
+  if (x < 18 || y < 12 || x > frame.plotWidth - 18 || y > frame.plotHeight - (x < 140 ? 34 : 12)) return false;
+  const reach = [[-15, 0], [15, 0], [0, -8], [0, 8]];
+  return reach.every(([dx, dy]) => frame.border.inside(frame.x.invert(x + dx), frame.y.invert(y + dy)));
+}
+
+/** Where along a level its number stands: near the ruler, and away from the other numbers. */
+function spotFor(line, frame, { start, way }, taken) {
   let best = null;
-  for (let index = 0; index < line.length; index += 1) {
-    const [x, y] = line[index];
-    if (x < 24 || y < 16 || x > frame.plotWidth - 24 || y > frame.plotHeight - 30) continue;
-    const reach = [[-16, 0], [16, 0], [0, -9], [0, 9]];
-    if (!reach.every(([dx, dy]) => frame.border.inside(frame.x.invert(x + dx), frame.y.invert(y + dy)))) continue;
-    const distance = d3.min(taken, ([tx, ty]) => Math.hypot(x - tx, y - ty)) ?? Infinity;
-    if (distance < APART) continue;
-    // one below the other, to the lower left, reads like a ruler laid from the centre
-    const score = -Math.abs((x - frame.plotWidth / 2) * 0.6 - (frame.plotHeight / 2 - y)) - (y < frame.plotHeight / 2 ? 0 : 60);
+  for (const [x, y] of line) {
+    if (!fits(x, y, frame)) continue;
+    if (taken.some(([tx, ty]) => Math.abs(x - tx) < APART && Math.abs(y - ty) < 17)) continue;
+    const [ox, oy] = [x - start[0], y - start[1]];
+    const along = ox * way[0] + oy * way[1];
+    const score = -Math.abs(ox * way[1] - oy * way[0]) - (along < 0 ? 1e4 : 0);
     if (best === null || score > best.score) best = { x, y, score };
   }
   return best;
@@ -28,10 +45,11 @@ export function contourLines(field, frame) {
   const lines = shape("g", { class: "contours", "aria-hidden": "true", "clip-path": "url(#border-clip)" });
   const numbers = shape("g", { class: "contour-numbers", "aria-hidden": "true" });
   const taken = [];
+  const along = ruler(field, frame);
   const draw = d3.line();
   for (const { level, lines: rings } of field.contours(frame)) {
     for (const ring of rings) lines.append(shape("path", { d: `${draw(ring)}Z` }));
-    const spot = spotFor(rings.flat(), frame, taken);
+    const spot = spotFor(rings.flat(), frame, along, taken);
     if (!spot) continue;
     taken.push([spot.x, spot.y]);
     numbers.append(

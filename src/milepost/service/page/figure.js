@@ -20,6 +20,7 @@ export class Figure {
     this.onpick = onpick;
     this.field = null;
     this.cross = null;
+    this.marked = () => []; // points that a callout should not cover
     this.painters = []; // what is drawn over the map, called after every new frame
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
     this.svg = shape("svg", {
@@ -109,9 +110,17 @@ export class Figure {
     const [x, y] = this.frame.pixel(point);
     const [left, top] = [x + this.frame.margin.left, y + this.frame.margin.top];
     const [width, height] = [this.callout.offsetWidth, this.callout.offsetHeight];
-    const fits = Math.min(Math.max(left - width / 2, 4), Math.max(this.frame.width - width - 4, 4));
-    this.callout.style.setProperty("left", `${fits}px`);
-    this.callout.style.setProperty("top", `${top - height - 14 > -30 ? top - height - 14 : top + 14}px`);
+    const spots = [[left - width / 2, top - height - 14], [left - width / 2, top + 14], [left + 16, top - height / 2], [left - width - 16, top - height / 2]];
+    const within = spots.map(([sx, sy]) => [
+      Math.min(Math.max(sx, 4), Math.max(this.frame.width - width - 4, 4)),
+      Math.min(Math.max(sy, -24), this.frame.height - height),
+    ]);
+    const covers = ([sx, sy], [px, py], room) => px > sx - room && px < sx + width + room && py > sy - room && py < sy + height + room;
+    const marks = this.marked().map((mark) => this.frame.pixel(mark).map((at, axis) => at + (axis ? this.frame.margin.top - 14 : this.frame.margin.left)));
+    const cost = (spot) => (covers(spot, [left, top], 8) ? 100 : 0) + marks.filter((mark) => covers(spot, mark, 14)).length;
+    const [sx, sy] = d3.least(within, (spot) => cost(spot));
+    this.callout.style.setProperty("left", `${sx}px`);
+    this.callout.style.setProperty("top", `${sy}px`);
   }
 
   #click(event) {

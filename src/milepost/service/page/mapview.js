@@ -44,6 +44,7 @@ export function mapView(release, service) {
   });
   const ranking = new Ranking(sites, release.unit);
   new SiteMarks(figure, sites);
+  figure.marked = () => [...sites.all.map((site) => site.point), ...(centre ? [centre.point] : [])];
 
   function callout(focus) {
     const close = () => {

@@ -128,6 +128,7 @@ export function sessionView(session, service, me, onleft) {
       figure.over.append(shape("circle", { class: "asked", cx: x, cy: y, r: 5 }));
     }
   });
+  if (figure) figure.marked = () => questions.map((question) => question.point);
   again.addEventListener("click", () => ask(questioner.pending.point));
   const takes = mine && session.state === "open";
   const form = pointForm(session.fields, isSingleText(session.fields), "Ask", ask);

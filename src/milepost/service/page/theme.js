@@ -1,7 +1,7 @@
 /** Light or dark: as the system says, unless the person says otherwise. */
 
 const PLACE = "milepost.theme";
-const WORDS = { auto: "Auto", light: "Light", dark: "Dark" };
+const WORDS = { auto: "◐ Auto", light: "○ Light", dark: "● Dark" };
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
 
 function show(button, theme) {

@@ -1,0 +1,111 @@
+"""A visit to the page: what a person does there, and what they and the network saw."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Locator, Page
+
+from tests.browser.house import House
+
+NARROW = 360
+
+
+@dataclass
+class Visit:
+    """One page in one browser's tab. trouble: what its console said; hosts: whom it asked."""
+
+    page: Page
+    house: House
+    trouble: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda said: self.trouble.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+
+    def open(self, who: str, choice: str) -> "Visit":
+        """With a key in the link."""
+        self.page.goto(f"{self.house.url}/#key={self.house.keys[who]}&{choice}")
+        self.page.locator(".heading h1").wait_for()
+        return self
+
+    def drawn(self) -> "Visit":
+        """Once the map has its field and its centre."""
+        self.page.locator("path.centre").wait_for(state="attached")
+        return self
+
+    def at(self, across: float, down: float) -> tuple[float, float]:
+        """A place on the map, as shares of its width and height, in the window."""
+        self.page.locator("svg.map").scroll_into_view_if_needed()
+        box = self.page.locator("svg.map .outline").bounding_box()
+        assert box is not None
+        return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+    def click(self, across: float, down: float) -> None:
+        """On the map."""
+        self.page.mouse.click(*self.at(across, down))
+
+    def answer(self) -> tuple[Any, float, float]:
+        """The point that was asked, its value and its error, once they are there; the text shows the same."""
+        shown = self.page.locator(".answer[data-value]").first
+        shown.wait_for()
+        point = json.loads(shown.get_attribute("data-point") or "null")
+        return point, *number(shown)
+
+    def add_sites(self, **sites: tuple[float, float]) -> None:
+        """By typed coordinates."""
+        page = self.page
+        page.locator(".view-side details.typed summary").click()
+        form = page.locator(".site-form")
+        for name, point in sites.items():
+            form.locator("[name=name]").fill(name)
+            for box, value in zip(form.locator("input[type=number]").all(), point, strict=True):
+                box.fill(str(value))
+            form.locator("button").click()
+        page.locator(".view-side details.typed summary").click()
+        for name in sites:
+            self.ranked(name)
+
+    def row(self, name: str) -> Locator:
+        """Of a site in the ranking."""
+        names = self.page.locator(".ranking li").all()
+        return next(row for row in names if row.locator("input.name").input_value() == name)
+
+    def ranked(self, name: str) -> tuple[Any, float, float]:
+        """Where a site is, its value and its error, as the ranking shows them."""
+        self.page.wait_for_function(
+            "name => [...document.querySelectorAll('.ranking li')].some("
+            "row => row.querySelector('input.name').value === name && row.querySelector('.value[data-value]'))",
+            arg=name,
+        )
+        row = self.row(name)
+        point = json.loads(row.locator(".where").get_attribute("data-point") or "null")
+        return point, *number(row.locator(".value"))
+
+    def order(self) -> list[str]:
+        """Of the sites, as ranked."""
+        return [box.input_value() for box in self.page.locator(".ranking input.name").all()]
+
+    @property
+    def said(self) -> str:
+        """What those hear who do not see the page."""
+        return self.page.locator("#said").inner_text()
+
+    @property
+    def sideways(self) -> bool:
+        """Whether the page can be scrolled sideways."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def number(shown: Locator) -> tuple[float, float]:
+    """The value and error of an element; what can be read differs from them by rounding only."""
+    value, error = float(shown.get_attribute("data-value") or "nan"), float(shown.get_attribute("data-error") or "nan")
+    words = shown.inner_text().replace(",", "").split()
+    assert words[1] == "±"
+    half = 0.5 * 10.0 ** -len(words[0].partition(".")[2])
+    assert abs(float(words[0]) - value) <= half * 1.0001
+    assert abs(float(words[2]) - error) <= half * 1.0001
+    return value, error
