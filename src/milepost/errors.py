@@ -1,4 +1,4 @@
-"""The one exception of the library: bad input, refused before any budget is spent."""
+"""The one exception of the library, and two kinds of it: bad input, refused before any budget is spent."""
 
 import sys
 import warnings
@@ -7,6 +7,14 @@ from types import FrameType
 
 class MilepostError(ValueError):
     """What was expected, what came, and what to do; nothing has been spent or written."""
+
+
+class ExhaustedError(MilepostError):
+    """A budget, or a number of queries, that does not allow what was asked; it stays as it was."""
+
+
+class ConflictError(MilepostError):
+    """A name that stands for something else already."""
 
 
 class PromiseWarning(UserWarning):

@@ -105,10 +105,16 @@ def showing(display: Display, console: "Console") -> Iterator["Live"]:
 
     # what is printed meanwhile goes above it, unless it goes elsewhere
     live = Live(console=console, transient=True, get_renderable=display.lines, redirect_stdout=sys.stdout.isatty())
+    with listening(display), live:
+        yield live
+
+
+@contextmanager
+def listening(display: Display) -> Iterator[None]:
+    """Tell a display how far the same thread reads tables, whoever looks at it."""
     token = _LISTENER.set(display)
     try:
-        with live:
-            yield live
+        yield
     finally:
         _LISTENER.reset(token)
 

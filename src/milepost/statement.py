@@ -10,7 +10,13 @@ MOST_GROUPS = 12  # on one page
 
 def statement(synopsis: Synopsis) -> str:
     """One page for the people in the table; see `Synopsis.statement`."""
-    lines = {
+    said = (f"  {word:<13}  {line}" for word, line in lines(synopsis).items() if line)
+    return "\n".join(["Privacy statement", *said])
+
+
+def lines(synopsis: Synopsis) -> dict[str, str]:
+    """Its lines, each under a word; those that have nothing to say are empty."""
+    return {
         "Protected": _protected(synopsis.change),
         "Guarantee": f"{synopsis.guarantee}, for everything this file can ever answer.",
         "Bounds": _found(synopsis),
@@ -22,7 +28,6 @@ def statement(synopsis: Synopsis) -> str:
         "Outliers": f"{synopsis.space.outside}; how many is not recorded.",
         "Accuracy": _accuracy(synopsis),
     }
-    return "\n".join(["Privacy statement", *(f"  {word:<13}  {line}" for word, line in lines.items() if line)])
 
 
 def _protected(change: Change) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | bounds | release | query | ask | show | audit | ledger`, a thin layer."""
+"""The command line: `milepost demo | plan | bounds | release | query | ask | show | audit | ledger | serve | keys`."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli import ask, audit, bounds, demo, ledger, plan, query, release, show
+from milepost.cli import ask, audit, bounds, demo, keys, ledger, plan, query, release, serve, show
 from milepost.terminal import fail, note
 
 app = typer.Typer(
@@ -34,9 +34,21 @@ def milepost(
     """Average distances to the people in a private table, under differential privacy."""
 
 
-for command in (demo.demo, plan.plan, bounds.bounds, release.release, query.query, ask.ask, show.show, audit.audit):
+COMMANDS = (
+    demo.demo,
+    plan.plan,
+    bounds.bounds,
+    release.release,
+    query.query,
+    ask.ask,
+    show.show,
+    audit.audit,
+    serve.serve,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

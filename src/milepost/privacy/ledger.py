@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from milepost.durable import WAIT, Database
-from milepost.errors import MilepostError, warn
+from milepost.errors import ExhaustedError, MilepostError, warn
 from milepost.privacy import account as tables
 from milepost.privacy.account import (
     BEFORE,
@@ -282,12 +282,12 @@ def spending(
     return ledger.spending(dataset, guarantee, what, label=label, protects=protects)
 
 
-def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> MilepostError:
+def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> ExhaustedError:
     asked = " and ".join(map(str, guarantees))
     if not account.cap.pure:
         asked += f" (ρ = {price / NANO:g})"
     left = f"{account.left} is left" if account.left.nano else "nothing is left"
-    return MilepostError(
+    return ExhaustedError(
         f"the budget of {account.name!r} does not allow {asked}: of its cap, {account.cap}, {account.spent} is spent, "
         f"and {left}; nothing was read or spent"
     )

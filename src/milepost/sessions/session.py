@@ -12,7 +12,7 @@ import numpy as np
 
 from milepost import data
 from milepost.arrays import AnyArray
-from milepost.errors import MilepostError
+from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.sessions.step import Engine, Step
@@ -93,6 +93,15 @@ class Session:
     def ask_many(self, points: Any, *, names: Sequence[str] | None = None) -> list[Answer]:
         """One answer a point, in order, as if asked one after another. names: of the questions, one a point."""
         return self._answer(self._queries(points), names)
+
+    def check(self, point: Any) -> None:
+        """Refuse a point that could not be asked; nothing is asked or spent."""
+        queries = self._queries(point)
+        if len(queries) != 1:
+            raise MilepostError(f"expected one point, got {len(queries)}")
+        with self._lock:
+            self._check_open()
+            self._engine.places(queries)
 
     def transcript(self) -> list[tuple[str, Any, Answer]]:
         """Named questions with their points, as a user writes them, and their answers."""
@@ -183,7 +192,7 @@ class Session:
         first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._numbers}
         fresh = dict(sorted(first.items(), key=lambda item: item[1]))
         if self.remaining is not None and len(fresh) > self.remaining:
-            raise MilepostError(
+            raise ExhaustedError(
                 f"{len(fresh)} queries asked, {self.remaining} of max_queries={self.limit} left; none was answered"
             )
         return fresh
@@ -196,7 +205,7 @@ class Session:
             found = log.find(name)
             known = result[name][0] if name in result else None if found is None else found.point
             if known is not None and known != point:
-                raise MilepostError(f"the question {name!r} was asked about another point; give this one another name")
+                raise ConflictError(f"the question {name!r} was asked about another point; give this one another name")
             if known is None:
                 result[name] = point, place
         return [(name, point, place) for name, (point, place) in result.items()]

@@ -160,6 +160,12 @@ class Store:
         with self._database.reading() as connection:
             return StoreLog(connection, self._database).begun()
 
+    def count(self) -> int:
+        """How many different points were asked."""
+        with self._database.reading() as connection:
+            (steps,) = connection.execute("SELECT COUNT(*) FROM step").fetchone()
+            return int(steps)
+
     def questions(self) -> list[Question]:
         """All named questions."""
         with self._database.reading() as connection:

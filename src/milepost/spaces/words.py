@@ -168,10 +168,20 @@ def read_space(path: Path) -> Space:
         raise MilepostError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MilepostError(f"{path} is not a TOML file: {error}") from None
-    kind = words.pop("space", None)
+    return space_from_words(words, str(path))
+
+
+def space_from_words(words: Mapping[str, Any], whose: str = "a space") -> Space:
+    """The space of such words, as a TOML file or a JSON object holds them; whose: what errors call it.
+
+    >>> space_from_words({"space": "l1", "bounds": {"age": [18, 90]}}).diameter
+    72.0
+    """
+    rest = dict(words)
+    kind = rest.pop("space", None)
     if not isinstance(kind, str):
-        raise MilepostError(f'{path} must name its space, such as space = "l1"')
-    return _build(kind, words, "")
+        raise MilepostError(f'{whose} must name its space, such as space = "l1"')
+    return _build(kind, rest, "")
 
 
 def options_of(space: L1 | L2) -> str:

@@ -1,0 +1,59 @@
+"""`milepost keys create | revoke | list`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
+
+from milepost.service.home import Home
+from milepost.service.keys import create_key, revoke_key
+from milepost.service.register import Key, Register
+from milepost.terminal import console
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Keys of people and programs who use a service.")
+
+DataDirOption = Annotated[Path, typer.Option("--data-dir", help="The data directory of the service.")]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")],
+    data_dir: DataDirOption,
+    role: Annotated[str, typer.Option("--role", help="analyst or curator.")] = "analyst",
+    share: Annotated[
+        float, typer.Option("--share", help="Of each dataset's cap, how much may be spent for this person.")
+    ] = 1.0,
+) -> None:
+    """Make a key, and print it: it is kept nowhere, and a service takes it at once."""
+    _, text = create_key(_register(data_dir), name, role, share)
+    typer.echo(text)
+
+
+@app.command()
+def revoke(
+    name: Annotated[
+        str, typer.Argument(metavar="KEY", help="The id of a key, or the name of a person for all theirs.")
+    ],
+    data_dir: DataDirOption,
+) -> None:
+    """Take keys back, at once."""
+    revoked = revoke_key(_register(data_dir), name)
+    typer.echo(f"revoked {len(revoked)} key{'s' * (len(revoked) != 1)}")
+
+
+@app.command(name="list")
+def show(data_dir: DataDirOption) -> None:
+    """Print all keys, without their secrets."""
+    table = Table(box=SIMPLE)
+    for heading in ("id", "name", "role", "share", "created", "revoked"):
+        table.add_column(heading)
+    for key in _register(data_dir).all(Key):
+        table.add_row(key.id, escape(key.name), key.role, f"{key.share:.0%}", key.created, key.revoked)
+    console().print(table)
+
+
+def _register(data_dir: Path) -> Register:
+    return Register(Home.made(data_dir).register)

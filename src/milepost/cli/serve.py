@@ -1,0 +1,55 @@
+"""`milepost serve`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE
+from rich.table import Table
+
+from milepost.errors import MilepostError
+from milepost.terminal import console, note
+
+
+def serve(
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Where keys, budgets, releases and tables are.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port to listen at; 0 takes a free one.")] = 8000,
+    certificate: Annotated[Path | None, typer.Option("--certificate", help="A PEM file, for HTTPS.")] = None,
+    private_key: Annotated[Path | None, typer.Option("--private-key", help="Of the certificate, a PEM file.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--setting", metavar="NAME=VALUE", help="A limit; may be given many times.")
+    ] = None,
+    settings: Annotated[bool, typer.Option("--settings", help="Print all settings and their defaults.")] = False,
+) -> None:
+    """Serve releases and sessions of a data directory over HTTP, with a page."""
+    from milepost.service.settings import Settings
+
+    if settings:
+        table = Table(box=SIMPLE)
+        for name in ("setting", "default", "what it limits"):
+            table.add_column(name)
+        for row in Settings.table():
+            table.add_row(*row)
+        console().print(table)
+        return
+    if data_dir is None:
+        raise MilepostError(
+            "--data-dir is needed: the folder of keys, budgets, releases and tables, made where it is new"
+        )
+    if (certificate is None) != (private_key is None):
+        raise MilepostError("--certificate and --private-key go together, for HTTPS")
+    try:
+        from milepost.service.running import Address, run
+    except ImportError:
+        raise MilepostError("the service needs more packages: pip install 'milepost[serve]'") from None
+    address = Address(host, port, certificate, private_key)
+    if not address.secret:
+        note("keys can be read on their way: give --certificate and --private-key, or put a proxy with HTTPS before it")
+
+    def ready(url: str) -> None:
+        typer.echo(f"serving {data_dir} at {url}")
+
+    run(data_dir, address, Settings.of(setting or ()), ready)

@@ -1,0 +1,32 @@
+"""Access: which key a request came with, and what its role allows."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from milepost.service.keys import CURATOR
+from milepost.service.problems import RefusedError
+from milepost.service.register import Key
+
+
+def caller(request: Request) -> Key:
+    """The key, which the gate has found."""
+    key: Key = request.state.key
+    return key
+
+
+def curator(request: Request) -> Key:
+    """The same, refused unless it is a curator's."""
+    key = caller(request)
+    if key.role != CURATOR:
+        raise RefusedError("forbidden")
+    return key
+
+
+Caller = Annotated[Key, Depends(caller)]
+Curator = Annotated[Key, Depends(curator)]
+
+
+def reach(key: Key) -> str | None:
+    """Whose sessions a key may look at; None for all."""
+    return None if key.role == CURATOR else key.name

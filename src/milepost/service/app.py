@@ -1,0 +1,122 @@
+"""App: the whole service as one ASGI application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from milepost.service.access import Caller, Curator
+from milepost.service.gate import Gate
+from milepost.service.keys import CURATOR
+from milepost.service.office import Office
+from milepost.service.problems import BY_STATUS, RefusedError, documented, response
+from milepost.service.routes.budgets import budgets
+from milepost.service.routes.curation import curation
+from milepost.service.routes.releases import releases
+from milepost.service.routes.sessions import sessions
+from milepost.service.shapes import Health, Me
+
+PAGE = Path(str(files("milepost.service"))) / "page"
+KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
+
+
+def make_app(office: Office) -> FastAPI:
+    """The application of a data directory, which it closes in the end."""
+    version = metadata.version("milepost")
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        office.close()
+
+    app = FastAPI(
+        title="Milepost",
+        version=version,
+        summary="Average distances to the people in private tables, under differential privacy.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+    )
+
+    @app.get("/v1/health", response_model=Health, tags=["service"])
+    async def health() -> Any:
+        """That the service runs; no key is needed."""
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/v1/me", response_model=Me, responses=documented(), tags=["service"])
+    async def me(key: Caller) -> Any:
+        """Whose key this is, and what the service allows."""
+        return JSONResponse({"name": key.name, "role": key.role, "version": version, "limits": asdict(office.settings)})
+
+    @app.get(
+        "/v1/metrics",
+        response_class=Response,
+        responses=documented("forbidden")
+        | {200: {"content": {"text/plain": {}}, "description": "Prometheus's format."}},
+        tags=["service"],
+    )
+    async def metrics(_: Curator) -> Any:
+        """Requests, times, sessions, jobs and budgets, for Prometheus."""
+
+        def page() -> bytes:
+            accounts = office.ledger.datasets() if office.ledger else ()
+            spent = {account.name: account.spent.nano / account.cap.nano for account in accounts}
+            return office.measures.page(office.desk.open, office.jobs.waiting, spent)
+
+        return Response(await office.workers.run(page), media_type="text/plain; version=0.0.4")
+
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    async def interface(_: Caller) -> Any:
+        return JSONResponse(described(app))
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Any:
+        return FileResponse(PAGE / "index.html")
+
+    @app.get("/static/{name:path}", include_in_schema=False)
+    async def asset(name: str) -> Any:
+        path = (PAGE / name).resolve()
+        if not path.is_relative_to(PAGE) or not path.is_file():
+            raise RefusedError("not_found")
+        return FileResponse(path, media_type=KINDS.get(path.suffix), headers={"cache-control": "no-cache"})
+
+    for routes in (releases, sessions, budgets, curation):
+        app.include_router(routes(office))
+    _refuse(app)
+    app.add_middleware(Gate, keys=office.keys, settings=office.settings, measures=office.measures)
+    return app
+
+
+def described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document: every address but health needs a key."""
+    document = app.openapi()
+    document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"key": []}]
+    document["paths"]["/v1/health"]["get"]["security"] = []
+    return document
+
+
+def _refuse(app: FastAPI) -> None:
+    """All refusals in their one shape."""
+
+    @app.exception_handler(RefusedError)
+    async def refused(request: Request, problem: RefusedError) -> JSONResponse:
+        key = getattr(request.state, "key", None)
+        return response(problem, trusted=key is not None and key.role == CURATOR)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return response(RefusedError("invalid", list(error.errors()[0]["loc"])))
+
+    @app.exception_handler(HTTPException)
+    async def failed(_: Request, error: HTTPException) -> JSONResponse:
+        return response(RefusedError(BY_STATUS.get(error.status_code, "invalid")))

@@ -1,0 +1,213 @@
+"""Desk: the sessions of a service, each opened by a curator for one analyst."""
+
+import json
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.interactive import interactive, resume, stored_call
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.ledger import Ledger
+from milepost.roles import Roles
+from milepost.service.home import Home
+from milepost.service.problems import RefusedError
+from milepost.service.register import Opened, Register, now
+from milepost.service.shapes import Opening
+from milepost.service.views import entries, guaranteed, of_space, plain
+from milepost.sessions.session import Session
+from milepost.sessions.store import Store
+from milepost.spaces.base import Space
+
+OPENING, OPEN, CLOSED, FAILED = ("opening", "open", "closed", "failed")
+
+
+class Desk:
+    """Sessions by name. Every answer is on the disk before it leaves, and a session goes on after a restart."""
+
+    def __init__(self, home: Home, register: Register, most: int) -> None:
+        self._home, self._register, self._most = home, register, most
+        self._opened = {one.id: one for one in register.all(Opened)}
+        self._sessions: dict[str, Session] = {}
+        self._locks: dict[str, Lock] = {}
+        for one in [one for one in self._opened.values() if one.state == OPENING]:
+            self._recover(one)
+
+    @property
+    def open(self) -> int:
+        """How many are open, or about to be."""
+        return sum(one.state in (OPENING, OPEN) for one in self._opened.values())
+
+    def taken(self, name: str) -> bool:
+        """Whether there is or was a session of this name."""
+        return name in self._opened
+
+    def reserve(self, words: Opening, space: Space) -> None:
+        """A place for a session that is about to be opened."""
+        if self.taken(words.id):
+            raise RefusedError("exists")
+        if self.open >= self._most:
+            raise RefusedError("busy", detail=f"{self._most} sessions are open, the most by max_sessions; close one")
+        roles = Roles(None, (), words.unit, words.contributions, words.weights, words.max_weight)
+        promised = guaranteed(Guarantee(words.epsilon, words.delta), roles.change(words.neighbors))
+        about = {"public": of_space(space) | promised, "fields": entries(space)}
+        one = Opened(
+            words.id,
+            words.title or words.id,
+            words.analyst,
+            words.dataset,
+            words.table,
+            words.model_dump_json(),
+            now(),
+            OPENING,
+            json.dumps(about, ensure_ascii=False),
+            "",
+        )
+        if not self._register.add(one):
+            raise RefusedError("exists")
+        self._opened[one.id] = one
+
+    def begin(self, words: Opening, space: Space, ledger: Ledger) -> None:
+        """Open it, which spends its guarantee and reads the table."""
+        try:
+            session = interactive(
+                self._home.table(words.table),
+                space,
+                epsilon=words.epsilon,
+                delta=words.delta,
+                max_queries=words.max_queries,
+                beta=words.beta,
+                mechanism=words.mechanism,
+                neighbors=words.neighbors,
+                columns=words.columns,
+                unit=words.unit,
+                contributions=words.contributions,
+                weights=words.weights,
+                max_weight=words.max_weight,
+                n=words.n,
+                store=self._home.session(words.id),
+                ledger=ledger,
+                dataset=words.dataset,
+            )
+        except BaseException:
+            self._change(replace(self._opened[words.id], state=FAILED))
+            raise
+        self._sessions[words.id] = session
+        self._settle(self._opened[words.id], session)
+
+    def listed(self, name: str | None) -> list[dict[str, Any]]:
+        """Those of an analyst; of all for None."""
+        return [self.shown(one) for one in self._opened.values() if name in (None, one.analyst)]
+
+    def find(self, name: str, analyst: str | None) -> Opened:
+        """One session; that of another analyst is not found."""
+        one = self._opened.get(name)
+        if one is None or analyst not in (None, one.analyst):
+            raise RefusedError("not_found")
+        return one
+
+    def shown(self, one: Opened) -> dict[str, Any]:
+        """What is public of a session."""
+        about = json.loads(one.about)
+        limit = about.get("limit")
+        return {
+            "id": one.id,
+            "title": one.title,
+            "analyst": one.analyst,
+            "dataset": one.dataset,
+            "created": one.created,
+            "state": one.state,
+            **about["public"],
+            "mechanism": about.get("mechanism"),
+            "error": about.get("error"),
+            "limit": limit,
+            "remaining": None if limit is None else limit - self._asked(one),
+        }
+
+    def described(self, one: Opened) -> dict[str, Any]:
+        """The same with the columns of its points."""
+        return self.shown(one) | {"fields": json.loads(one.about)["fields"]}
+
+    def ask(self, one: Opened, point: Any, name: str) -> dict[str, Any]:
+        """The answer to one question, kept under its name before it is returned."""
+        session = self._session(one)
+        try:
+            session.check(point)
+        except MilepostError:
+            raise RefusedError("bad_point", ["body", "point"]) from None
+        try:
+            answer = session.ask(point, name=name)
+        except ExhaustedError:
+            raise RefusedError("session_exhausted") from None
+        except ConflictError:
+            raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
+        return {
+            "value": answer.value,
+            "error": answer.error,
+            "remaining": answer.remaining,
+            "unit": session.space.unit,
+        }
+
+    def transcript(self, one: Opened) -> dict[str, Any]:
+        """All questions and answers, in order."""
+        if one.state == CLOSED:
+            found: dict[str, Any] = json.loads(one.transcript)
+            return found
+        session = self._session(one)
+        questions = [
+            {"name": name, "point": plain(point), "value": answer.value, "error": answer.error}
+            for name, point, answer in session.transcript()
+        ]
+        return {"questions": questions, "remaining": session.remaining, "unit": session.space.unit}
+
+    def close(self, one: Opened) -> None:
+        """Forget the table; the transcript stays."""
+        if one.state != OPEN:
+            raise RefusedError("session_closed")
+        kept = json.dumps(self.transcript(one), ensure_ascii=False, allow_nan=False)
+        self._change(replace(one, state=CLOSED, transcript=kept))
+        session = self._sessions.pop(one.id, None)
+        if session is not None:
+            session.close()
+
+    def _session(self, one: Opened) -> Session:
+        """The session itself, which after a restart reads its table again."""
+        if one.state != OPEN:
+            raise RefusedError("session_closed")
+        with self._locks.setdefault(one.id, Lock()):
+            if one.id not in self._sessions:
+                words = Opening.model_validate_json(one.words)
+                self._sessions[one.id] = resume(
+                    self._home.session(one.id),
+                    self._home.table(one.source),
+                    columns=words.columns,
+                    unit=words.unit,
+                    weights=words.weights,
+                )
+            return self._sessions[one.id]
+
+    def _asked(self, one: Opened) -> int:
+        if one.state == CLOSED:
+            left = json.loads(one.transcript)["remaining"]
+            return 0 if left is None else json.loads(one.about)["limit"] - left
+        session = self._sessions.get(one.id)
+        if session is not None and session.limit is not None and session.remaining is not None:
+            return session.limit - session.remaining
+        return Store(self._home.session(one.id)).count() if one.state == OPEN else 0
+
+    def _settle(self, one: Opened, session: Session) -> None:
+        about = json.loads(one.about)
+        more = {"mechanism": session.mechanism, "error": session.error, "limit": session.limit}
+        self._change(replace(one, state=OPEN, about=json.dumps(about | more, ensure_ascii=False)))
+
+    def _recover(self, one: Opened) -> None:
+        """A session that was being opened when the service ended: it is open if its store says so."""
+        try:
+            stored_call(self._home.session(one.id))
+            self._settle(one, self._session(replace(one, state=OPEN)))
+        except MilepostError:
+            self._change(replace(one, state=FAILED))
+
+    def _change(self, one: Opened) -> None:
+        self._register.change(one)
+        self._opened[one.id] = one

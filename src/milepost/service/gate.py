@@ -1,0 +1,125 @@
+"""Gate: what every request passes: a key, its rate, the size of the body, the time, and headers on the way out."""
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from milepost.service.keys import CURATOR, Keys
+from milepost.service.measures import Measures
+from milepost.service.problems import RefusedError, response
+from milepost.service.rates import Rates
+from milepost.service.settings import Settings
+
+OPEN = ("/", "/v1/health")
+ASSETS = "/static/"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "geolocation=(), camera=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+class Gate:
+    """Around the whole application: what it does not let in reaches no other code."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, settings: Settings, measures: Measures) -> None:
+        self._app, self._keys, self._settings, self._measures = app, keys, settings, measures
+        self._rates = Rates(settings.rate, settings.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, sent = monotonic(), 0
+
+        async def leave(message: Message) -> None:
+            nonlocal sent
+            if message["type"] == "http.response.start":
+                sent = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._settings.timeout) as limit:
+                answer = await self._let_in(scope, receive, leave, limit)
+        except TimeoutError:
+            answer = response(RefusedError("timeout"))
+        except RefusedError as problem:
+            answer = response(problem)
+        except Exception as error:  # noqa: BLE001
+            _report(error)
+            answer = response(RefusedError("internal"))
+        if answer is not None and not sent:
+            await answer(scope, receive, leave)
+        route = scope.get("route")
+        self._measures.answered(getattr(route, "path", ""), scope["method"], sent, monotonic() - begun)
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send, limit: asyncio.Timeout) -> JSONResponse | None:
+        """The refusal, unless the request was handed on."""
+        path, headers = scope["path"], Headers(scope=scope)
+        if path not in OPEN and not path.startswith(ASSETS):
+            kind, _, text = headers.get("authorization", "").partition(" ")
+            key = self._keys.find(text.strip()) if kind.lower() == "bearer" else None
+            if key is None:
+                return response(RefusedError("unauthorized"), headers={"www-authenticate": "Bearer"})
+            wait = self._rates.wait(key.id)
+            if wait:
+                return response(RefusedError("rate_limited"), headers={"retry-after": str(wait)})
+            scope.setdefault("state", {})["key"] = key
+            if scope["method"] == "PUT" and key.role == CURATOR:  # an upload, which is not held in memory
+                limit.reschedule(None)
+                await self._app(scope, receive, send)
+                return None
+        await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+        return None
+
+
+async def _read(receive: Receive, headers: Headers, most: int) -> Receive:
+    """The body, read as a whole, to be handed on."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > most:
+        raise RefusedError("too_large")
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > most:
+            raise RefusedError("too_large")
+    return _handed(bytes(body), receive)
+
+
+def _handed(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
+    given = False
+
+    async def next_message() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return next_message
+
+
+def _report(error: BaseException) -> None:
+    """Where it went wrong, to the log; not what was said, which may quote private values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " < ".join(f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames[:-4:-1])
+    print(f"internal error: {type(error).__name__} in {where}", file=sys.stderr, flush=True)

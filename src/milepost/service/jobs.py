@@ -1,0 +1,102 @@
+"""Jobs: releases and sessions that are being made, one after another, while other requests go on."""
+
+import secrets
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from milepost.errors import MilepostError, PromiseWarning
+from milepost.progress import Display, listening
+from milepost.service.problems import RefusedError
+from milepost.service.register import Job, Register, now
+
+QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
+SHOWN = 100  # of those that are over
+
+
+class Jobs:
+    """What curators have asked for. A job is on the disk before it begins; one that a crash ended is interrupted."""
+
+    def __init__(self, register: Register, most: int) -> None:
+        self._register, self._most, self._lock = register, most, Lock()
+        self._jobs = {job.id: job for job in register.all(Job)}
+        self._displays: dict[str, Display] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
+        self.interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
+        for job in self.interrupted:
+            self._settle(
+                job, INTERRUPTED, "the service ended before this was done; what was charged for it stays spent"
+            )
+
+    @property
+    def waiting(self) -> int:
+        """How many wait or run."""
+        return sum(job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+
+    def taken(self, kind: str, name: str) -> bool:
+        """Whether something of this name is being made."""
+        return any((job.kind, job.of) == (kind, name) and job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+
+    def begin(self, kind: str, name: str, author: str, work: Callable[[], None]) -> dict[str, Any]:
+        """Make something as soon as those before it are made."""
+        with self._lock:
+            if self.taken(kind, name):
+                raise RefusedError("exists")
+            if self.waiting >= self._most:
+                raise RefusedError("busy")
+            job = Job(secrets.token_hex(8), kind, name, author, now(), QUEUED, "")
+            self._register.add(job)
+            self._jobs[job.id] = job
+        self._pool.submit(self._run, job, work)
+        return self.shown(job.id)
+
+    def all(self) -> list[dict[str, Any]]:
+        """The newest first."""
+        return [self.shown(name) for name in [*self._jobs][: -SHOWN - 1 : -1]]
+
+    def shown(self, name: str) -> dict[str, Any]:
+        """One job, and how far it is."""
+        job = self._jobs.get(name)
+        if job is None:
+            raise RefusedError("not_found")
+        passes = list(getattr(self._displays.get(name), "passes", ()))[-1:]
+        return {
+            "id": job.id,
+            "kind": job.kind,
+            "of": job.of,
+            "state": job.state,
+            "doing": passes[0].what if passes else "",
+            "rows": passes[0].rows if passes else 0,
+            "share": passes[0].done if passes else None,
+            "detail": job.detail or None,
+            "created": job.created,
+        }
+
+    def close(self) -> None:
+        """When the one that runs is done; those that wait are interrupted."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _run(self, job: Job, work: Callable[[], None]) -> None:
+        display = self._displays[job.id] = Display()
+        self._settle(job, RUNNING, "")
+        try:
+            with listening(display), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", PromiseWarning)
+                work()
+        except MilepostError as error:
+            self._settle(job, FAILED, str(error))
+        except Exception as error:  # noqa: BLE001
+            self._settle(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
+        else:
+            notes = [str(one.message) for one in caught if issubclass(one.category, PromiseWarning)]
+            self._settle(job, DONE, "; ".join(notes))
+        finally:
+            self._displays.pop(job.id, None)
+
+    def _settle(self, job: Job, state: str, detail: str) -> None:
+        changed = replace(job, state=state, detail=detail)
+        self._register.change(changed)
+        self._jobs[job.id] = changed

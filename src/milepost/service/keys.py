@@ -1,0 +1,73 @@
+"""Keys: who may ask. A key is `mp_ID_SECRET`; the register has its id and a digest of its secret."""
+
+import hashlib
+import hmac
+import math
+import secrets
+from dataclasses import replace
+
+from milepost.errors import ConflictError, MilepostError
+from milepost.service.register import Key, Register, Watch, now
+
+ROLES = CURATOR, ANALYST = ("curator", "analyst")
+PREFIX = "mp"
+NOBODY = bytes(32)  # what a secret is compared with where there is no such key
+
+
+def create_key(register: Register, name: str, role: str, share: float = 1.0) -> tuple[Key, str]:
+    """A new key and its text, which is told once and kept nowhere.
+
+    A secret of 256 random bits cannot be guessed from its digest, so the digest needs no salt and no slow function.
+    """
+    if not (1 <= len(name) <= 64 and name.isprintable() and name == name.strip()):
+        raise MilepostError(f"a name has 1 to 64 printable characters, got {name!r}")
+    if role not in ROLES:
+        raise MilepostError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
+    if not (isinstance(share, int | float) and math.isfinite(share) and 0 < share <= 1):
+        raise MilepostError(f"share is a part of every dataset's cap, more than 0 and at most 1, got {share!r}")
+    secret = secrets.token_hex(32)
+    key = Key(secrets.token_hex(6), name, role, float(share), _digest(secret), now(), "")
+    if not register.add(key):
+        raise ConflictError("there is a key of this id already; try again")
+    return key, f"{PREFIX}_{key.id}_{secret}"
+
+
+def revoke_key(register: Register, name: str) -> list[Key]:
+    """Take a key back by its id, or all keys of a person by name; those that were not taken back before."""
+    found = [key for key in register.all(Key) if name in (key.id, key.name)]
+    if not found:
+        raise MilepostError(f"there is no key with the id or name {name!r}; `milepost keys list` shows all")
+    fresh = [replace(key, revoked=now()) for key in found if not key.revoked]
+    for key in fresh:
+        register.change(key)
+    return fresh
+
+
+class Keys:
+    """The keys that are valid at this moment, also where another process has just made or revoked one."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._known = watch, dict[str, Key]()
+
+    def find(self, text: str) -> Key | None:
+        """The key of a text, if it is one; in the same time whether there is none or its secret is another."""
+        known = self.known()
+        prefix, _, rest = text.partition("_")
+        name, _, secret = rest.partition("_")
+        key = known.get(name)
+        right = hmac.compare_digest(_digest(secret), NOBODY if key is None else key.digest)
+        return key if right and key is not None and prefix == PREFIX else None
+
+    def share(self, name: str) -> float | None:
+        """The largest share of a person's keys; None for nobody."""
+        return max((key.share for key in self.known().values() if key.name == name), default=None)
+
+    def known(self) -> dict[str, Key]:
+        """By id, those that are not revoked."""
+        if self._watch.changed():
+            self._known = {key.id: key for key in self._watch.found() if not key.revoked}
+        return self._known
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,45 @@
+"""Measures: what Prometheus reads of a service. Nothing here depends on private data but through released answers."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Measures:
+    """Of one service."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        labels = ["route", "method", "status"]
+        self._requests = Counter("milepost_requests", "Requests that were answered.", labels, registry=self._registry)
+        self._seconds = Histogram(
+            "milepost_request_seconds",
+            "Time until an answer left.",
+            ["route"],
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self._late = Counter(
+            "milepost_late_answers", "Answers of sessions that missed their moment.", registry=self._registry
+        )
+        self._sessions = Gauge("milepost_open_sessions", "Sessions that are open.", registry=self._registry)
+        self._jobs = Gauge("milepost_waiting_jobs", "Jobs that wait or run.", registry=self._registry)
+        self._spent = Gauge("milepost_budget_spent", "Share of the cap.", ["dataset"], registry=self._registry)
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """One request."""
+        known = method if method in ("GET", "POST", "PUT", "DELETE") else "other"
+        self._requests.labels(route or "none", known, str(status)).inc()
+        self._seconds.labels(route or "none").observe(seconds)
+
+    def late(self) -> None:
+        """An answer took longer than a period of the clock."""
+        self._late.inc()
+
+    def page(self, sessions: int, jobs: int, spent: dict[str, float]) -> bytes:
+        """In Prometheus's own format."""
+        self._sessions.set(sessions)
+        self._jobs.set(jobs)
+        for dataset, share in spent.items():
+            self._spent.labels(dataset).set(share)
+        return generate_latest(self._registry)

@@ -1,0 +1,62 @@
+"""Office: all that a running service has at hand."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from milepost.privacy.ledger import Ledger
+from milepost.service.allowance import Allowance
+from milepost.service.catalog import Catalog
+from milepost.service.clock import Clock
+from milepost.service.desk import Desk
+from milepost.service.home import Home
+from milepost.service.jobs import Jobs
+from milepost.service.keys import Keys
+from milepost.service.measures import Measures
+from milepost.service.problems import RefusedError
+from milepost.service.register import Register
+from milepost.service.settings import Settings
+from milepost.service.workers import Workers
+
+
+class Office:
+    """A data directory while it is served; nobody else serves it meanwhile."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.settings, self.home, self.measures = settings, Home.made(root), Measures()
+        self._open = ExitStack()
+        self._open.enter_context(self.home.hold())
+        self.register = Register(self.home.register)
+        self.keys = Keys(self._open.enter_context(self.register.watching()))
+        self.catalog = Catalog(self.home, self.register, settings)
+        self.jobs = Jobs(self.register, settings.max_jobs)
+        for job in self.jobs.interrupted:  # a release that was paid for and is on the disk, but not listed
+            if job.kind == "release" and not self.catalog.taken(job.of) and self.home.release(job.of).exists():
+                self.catalog.adopt(job.of, job.of, "")
+        self.desk = Desk(self.home, self.register, settings.max_sessions)
+        self.workers = Workers(settings.max_waiting)
+        self.clock = Clock(settings.clock, self.measures.late)
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The budgets of datasets; None where there are none yet."""
+        return self.home.ledger if self.home.ledger_path.exists() else None
+
+    def allowance(self, name: str) -> Allowance:
+        """The budgets, as far as a person may spend them."""
+        share = self.keys.share(name)
+        if share is None:
+            raise RefusedError("refused", detail=f"nobody called {name!r} has a key; `milepost keys create` makes one")
+        return Allowance(self.home.ledger_path, name, share)
+
+    def close(self) -> None:
+        """When what was begun is done."""
+        self.jobs.close()
+        self.workers.close()
+        self._open.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

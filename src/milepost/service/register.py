@@ -1,0 +1,177 @@
+"""Register: keys, releases, sessions and jobs as records of one SQLite file."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from milepost.durable import Database, Layout
+
+
+@dataclass(frozen=True)
+class Key:
+    """A person's or program's right to ask. digest: SHA-256 of its secret, which is kept nowhere.
+
+    name: whose it is; several keys may be one person's. share: of each dataset's cap, how much may be spent for them.
+    revoked: when, or empty.
+    """
+
+    id: str
+    name: str
+    role: str
+    share: float
+    digest: bytes
+    created: str
+    revoked: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """A released file. dataset: whose budget paid for it, or empty."""
+
+    id: str
+    title: str
+    dataset: str
+    created: str
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session. analyst: whose keys may ask. words: how it was opened, as JSON; about: what is public of it, as JSON.
+
+    state: opening, open, closed or failed. transcript: of a closed one, as JSON.
+    """
+
+    id: str
+    title: str
+    analyst: str
+    dataset: str
+    source: str
+    words: str
+    created: str
+    state: str
+    about: str
+    transcript: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something a curator has asked for that takes a while. kind: release or session; of: its id.
+
+    state: queued, running, done, failed or interrupted. detail: why it failed, and what else there is to say.
+    """
+
+    id: str
+    kind: str
+    of: str
+    author: str
+    created: str
+    state: str
+    detail: str
+
+
+Record = TypeVar("Record", Key, Release, Opened, Job)
+TYPES: dict[Any, str] = {str: "TEXT", float: "REAL", bytes: "BLOB"}
+
+
+def _schema(kind: type) -> str:
+    columns = [f"{one.name} {TYPES[one.type]} NOT NULL" for one in fields(kind)]
+    return f"CREATE TABLE {kind.__name__} ({', '.join([f'{columns[0]} PRIMARY KEY', *columns[1:]])})"
+
+
+LAYOUT = Layout(
+    noun="register of a service",
+    application_id=0x4D505356,  # "MPSV"
+    version=1,
+    schema=tuple(_schema(kind) for kind in (Key, Release, Opened, Job)),
+)
+
+
+class Register:
+    """The records, which are on the disk when a method returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._database = Database(path, LAYOUT)
+        with self._database.writing(create=True):
+            pass
+
+    def all(self, kind: type[Record]) -> list[Record]:
+        """All records of a kind, in the order in which they were added."""
+        with self._database.reading() as connection:
+            return rows_of(connection, kind)
+
+    def find(self, kind: type[Record], name: str) -> Record | None:
+        """The one of this id."""
+        return next((record for record in self.all(kind) if record.id == name), None)
+
+    def add(self, record: Record) -> bool:
+        """Whether it is new; a record of this id stays as it was."""
+        marks = ", ".join("?" * len(fields(record)))
+        with self._database.writing() as connection:
+            added = connection.execute(
+                f"INSERT OR IGNORE INTO {type(record).__name__} VALUES ({marks})",  # noqa: S608
+                astuple(record),
+            )
+            return bool(added.rowcount == 1)
+
+    def change(self, record: Record) -> None:
+        """In place of the one with the same id."""
+        names = [one.name for one in fields(record)]
+        sets = ", ".join(f"{name} = ?" for name in names)
+        with self._database.writing() as connection:
+            connection.execute(
+                f"UPDATE {type(record).__name__} SET {sets} WHERE id = ?",  # noqa: S608
+                (*astuple(record), record.id),
+            )
+
+    def remove(self, kind: type[Record], name: str) -> None:
+        """The one of this id."""
+        with self._database.writing() as connection:
+            connection.execute(f"DELETE FROM {kind.__name__} WHERE id = ?", (name,))  # noqa: S608
+
+    @contextmanager
+    def watching(self) -> Iterator["Watch"]:
+        """To notice what other processes write."""
+        watch = Watch(self.path)
+        try:
+            yield watch
+        finally:
+            watch.close()
+
+
+class Watch:
+    """A connection that stays open, and tells cheaply whether anything was written."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        self._version = -1
+
+    def changed(self) -> bool:
+        """Since the last time."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        changed, self._version = bool(version != self._version), int(version)
+        return changed
+
+    def found(self) -> list[Key]:
+        """As they are now."""
+        return rows_of(self._connection, Key)
+
+    def close(self) -> None:
+        """The connection."""
+        self._connection.close()
+
+
+def rows_of(connection: sqlite3.Connection, kind: type[Record]) -> list[Record]:
+    """All records of a kind, in the order in which they were added."""
+    names = ", ".join(one.name for one in fields(kind))
+    rows = connection.execute(f"SELECT {names} FROM {kind.__name__} ORDER BY rowid")  # noqa: S608
+    return [kind(*row) for row in rows]
+
+
+def now() -> str:
+    """For people to read."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,1 @@
+"""Routes: the addresses of the interface, by what they are about."""

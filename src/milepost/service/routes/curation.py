@@ -1,0 +1,205 @@
+"""Curation: what curators do: plan, budgets, uploads, releases and sessions to be made."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from milepost.errors import MilepostError
+from milepost.plan import plan
+from milepost.service import views
+from milepost.service.access import Curator
+from milepost.service.catalog import cost_of, loadable
+from milepost.service.office import Office
+from milepost.service.problems import RefusedError, documented
+from milepost.service.shapes import Building, Line, Making, Name, Opening, Plan, Planning, Summary, Tables, Task, Tasks
+from milepost.spaces.base import Space
+from milepost.spaces.words import space_from_words
+
+
+def curation(office: Office) -> APIRouter:
+    """For curators only."""
+    router = APIRouter(prefix="/v1", tags=["curation"])
+    catalog, desk, jobs, workers = office.catalog, office.desk, office.jobs, office.workers
+
+    def space_of(words: dict[str, Any]) -> Space:
+        if isinstance(words.get("queries"), str):
+            raise MilepostError("queries must be a list here, not the name of a file")
+        dim = words.get("dim")
+        space = space_from_words({} if isinstance(dim, int) and dim > office.settings.max_dimension else words)
+        if space.width > office.settings.max_dimension:
+            raise RefusedError("too_large", ["body", "space"])
+        return space
+
+    def settled(words: Making) -> Space:
+        """The space, once nothing that can be known before stands against it."""
+        office.home.table(words.table)
+        if office.ledger is None:
+            raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
+        office.ledger.account(words.dataset)
+        return space_of(words.space)
+
+    @router.get("/tables", response_model=Tables, responses=documented("forbidden"))
+    async def list_tables(_: Curator) -> Any:
+        """Files and folders in the data directory's `tables`, of which releases and sessions can be made."""
+        return JSONResponse({"tables": await workers.run(office.home.table_names)})
+
+    @router.post("/plan", response_model=Plan, responses=documented("forbidden", "refused"))
+    async def make_plan(words: Planning, _: Curator) -> Any:
+        """What each mechanism would promise; no data is touched and nothing is spent."""
+
+        def planned() -> dict[str, Any]:
+            with refusing():
+                found = plan(space_of(words.space), **words.model_dump(exclude={"space"}))
+            predictions = [
+                {
+                    "mechanism": one.mechanism,
+                    "error": one.error,
+                    "rms": one.rms,
+                    "uniform": one.uniform,
+                    "coordinates": one.coordinates,
+                    "cells": one.cells,
+                    "bytes": one.size,
+                }
+                for one in found.predictions
+            ]
+            return found.guarantee.to_json() | {"predictions": predictions, "refused": found.refused}
+
+        return JSONResponse(await workers.run(planned))
+
+    @router.post(
+        "/releases",
+        status_code=202,
+        response_model=Task,
+        responses=documented("forbidden", "exists", "refused"),
+    )
+    async def build_release(words: Building, key: Curator) -> Any:
+        """Make a release from a table of the data directory; the job says how far it is."""
+
+        def begun() -> dict[str, Any]:
+            with refusing():
+                space, ledger = settled(words), office.allowance(key.name)
+            if catalog.taken(words.id):
+                raise RefusedError("exists")
+            return jobs.begin("release", words.id, key.name, lambda: catalog.build(words, space, ledger))
+
+        return JSONResponse(await workers.run(begun), 202)
+
+    @router.post(
+        "/sessions",
+        status_code=202,
+        response_model=Task,
+        responses=documented("forbidden", "exists", "refused"),
+    )
+    async def open_session(words: Opening, key: Curator) -> Any:
+        """Open a session for an analyst; the job says how far it is."""
+
+        def begun() -> dict[str, Any]:
+            with refusing():
+                space, ledger = settled(words), office.allowance(words.analyst)
+                desk.reserve(words, space)
+            return jobs.begin("session", words.id, key.name, lambda: desk.begin(words, space, ledger))
+
+        return JSONResponse(await workers.run(begun), 202)
+
+    @router.get("/jobs", response_model=Tasks, responses=documented("forbidden"))
+    async def list_jobs(_: Curator) -> Any:
+        """What is being made, and what was."""
+        return JSONResponse({"jobs": jobs.all()})
+
+    @router.get("/jobs/{job}", response_model=Task, responses=documented("forbidden", "not_found"))
+    async def show_job(job: Name, _: Curator) -> Any:
+        """One job, and how far it is."""
+        return JSONResponse(jobs.shown(job))
+
+    @router.put(
+        "/releases/{release}",
+        status_code=201,
+        response_model=Summary,
+        responses=documented("forbidden", "exists", "refused", "budget_exceeded", "quota_exceeded"),
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            }
+        },
+    )
+    async def upload_release(
+        release: Name,
+        key: Curator,
+        request: Request,
+        title: Annotated[Line | None, Query()] = None,
+        dataset: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
+        paid: Annotated[bool, Query(description="Whether the dataset's budget was charged already.")] = False,
+    ) -> Any:
+        """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
+        if catalog.taken(release) or jobs.taken("release", release):
+            raise RefusedError("exists")
+        path = await _received(request, office.home.releases, office.settings.max_upload)
+
+        def stored() -> dict[str, Any]:
+            synopsis = loadable(path)
+            if dataset is not None:
+                with refusing():
+                    if office.ledger is None:
+                        raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
+                    office.ledger.account(dataset)
+                    if not paid:
+                        charge = office.allowance(key.name).charge(
+                            dataset, cost_of(synopsis), synopsis.mechanism, protects=synopsis.change.protects
+                        )
+                        charge.settle()
+            return views.summary(catalog.store(path, release, title or release, dataset or ""), synopsis)
+
+        try:
+            return JSONResponse(await workers.run(stored), 201)
+        finally:
+            with suppress(FileNotFoundError):
+                path.unlink()
+
+    @router.delete(
+        "/releases/{release}", status_code=204, response_class=Response, responses=documented("forbidden", "not_found")
+    )
+    async def remove_release(release: Name, _: Curator) -> None:
+        """Take a release away. What was spent on it stays spent, and copies of it may be anywhere."""
+        await workers.run(catalog.remove, release)
+
+    return router
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What the library refuses, as a refusal of the service, with its reason for curators."""
+    from milepost.errors import ExhaustedError
+    from milepost.service.allowance import QuotaError
+
+    try:
+        yield
+    except QuotaError as error:
+        raise RefusedError("quota_exceeded", detail=str(error)) from None
+    except ExhaustedError as error:
+        raise RefusedError("budget_exceeded", detail=str(error)) from None
+    except MilepostError as error:
+        raise RefusedError("refused", detail=str(error)) from None
+
+
+async def _received(request: Request, folder: Path, most: int) -> Path:
+    """The body in a temporary file, which the caller takes away."""
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            async for part in request.stream():
+                if stream.tell() + len(part) > most:
+                    raise RefusedError("too_large")
+                stream.write(part)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        Path(name).unlink()
+        raise
+    return Path(name)

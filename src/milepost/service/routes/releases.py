@@ -1,0 +1,111 @@
+"""Releases: what there is, and what they answer."""
+
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, JSONResponse
+
+from milepost.service import answers, views
+from milepost.service.access import Caller
+from milepost.service.office import Office
+from milepost.service.problems import RefusedError, documented
+from milepost.service.shapes import (
+    Asking,
+    Center,
+    Centering,
+    Comparing,
+    Description,
+    Distances,
+    FieldGrid,
+    Groups,
+    Mapping,
+    Name,
+    Statement,
+    Summaries,
+)
+from milepost.synopsis import Synopsis
+
+QUICK = 64  # points that are answered at once, rather than by a thread
+
+
+def releases(office: Office) -> APIRouter:
+    """For both roles: releases are public within the house."""
+    router = APIRouter(prefix="/v1/releases", tags=["releases"])
+    catalog, workers, settings = office.catalog, office.workers, office.settings
+
+    async def found(name: str) -> Synopsis:
+        loaded = catalog.loaded(name)
+        return (await workers.run(catalog.find, name))[1] if loaded is None else loaded
+
+    def check(points: list[Any]) -> None:
+        if len(points) > settings.max_points or max(map(len, points)) > settings.max_dimension:
+            raise RefusedError("too_large", ["body", "points"])
+
+    @router.get("", response_model=Summaries, responses=documented())
+    async def list_releases(_: Caller) -> Any:
+        """All releases."""
+
+        def listed() -> list[dict[str, Any]]:
+            return [views.summary(*catalog.find(one.id)) for one in catalog.all()]
+
+        return JSONResponse({"releases": await workers.run(listed)})
+
+    @router.get("/{release}", response_model=Description, responses=documented("not_found"))
+    async def show_release(release: Name, _: Caller) -> Any:
+        """One release with its card."""
+        return JSONResponse(views.description(*await workers.run(catalog.find, release)))
+
+    @router.get("/{release}/statement", response_model=Statement, responses=documented("not_found"))
+    async def show_statement(release: Name, _: Caller) -> Any:
+        """Who is protected, how much, and what was treated as public."""
+        return JSONResponse(views.statement(await found(release)))
+
+    @router.get(
+        "/{release}/file",
+        response_class=FileResponse,
+        responses=documented("not_found")
+        | {200: {"description": "The file.", "content": {"application/octet-stream": {}}}},
+    )
+    async def download_release(release: Name, _: Caller) -> Any:
+        """The file itself, for `mp.load`."""
+        await found(release)
+        return FileResponse(
+            office.home.release(release), media_type="application/octet-stream", filename=f"{release}.milepost"
+        )
+
+    @router.post(
+        "/{release}/distances",
+        response_model=Distances,
+        responses=documented("not_found", "bad_point", "bad_group", "not_supported"),
+    )
+    async def ask_distances(release: Name, asking: Asking, _: Caller) -> Any:
+        """The mean distance of each point, and its error."""
+        check(asking.points)
+        synopsis = answers.part_of(await found(release), asking.group)
+        answer = partial(answers.distances, synopsis, asking.points, asking.confidence)
+        return JSONResponse(answer() if len(asking.points) <= QUICK else await workers.run(answer))
+
+    @router.post(
+        "/{release}/nearest", response_model=Groups, responses=documented("not_found", "bad_point", "not_supported")
+    )
+    async def ask_nearest(release: Name, asking: Comparing, _: Caller) -> Any:
+        """How far each point is from every group, and which group is nearest."""
+        check(asking.points)
+        synopsis = await found(release)
+        return JSONResponse(await workers.run(answers.nearest, synopsis, asking.points))
+
+    @router.post("/{release}/center", response_model=Center, responses=documented("not_found", "bad_group"))
+    async def ask_center(release: Name, asking: Centering, _: Caller) -> Any:
+        """The point with the least mean distance."""
+        synopsis = answers.part_of(await found(release), asking.group)
+        return JSONResponse(await workers.run(answers.center, synopsis))
+
+    @router.post(
+        "/{release}/field", response_model=FieldGrid, responses=documented("not_found", "bad_group", "not_supported")
+    )
+    async def ask_field(release: Name, asking: Mapping, _: Caller) -> Any:
+        """Mean distances on a grid, for maps and curves."""
+        return JSONResponse(await workers.run(catalog.field, release, asking.steps, asking.group))
+
+    return router

@@ -1,0 +1,65 @@
+"""Sessions: what an analyst asks of a table that stays, and what was answered."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+from fastapi.responses import JSONResponse
+
+from milepost.service.access import Caller, Curator, reach
+from milepost.service.office import Office
+from milepost.service.problems import RefusedError, documented
+from milepost.service.shapes import Answer, Name, Question, SessionDescription, Sessions, Transcript
+
+IdempotencyKey = Annotated[str, Header(min_length=1, max_length=200, pattern=r"^[ -~]+$", examples=["9f0c2d"])]
+
+
+def sessions(office: Office) -> APIRouter:
+    """An analyst reaches their own; a curator sees all, and asks none but their own."""
+    router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+    desk, workers, clock = office.desk, office.workers, office.clock
+
+    @router.get("", response_model=Sessions, responses=documented())
+    async def list_sessions(key: Caller) -> Any:
+        """The sessions that were opened for you; all of them for a curator."""
+        return JSONResponse({"sessions": await workers.run(desk.listed, reach(key))})
+
+    @router.get("/{session}", response_model=SessionDescription, responses=documented("not_found"))
+    async def show_session(session: Name, key: Caller) -> Any:
+        """One session."""
+        return JSONResponse(await workers.run(desk.described, desk.find(session, reach(key))))
+
+    @router.post(
+        "/{session}/ask",
+        response_model=Answer,
+        responses=documented("not_found", "bad_point", "session_exhausted", "question_differs", "session_closed"),
+    )
+    async def ask_session(session: Name, question: Question, key: Caller, idempotency_key: IdempotencyKey) -> Any:
+        """The mean distance of one point. Sent again with the same Idempotency-Key, it has the same answer, free.
+
+        Answers leave at fixed moments: how long one takes tells nothing.
+        """
+        arrived = clock.now()
+        one = desk.find(session, key.name)
+        if len(question.point) > office.settings.max_dimension:
+            raise RefusedError("too_large", ["body", "point"])
+        try:
+            return JSONResponse(await workers.run(desk.ask, one, question.point, idempotency_key))
+        finally:
+            await clock.leave(arrived)
+
+    @router.get("/{session}/transcript", response_model=Transcript, responses=documented("not_found", "session_closed"))
+    async def show_transcript(session: Name, key: Caller) -> Any:
+        """All questions and answers, in order."""
+        return JSONResponse(await workers.run(desk.transcript, desk.find(session, reach(key))))
+
+    @router.post(
+        "/{session}/close",
+        status_code=204,
+        response_class=Response,
+        responses=documented("forbidden", "not_found", "session_closed"),
+    )
+    async def close_session(session: Name, _: Curator) -> None:
+        """Forget the table; the transcript stays."""
+        await workers.run(desk.close, desk.find(session, None))
+
+    return router

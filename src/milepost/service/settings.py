@@ -1,0 +1,64 @@
+"""Settings: the limits of a service, each with a default. docs/service.md has the same table."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from milepost.errors import MilepostError
+
+
+def _limit(default: float, least: float, most: float, words: str) -> Any:
+    return field(default=default, metadata={"least": least, "most": most, "words": words})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one request, one key and all of them together may take.
+
+    >>> Settings.of(["clock=1", "max_points=500"]).max_points
+    500
+    """
+
+    max_body: int = _limit(4 << 20, 1 << 10, 1 << 30, "bytes of a request")
+    max_upload: int = _limit(256 << 20, 1 << 10, 1 << 36, "bytes of a release that is uploaded")
+    max_points: int = _limit(10_000, 1, 1_000_000, "points of a request")
+    max_dimension: int = _limit(4_096, 1, 1 << 20, "columns of a point or a space")
+    max_steps: int = _limit(256, 2, 1_024, "steps along each side of a map")
+    max_sessions: int = _limit(16, 0, 10_000, "sessions that are open at a time")
+    max_jobs: int = _limit(16, 1, 10_000, "releases and sessions that wait to be made")
+    max_loaded: int = _limit(32, 1, 10_000, "releases kept in memory")
+    max_connections: int = _limit(256, 1, 100_000, "connections at a time")
+    max_waiting: int = _limit(256, 1, 100_000, "requests that wait for a processor")
+    rate: float = _limit(50.0, 0.01, 1e9, "requests a second of one key")
+    burst: int = _limit(200, 1, 1_000_000_000, "requests of one key at once")
+    timeout: float = _limit(30.0, 0.1, 86_400, "seconds of a request")
+    clock: float = _limit(0.5, 0.001, 60, "seconds between two moments at which answers of sessions leave")
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, least, most = getattr(self, one.name), one.metadata["least"], one.metadata["most"]
+            if type(value) not in (int, one.type) or not least <= value <= most:
+                raise MilepostError(
+                    f"the setting {one.name} ({one.metadata['words']}) must be a number from {least:g} to {most:g}, "
+                    f"got {value!r}"
+                )
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """From texts such as clock=1."""
+        known = {one.name: one for one in fields(cls)}
+        values: dict[str, Any] = {}
+        for text in texts:
+            name, equals, value = (part.strip() for part in text.partition("="))
+            if not equals or name not in known:
+                raise MilepostError(f"expected NAME=VALUE with one of {', '.join(known)}, got {text!r}")
+            try:
+                values[name] = int(value) if known[name].type is int else float(value)
+            except ValueError:
+                raise MilepostError(f"the setting {name} must be a number, got {value!r}") from None
+        return cls(**values)
+
+    @classmethod
+    def table(cls) -> list[tuple[str, str, str]]:
+        """Name, default and meaning of each."""
+        return [(one.name, f"{one.default:,}", one.metadata["words"]) for one in fields(cls)]

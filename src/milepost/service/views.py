@@ -1,0 +1,106 @@
+"""Views: spaces, releases and sessions as HTTP shows them."""
+
+import math
+from typing import Any
+
+from milepost.card import amount, facts
+from milepost.privacy.change import Change
+from milepost.privacy.guarantee import Guarantee
+from milepost.service.register import Release
+from milepost.spaces.base import Space
+from milepost.spaces.columns import Category, Number
+from milepost.spaces.table import MixedTable
+from milepost.statement import lines
+from milepost.synopsis import Synopsis
+
+
+def summary(release: Release, synopsis: Synopsis) -> dict[str, Any]:
+    """A release in a list."""
+    change = synopsis.change
+    count = amount(synopsis.n, change)
+    return {
+        "id": release.id,
+        "title": release.title,
+        "dataset": release.dataset or None,
+        "created": release.created,
+        **of_space(synopsis.space, synopsis.known is not None),
+        "mechanism": synopsis.mechanism,
+        **guaranteed(synopsis.guarantee, change),
+        "rows": count if change.public_total else f"about {count}",
+        "error": synopsis.error(synopsis.confidence),
+        "confidence": synopsis.confidence,
+        "labels": list(synopsis.labels),
+    }
+
+
+def description(release: Release, synopsis: Synopsis) -> dict[str, Any]:
+    """A release by itself."""
+    known = synopsis.known
+    return summary(release, synopsis) | {
+        "card": synopsis.card,
+        "facts": facts(synopsis),
+        "fields": entries(synopsis.space),
+        "known": None if known is None else [plain(synopsis.space.written(point)) for point in known],
+    }
+
+
+def statement(synopsis: Synopsis) -> dict[str, Any]:
+    """The statement in lines, and as one text."""
+    found = [{"word": word, "text": text} for word, text in lines(synopsis).items() if text]
+    return {"lines": found, "text": synopsis.statement()}
+
+
+def guaranteed(guarantee: Guarantee, change: Change) -> dict[str, Any]:
+    """How much is spent, and whom that protects."""
+    spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "text": str(guarantee)}
+    return {"guarantee": spent, "protects": str(change)}
+
+
+def of_space(space: Space, given: bool = False) -> dict[str, Any]:
+    """What points are, and how they can be shown. given: whether only known points are answered."""
+    extent = space.extent
+    drawn = {1: "curve", 2: "map"}.get(len(extent or ()), "form")
+    return {
+        "kind": space.kind,
+        "columns": list(space.names),
+        "unit": space.unit,
+        "diameter": space.diameter,
+        "view": "list" if given else drawn,
+        "extent": None if extent is None else [list(ends) for ends in extent],
+        "geographic": space.geographic,
+    }
+
+
+def entries(space: Space) -> list[dict[str, Any]]:
+    """The columns of a form."""
+    if isinstance(space, MixedTable):
+        return [{"name": name} | _entry(part) for name, part in zip(space.names, space.parts, strict=True)]
+    if space.objects:
+        return [{"name": name, "type": "text"} for name in space.names]
+    ends = [(None, None)] * space.width if space.extent is None else space.extent
+    return [
+        {"name": name, "type": "number", "low": low, "high": high}
+        for name, (low, high) in zip(space.names, ends, strict=True)
+    ]
+
+
+def _entry(part: Any) -> dict[str, Any]:
+    if isinstance(part, Number):
+        low, high = part.ends
+        return {"type": "number", "low": low, "high": high, "step": part.step}
+    if isinstance(part, Category):
+        return {"type": "category", "labels": list(part.labels)}
+    return {"type": "flag"}
+
+
+def plain(point: Any) -> Any:
+    """A point that a space has written, as JSON has it: a list in the order of the columns, or a text."""
+    if isinstance(point, str):
+        return point
+    cells = point.values() if isinstance(point, dict) else point
+    return [cell.item() if hasattr(cell, "item") else cell for cell in cells]
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity and no NaN."""
+    return value if math.isfinite(value) else None
