@@ -1,5 +1,7 @@
 """One service and one browser for all tests here, and a way to visit the page."""
 
+import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from tests.browser.house import House, serving  # noqa: E402
+from tests.browser.house import House, furnish, serving  # noqa: E402
 from tests.browser.visit import Visit  # noqa: E402
 
 ARGUMENTS = [
@@ -31,9 +33,19 @@ Visiting = Callable[..., Visit]
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A real service with everything in it."""
+    """A real service with everything in it. The first of pytest's processes furnishes it, each serves its own copy."""
     require("browser")
-    with serving(tmp_path_factory.mktemp("house")) as running:
+    shared = (
+        tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.mktemp("all")
+    )
+    model, written = shared / "house", shared / "house.json"
+    with (shared / "house.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not written.exists():
+            written.write_text(json.dumps(furnish(model)))
+    mine = tmp_path_factory.mktemp("served") / "house"
+    shutil.copytree(model, mine)
+    with serving(mine, json.loads(written.read_text())) as running:
         yield running
 
 

@@ -15,7 +15,7 @@ def test_a_click_asks(visiting: Visiting, house: House) -> None:
     visit = visiting().open("anna", "release=fjords").drawn()
     for place in ((0.5, 0.5), (0.3, 0.6)):
         visit.click(*place)
-        visit.page.wait_for_function("document.querySelector('#said').textContent.startsWith('At ')")
+        visit.page.wait_for_function("() => document.querySelector('#said').textContent.startsWith('At ')")
         point, value, error = visit.answer()
         assert (value, error) == house.distance("fjords", point)
         assert f"{value:.1f}"[:-1] in visit.said
@@ -24,7 +24,7 @@ def test_a_click_asks(visiting: Visiting, house: House) -> None:
 
 
 def test_dragged_sites_are_ranked(visiting: Visiting, house: House) -> None:
-    """A pin's numbers change while it is dragged; where it is dropped the interface says the same; the order follows."""
+    """A pin's numbers change while it is dragged; where it is dropped they are the interface's; the order follows."""
     visit = visiting().open("anna", "release=fjords").drawn()
     visit.add_sites(**TOWNS)
     before = {name: visit.ranked(name) for name in TOWNS}
@@ -88,9 +88,9 @@ def test_keys_alone_are_enough(visiting: Visiting, house: House) -> None:
     page.keyboard.press("Enter")
     point, value, error = visit.answer()
     assert (value, error) == house.distance("fjords", point)
-    page.wait_for_function("document.activeElement.textContent === 'Add site here'")
+    page.wait_for_function("() => document.activeElement.textContent === 'Add site here'")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.dataset.site !== undefined")
+    page.wait_for_function("() => document.activeElement.dataset.site !== undefined")
     started, *_ = visit.ranked("Site A")
     assert started == point
     page.keyboard.press("ArrowUp")

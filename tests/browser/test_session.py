@@ -52,7 +52,7 @@ def test_a_lost_question_is_sent_again_under_its_name(visiting: Visiting, house:
     page.locator("svg.map").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.textContent === 'Ask here'")
+    page.wait_for_function("() => document.activeElement.textContent === 'Ask here'")
     page.keyboard.press("Enter")
     page.get_by_text("The service cannot be reached").wait_for()
     page.get_by_role("button", name="Send it again").click()

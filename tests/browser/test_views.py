@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import Visiting
-from tests.browser.house import House
+from tests.browser.house import WIDTH, House
 from tests.browser.visit import number
 
 pytestmark = pytest.mark.slow
@@ -63,8 +63,8 @@ def test_many_numbers_are_pasted(visiting: Visiting, house: House) -> None:
     page = visit.page
     page.locator("textarea").fill("1, 2, 3")
     page.get_by_role("button", name="Ask").click()
-    assert "needs 24" in page.locator("textarea").evaluate("area => area.validationMessage")
-    vector = [round(0.1 * place - 1, 1) for place in range(24)]
+    assert f"needs {WIDTH}" in page.locator("textarea").evaluate("area => area.validationMessage")
+    vector = [round(0.1 * place - 1, 1) for place in range(WIDTH)]
     page.locator("textarea").fill(", ".join(map(str, vector)))
     page.get_by_role("button", name="Ask").click()
     point, *numbers = visit.answer()
@@ -101,9 +101,10 @@ def test_groups(visiting: Visiting, house: House) -> None:
             assert row.locator(".bar-value").inner_text() == "too few rows to say"
     assert said["seen"].count(True) == 2
     assert f"Nearest: {said['nearest'][0]}" in page.locator(".groups .verdict").inner_text()
-    first = page.locator(".contours path").first.get_attribute("d")
+    lines = "[...document.querySelectorAll('.contours path')].map(line => line.getAttribute('d')).join()"
+    before = page.evaluate(lines)
     page.get_by_label("Group shown").select_option("north-east")
-    page.wait_for_function("old => document.querySelector('.contours path')?.getAttribute('d') !== old", arg=first)
+    page.wait_for_function(f"old => {lines} !== old", arg=before)
     visit.click(0.6, 0.4)
     point, *numbers = visit.answer()
     assert tuple(numbers) == house.distance("streets", point, group="north-east")
