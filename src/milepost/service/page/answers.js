@@ -21,7 +21,16 @@ export class Answers {
         "table",
         {},
         element("caption", {}, words),
-        element("thead", {}, element("tr", {}, element("th", { scope: "col" }, asked), element("th", { scope: "col", class: "number" }, withUnit("mean distance", unit)))),
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            element("th", { scope: "col" }, asked),
+            element("th", { scope: "col", class: "number" }, withUnit("mean distance", unit)),
+          ),
+        ),
         this.body,
       ),
     );

@@ -15,14 +15,16 @@ function tickTexts(ticks, frame, axis) {
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
   const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   if (frame.geographic) return ticks.map((tick) => degrees(tick, axis ? ["N", "S"] : ["E", "W"], places));
-  return ticks.map((tick) => tick.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
+  return ticks.map((tick) =>
+    tick.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }),
+  );
 }
 
 /** @returns {SVGGElement} ticks, their numbers and the names of the axes */
 export function axes(frame, unit) {
   const group = shape("g", { class: "axes", "aria-hidden": "true" });
   const [nameX, nameY] = frame.labels(unit);
-  const across = frame.x.ticks(Math.max(2, Math.floor(frame.plotWidth / (frame.geographic ? 92 : 72))));
+  const across = frame.x.ticks(Math.max(2, Math.floor(frame.plotWidth / (frame.geographic ? 66 : 72))));
   const upward = frame.y.ticks(Math.max(2, Math.floor(frame.plotHeight / 60)));
   const wordsX = tickTexts(across, frame, 0);
   const wordsY = tickTexts(upward, frame, 1);
@@ -43,7 +45,11 @@ export function axes(frame, unit) {
   if (!frame.geographic) {
     // degrees name themselves; other axes need their columns' names
     group.append(
-      shape("text", { class: "axis-name", x: frame.plotWidth / 2, y: frame.plotHeight + 36, "text-anchor": "middle" }, nameX),
+      shape(
+        "text",
+        { class: "axis-name", x: frame.plotWidth / 2, y: frame.plotHeight + 36, "text-anchor": "middle" },
+        nameX,
+      ),
       shape(
         "text",
         {

@@ -12,7 +12,8 @@ const SHOWN = 30;
  * @param {string} label  of the whole chart
  */
 export function barChart(bars, unit, label) {
-  const most = Math.max(...bars.map((bar) => (bar.value ?? 0) + (bar.error ?? 0)), 0) || 1;
+  const told = bars.filter((bar) => !bar.quiet);
+  const most = Math.max(...told.map((bar) => (bar.value ?? 0) + (bar.error ?? 0)), 0) || 1;
   const share = (value) => `${Math.min(Math.max((100 * value) / most, 0), 100)}%`;
   const list = element("ol", { class: "bars", "aria-label": label });
   const row = (bar, index) =>
@@ -28,7 +29,7 @@ export function barChart(bars, unit, label) {
       element(
         "span",
         { class: "track", "aria-hidden": "true" },
-        element("span", { class: "bar", style: { width: share(bar.value ?? 0) } }),
+        element("span", { class: "bar", style: { width: bar.quiet ? "0" : share(bar.value ?? 0) } }),
         bar.error > 0 && !bar.quiet
           ? element("span", {
               class: "whisker",

@@ -2,7 +2,10 @@
 
 const KM_PER_DEGREE = 111.19492664455873; // on the sphere of the library, 6371.0088 km
 
-/** @typedef {{ring: [number, number][] | null, inside: (x: number, y: number) => boolean, middle: [number, number]}} Border */
+/**
+ * @typedef {[number, number]} Place
+ * @typedef {{ring: Place[] | null, inside: (x: number, y: number) => boolean, middle: Place}} Border
+ */
 
 /** @returns {Border} of a cap, in degrees of longitude and latitude */
 function cap([latitude, longitude], kilometres) {
@@ -25,7 +28,13 @@ function disc([x0, y0], radius) {
 /** @returns {Border} of a box */
 function box([[left, right], [bottom, top]]) {
   const inside = (x, y) => x >= left && x <= right && y >= bottom && y <= top;
-  const ring = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]];
+  const ring = [
+    [left, bottom],
+    [right, bottom],
+    [right, top],
+    [left, top],
+    [left, bottom],
+  ];
   return { ring, inside, middle: [(left + right) / 2, (bottom + top) / 2] };
 }
 
@@ -38,7 +47,8 @@ export function borderOf(extent, geographic, space = null) {
   if (space?.kind === "l2" && space.radius && space.center?.length === 2) return disc(space.center, space.radius);
   if (geographic && space === null) {
     const [[left, right], [bottom, top]] = extent;
-    if (top < 89 && bottom > -89) return cap([(bottom + top) / 2, (left + right) / 2], ((top - bottom) / 2) * KM_PER_DEGREE);
+    if (top < 89 && bottom > -89)
+      return cap([(bottom + top) / 2, (left + right) / 2], ((top - bottom) / 2) * KM_PER_DEGREE);
   }
   return box(extent);
 }

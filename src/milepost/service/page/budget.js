@@ -6,7 +6,8 @@ import { percent } from "./numbers.js";
 /** @returns {HTMLElement} */
 export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
-  const left = dataset.left.match(/\((.+)\)/)?.[1] ?? dataset.left; // ρ says little to most people; its ε is in brackets
+  // ρ says little to most people; its ε stands beside it in brackets
+  const left = dataset.left.match(/\((.+)\)/)?.[1] ?? dataset.left;
   const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${left}`;
   return element(
     "div",

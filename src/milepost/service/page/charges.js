@@ -8,7 +8,11 @@ import { sentence } from "./refusal.js";
 export function chargesPart(house) {
   const body = element("tbody");
   const problem = element("p", { class: "problem", role: "alert" });
-  const select = element("select", { onchange: () => show() }, ...house.datasets.map(({ name }) => element("option", {}, name)));
+  const select = element(
+    "select",
+    { onchange: () => show() },
+    ...house.datasets.map(({ name }) => element("option", {}, name)),
+  );
   async function show() {
     problem.textContent = "";
     try {
@@ -18,7 +22,12 @@ export function chargesPart(house) {
           "tr",
           {},
           element("td", {}, moment(charge.charged), element("small", {}, ` ${charge.label ?? ""}`)),
-          element("td", {}, charge.what, ["settled", "spent"].includes(charge.state) ? null : element("small", {}, ` ${charge.state}`)),
+          element(
+            "td",
+            {},
+            charge.what,
+            ["settled", "spent"].includes(charge.state) ? null : element("small", {}, ` ${charge.state}`),
+          ),
           element("td", { class: "number" }, charge.guarantee),
         ),
       );
@@ -29,7 +38,9 @@ export function chargesPart(house) {
   }
   if (!house.datasets.length) return element("p", { class: "hint" }, "There is no dataset yet.");
   show();
-  const head = ["charged", "for", "guarantee"].map((word, index) => element("th", { scope: "col", class: index === 2 ? "number" : null }, word));
+  const head = ["charged", "for", "guarantee"].map((word, index) =>
+    element("th", { scope: "col", class: index === 2 ? "number" : null }, word),
+  );
   return element(
     "div",
     { class: "latest", id: "charges" },

@@ -25,7 +25,10 @@ export async function coastPath(frame) {
         this.stream.point(frame.x(x + turn), frame.y(y));
       },
     });
-    const clip = d3.geoIdentity().clipExtent([[-2, -2], [frame.plotWidth + 2, frame.plotHeight + 2]]);
+    const clip = d3.geoIdentity().clipExtent([
+      [-2, -2],
+      [frame.plotWidth + 2, frame.plotHeight + 2],
+    ]);
     return d3.geoPath({ stream: (sink) => projection.stream(clip.stream(sink)) })(shape);
   });
   return paths.filter(Boolean).join("") || null;

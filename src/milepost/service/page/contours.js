@@ -22,7 +22,12 @@ function ruler(field, frame) {
 /** Whether a number fits there: inside the border and away from the scale bar. */
 function fits(x, y, frame) {
   if (x < 18 || y < 12 || x > frame.plotWidth - 18 || y > frame.plotHeight - (x < 140 ? 34 : 12)) return false;
-  const reach = [[-15, 0], [15, 0], [0, -8], [0, 8]];
+  const reach = [
+    [-15, 0],
+    [15, 0],
+    [0, -8],
+    [0, 8],
+  ];
   return reach.every(([dx, dy]) => frame.border.inside(frame.x.invert(x + dx), frame.y.invert(y + dy)));
 }
 
@@ -53,7 +58,11 @@ export function contourLines(field, frame) {
     if (!spot) continue;
     taken.push([spot.x, spot.y]);
     numbers.append(
-      shape("text", { x: spot.x, y: spot.y + 4, "text-anchor": "middle" }, level.toLocaleString("en", { maximumFractionDigits: 6 })),
+      shape(
+        "text",
+        { x: spot.x, y: spot.y + 4, "text-anchor": "middle" },
+        level.toLocaleString("en", { maximumFractionDigits: 6 }),
+      ),
     );
   }
   return shape("g", {}, lines, numbers);
@@ -71,10 +80,16 @@ export function legend(low, high, levels, unit, words = "mean distance") {
   const most = Math.max(1, Math.ceil(levels.length / 7));
   const ticks = levels
     .filter((_, index) => index % most === 0)
-    .map((level) => element("span", { style: { left: share(level) } }, level.toLocaleString("en", { maximumFractionDigits: 6 })));
+    .map((level) =>
+      element("span", { style: { left: share(level) } }, level.toLocaleString("en", { maximumFractionDigits: 6 })),
+    );
   return element(
     "div",
-    { class: "legend", role: "img", "aria-label": `Colours: ${words}, light ${low.toPrecision(4)} to dark ${high.toPrecision(4)} ${unit}` },
+    {
+      class: "legend",
+      role: "img",
+      "aria-label": `Colours: ${words}, light ${low.toPrecision(4)} to dark ${high.toPrecision(4)} ${unit}`,
+    },
     element("span", { class: "legend-name" }, withUnit(words, unit)),
     element("div", { class: "legend-bar" }, canvas, element("div", { class: "legend-ticks" }, ...ticks)),
   );

@@ -21,19 +21,31 @@ export function curatorView(house, reload) {
     .get("/v1/tables")
     .then(({ tables: found }) => {
       names.replaceChildren(...found.map((name) => element("option", { value: name })));
-      tables.replaceChildren(...(found.length ? found.map((name) => element("code", {}, name)) : ["There is no table yet. Put CSV or Parquet files into the folder “tables” of the data directory."]));
+      tables.replaceChildren(
+        ...(found.length
+          ? found.map((name) => element("code", {}, name))
+          : ["There is no table yet. Put CSV or Parquet files into the folder “tables” of the data directory."]),
+      );
     })
     .catch((thrown) => tables.replaceChildren(sentence(thrown)));
   const root = element(
     "div",
     { class: "curator" },
     names,
-    element("header", { class: "heading" }, element("h1", {}, "Plan and build"), element("p", {}, "Planning touches no data. Building spends a dataset's budget, for good.")),
+    element(
+      "header",
+      { class: "heading" },
+      element("h1", {}, "Plan and build"),
+      element("p", {}, "Planning touches no data. Building spends a dataset's budget, for good."),
+    ),
     element(
       "div",
       { class: "columns" },
       card("Plan", planForm(service)),
-      card("Build", makingForm(house, () => jobs.look())),
+      card(
+        "Build",
+        makingForm(house, () => jobs.look()),
+      ),
       card("Jobs", jobs.root),
       element("div", { class: "view-main" }, card("Tables", tables), card("Charges", chargesPart(house))),
     ),

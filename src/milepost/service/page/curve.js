@@ -16,7 +16,7 @@ export class Curve {
       class: "map curve",
       tabindex: "0",
       role: "application",
-      "aria-label": `Curve of ${release.title}. Left and right keys move along it, with shift by small steps; Enter asks there.`,
+      "aria-label": `Curve of ${release.title}. Left and right keys move along it, with shift slowly; Enter asks.`,
     });
     this.callout = element("div", { class: "callout reading", hidden: true });
     this.stage = element("div", { class: "stage wide" }, this.svg, this.callout);
@@ -50,12 +50,27 @@ export class Curve {
     this.x = d3.scaleLinear(d3.extent(xs), [0, plotWidth]);
     const top = d3.max(known, (index) => values[index] + half(index));
     this.y = d3.scaleLinear([0, top * 1.05], [plotHeight, 0]).nice();
-    for (const [part, value] of [["width", width], ["height", height]]) this.svg.setAttribute(part, value);
+    for (const [part, value] of [
+      ["width", width],
+      ["height", height],
+    ])
+      this.svg.setAttribute(part, value);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const band = d3.area((i) => this.x(xs[i]), (i) => this.y(values[i] - half(i)), (i) => this.y(values[i] + half(i)));
-    const line = d3.line((i) => this.x(xs[i]), (i) => this.y(values[i]));
+    const band = d3.area(
+      (i) => this.x(xs[i]),
+      (i) => this.y(values[i] - half(i)),
+      (i) => this.y(values[i] + half(i)),
+    );
+    const line = d3.line(
+      (i) => this.x(xs[i]),
+      (i) => this.y(values[i]),
+    );
     const plot = shape("g", { class: "plot", transform: `translate(${MARGIN.left},${MARGIN.top})` });
-    plot.append(this.#axes(plotWidth, plotHeight), shape("path", { class: "band", d: band(known) }), shape("path", { class: "line", d: line(known) }));
+    plot.append(
+      this.#axes(plotWidth, plotHeight),
+      shape("path", { class: "band", d: band(known) }),
+      shape("path", { class: "line", d: line(known) }),
+    );
     for (const point of this.asked) {
       const [px, low, high] = [this.x(point.x), this.y(point.value - point.error), this.y(point.value + point.error)];
       plot.append(
@@ -87,8 +102,16 @@ export class Curve {
     }
     const middle = `translate(${-MARGIN.left + 14},${height / 2}) rotate(-90)`;
     group.append(
-      shape("text", { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" }, withUnit(release.columns[0], release.unit)),
-      shape("text", { class: "axis-name", transform: middle, "text-anchor": "middle" }, withUnit("mean distance", release.unit)),
+      shape(
+        "text",
+        { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" },
+        withUnit(release.columns[0], release.unit),
+      ),
+      shape(
+        "text",
+        { class: "axis-name", transform: middle, "text-anchor": "middle" },
+        withUnit("mean distance", release.unit),
+      ),
     );
     return group;
   }
@@ -112,7 +135,10 @@ export class Curve {
     const value = this.answer.values[index];
     const error = this.answer.errors?.[index] ?? this.answer.error;
     const [px, py] = [this.x(x), this.y(value)];
-    this.reading.append(shape("line", { x1: px, x2: px, y1: 0, y2: this.y.range()[0] }), shape("circle", { cx: px, cy: py, r: 4 }));
+    this.reading.append(
+      shape("line", { x1: px, x2: px, y1: 0, y2: this.y.range()[0] }),
+      shape("circle", { cx: px, cy: py, r: 4 }),
+    );
     this.callout.replaceChildren(
       element("span", { class: "callout-words" }, `${this.release.columns[0]} ${Number(x.toPrecision(6))}`),
       element("strong", {}, amount(value, error, this.release.unit)),

@@ -15,7 +15,11 @@ export function curveView(release, service) {
   const problem = element("p", { class: "problem", role: "alert" });
   const waiting = element("p", { class: "waiting" }, "Drawing the curve …");
   const groups = element("div");
-  const latest = element("p", { class: "latest" }, "Click on the curve, or move along it by keys, to ask.");
+  const latest = element(
+    "p",
+    {},
+    element("span", { class: "hint" }, "Click on the curve, or move along it by keys, to ask."),
+  );
   const answers = new Answers(release.columns, release.unit);
   const note = element("p", { class: "hint" });
   const curve = new Curve(release, ask);
@@ -53,7 +57,8 @@ export function curveView(release, service) {
     try {
       const answer = await service.post(releasePath(release.id, "field"), { steps: 200, ...ofChosen() });
       curve.setAnswer(answer);
-      note.textContent = `The band is the error, at most ${plusMinus(answer.error, answer.unit)} with ${100 * answer.confidence} % confidence.`;
+      const most = plusMinus(answer.error, answer.unit);
+      note.textContent = `The band is the error, at most ${most} with ${100 * answer.confidence} % confidence.`;
     } catch (thrown) {
       problem.textContent = sentence(thrown);
     }

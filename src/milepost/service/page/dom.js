@@ -45,7 +45,13 @@ export function say(text) {
 
 /** A labelled control; `hint` is one more line. */
 export function labelled(words, control, hint = null) {
-  return element("label", { class: "labelled" }, element("span", {}, words), control, hint && element("small", {}, hint));
+  return element(
+    "label",
+    { class: "labelled" },
+    element("span", {}, words),
+    control,
+    hint && element("small", {}, hint),
+  );
 }
 
 /** A card with a heading. */

@@ -30,7 +30,16 @@ export class Field {
       for (let column = 0; column < this.columns; column += 1) {
         if (!Number.isNaN(at(row, column))) continue;
         const guesses = [];
-        for (const [dr, dc] of [[0, 1], [0, -1], [1, 0], [-1, 0], [1, 1], [1, -1], [-1, 1], [-1, -1]]) {
+        for (const [dr, dc] of [
+          [0, 1],
+          [0, -1],
+          [1, 0],
+          [-1, 0],
+          [1, 1],
+          [1, -1],
+          [-1, 1],
+          [-1, -1],
+        ]) {
           const near = at(row + dr, column + dc);
           const next = at(row + 2 * dr, column + 2 * dc);
           if (!Number.isNaN(near)) guesses.push(Number.isNaN(next) ? near : 2 * near - next);
@@ -88,14 +97,18 @@ export class Field {
   /** The lines of equal distance, as lists of pixels: [{level, lines}]. */
   contours(frame) {
     const cell = (axis, share) => axis[0] + ((share - 0.5) / (axis.length - 1)) * (axis[axis.length - 1] - axis[0]);
-    const filled = Array.from(this.values, (value) => (Number.isNaN(value) ? this.high + (this.high - this.low) : value));
+    const filled = Array.from(this.values, (value) =>
+      Number.isNaN(value) ? this.high + (this.high - this.low) : value,
+    );
     return d3
       .contours()
       .size([this.columns, this.rows])
       .thresholds(this.levels)(filled)
       .map(({ value, coordinates }) => ({
         level: value,
-        lines: coordinates.flat().map((ring) => ring.map(([i, j]) => [frame.x(cell(this.xs, i)), frame.y(cell(this.ys, j))])),
+        lines: coordinates
+          .flat()
+          .map((ring) => ring.map(([i, j]) => [frame.x(cell(this.xs, i)), frame.y(cell(this.ys, j))])),
       }));
   }
 }

@@ -27,7 +27,7 @@ export class Figure {
       class: "map",
       tabindex: "0",
       role: "application",
-      "aria-label": `Map of ${release.title}. Arrow keys move the cross-hair, with shift by small steps; Enter ${verb}.`,
+      "aria-label": `Map of ${release.title}. Arrow keys move the cross-hair, with shift slowly; Enter ${verb}.`,
     });
     this.callout = element("div", { class: "callout", hidden: true });
     this.stage = element("div", { class: "stage" }, this.canvas, this.svg, this.callout);
@@ -63,10 +63,12 @@ export class Figure {
     this.frame = frame;
     const { margin } = frame;
     this.svg.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
-    for (const [part, value] of [["width", frame.width], ["height", frame.height]]) {
+    for (const [part, value] of [
+      ["width", frame.width],
+      ["height", frame.height],
+    ])
       this.svg.setAttribute(part, value);
-      this.stage.style.setProperty(part, `${value}px`);
-    }
+    this.stage.style.setProperty("width", `${frame.width}px`);
     const place = { left: margin.left, top: margin.top, width: frame.plotWidth, height: frame.plotHeight };
     for (const [side, value] of Object.entries(place)) this.canvas.style.setProperty(side, `${value}px`);
     this.plot = shape("g", { class: "plot", transform: `translate(${margin.left},${margin.top})` });
@@ -86,7 +88,8 @@ export class Figure {
     this.svg.replaceChildren(this.plot);
     this.canvas.hidden = this.field === null;
     if (this.field) this.field.paint(this.canvas, frame);
-    if (this.field) this.key.replaceChildren(legend(this.field.low, this.field.high, this.field.levels, this.release.unit));
+    if (this.field)
+      this.key.replaceChildren(legend(this.field.low, this.field.high, this.field.levels, this.release.unit));
     if (frame.geographic) {
       coastPath(frame).then((path) => path && this.frame === frame && coast.append(shape("path", { d: path })));
     }
@@ -110,14 +113,23 @@ export class Figure {
     const [x, y] = this.frame.pixel(point);
     const [left, top] = [x + this.frame.margin.left, y + this.frame.margin.top];
     const [width, height] = [this.callout.offsetWidth, this.callout.offsetHeight];
-    const spots = [[left - width / 2, top - height - 14], [left - width / 2, top + 14], [left + 16, top - height / 2], [left - width - 16, top - height / 2]];
+    const spots = [
+      [left - width / 2, top - height - 14],
+      [left - width / 2, top + 14],
+      [left + 16, top - height / 2],
+      [left - width - 16, top - height / 2],
+    ];
     const within = spots.map(([sx, sy]) => [
       Math.min(Math.max(sx, 4), Math.max(this.frame.width - width - 4, 4)),
       Math.min(Math.max(sy, -24), this.frame.height - height),
     ]);
-    const covers = ([sx, sy], [px, py], room) => px > sx - room && px < sx + width + room && py > sy - room && py < sy + height + room;
-    const marks = this.marked().map((mark) => this.frame.pixel(mark).map((at, axis) => at + (axis ? this.frame.margin.top - 14 : this.frame.margin.left)));
-    const cost = (spot) => (covers(spot, [left, top], 8) ? 100 : 0) + marks.filter((mark) => covers(spot, mark, 14)).length;
+    const covers = ([sx, sy], [px, py], room) =>
+      px > sx - room && px < sx + width + room && py > sy - room && py < sy + height + room;
+    const marks = this.marked().map((mark) =>
+      this.frame.pixel(mark).map((at, axis) => at + (axis ? this.frame.margin.top - 14 : this.frame.margin.left)),
+    );
+    const cost = (spot) =>
+      (covers(spot, [left, top], 8) ? 100 : 0) + marks.filter((mark) => covers(spot, mark, 14)).length;
     const [sx, sy] = d3.least(within, (spot) => cost(spot));
     this.callout.style.setProperty("left", `${sx}px`);
     this.callout.style.setProperty("top", `${sy}px`);
@@ -161,6 +173,8 @@ export class Figure {
     const [x, y] = this.frame.pixel(this.cross);
     d3.select(this.plot).selectAll(".cross").remove();
     const path = `M${x - 18},${y}h13M${x + 5},${y}h13M${x},${y - 18}v13M${x},${y + 5}v13`;
-    this.plot.append(shape("g", { class: "cross" }, shape("path", { class: "halo", d: path }), shape("path", { d: path })));
+    this.plot.append(
+      shape("g", { class: "cross" }, shape("path", { class: "halo", d: path }), shape("path", { d: path })),
+    );
   }
 }

@@ -8,7 +8,11 @@ import { amount, percent } from "./numbers.js";
 export function groupPicker(release, onpick) {
   if (!release.labels.length) return null;
   const options = release.labels.map((label) => element("option", { value: String(label) }, String(label)));
-  const select = element("select", { id: "group", onchange: () => onpick(release.labels[select.selectedIndex]) }, ...options);
+  const select = element(
+    "select",
+    { id: "group", onchange: () => onpick(release.labels[select.selectedIndex]) },
+    ...options,
+  );
   return element("div", { class: "picker" }, labelled("Group shown", select));
 }
 
@@ -27,7 +31,8 @@ function verdict(answer) {
   const ahead = amount(margin, null, answer.unit);
   const chance = flip > 0 ? percent(flip) : "less than 0.01 %";
   const tie = flip >= 0.05 ? ", so take it for a tie" : "";
-  const odds = flip === null || flip === undefined ? "" : ` Noise alone would change that with probability ${chance}${tie}.`;
+  const odds =
+    flip === null || flip === undefined ? "" : ` Noise alone would change that with probability ${chance}${tie}.`;
   return `Nearest: ${nearest}, ahead by ${ahead}.${odds}`;
 }
 

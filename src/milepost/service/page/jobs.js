@@ -8,14 +8,25 @@ const PAUSE = 1000;
 
 function line(job) {
   const running = job.state === "running";
-  const done = running ? [job.doing, job.rows ? `${whole(job.rows)} rows` : "", job.share === null ? "" : percent(job.share)] : [job.state];
+  const done = running
+    ? [job.doing, job.rows ? `${whole(job.rows)} rows` : "", job.share === null ? "" : percent(job.share)]
+    : [job.state];
   const meter = running
-    ? element("div", { class: "meter", role: "progressbar", "aria-label": job.of }, element("span", { style: { width: `${100 * (job.share ?? 0)}%` } }))
+    ? element(
+        "div",
+        { class: "meter", role: "progressbar", "aria-label": job.of },
+        element("span", { style: { width: `${100 * (job.share ?? 0)}%` } }),
+      )
     : null;
   return element(
     "li",
     { class: "job", data: { state: job.state } },
-    element("p", {}, element("span", {}, `${job.kind} ${job.of}`), element("span", { class: "hint" }, done.filter(Boolean).join(" · "))),
+    element(
+      "p",
+      {},
+      element("span", {}, `${job.kind} ${job.of}`),
+      element("span", { class: "hint" }, done.filter(Boolean).join(" · ")),
+    ),
     meter,
     job.detail ? element("small", { class: "hint" }, job.detail) : null,
   );
@@ -30,7 +41,11 @@ export function jobsPart(service, onmade) {
     clearTimeout(timer);
     try {
       const { jobs } = await service.get("/v1/jobs");
-      root.replaceChildren(...(jobs.length ? jobs.slice(0, 12).map(line) : [element("li", { class: "hint" }, "Nothing was made here yet.")]));
+      root.replaceChildren(
+        ...(jobs.length
+          ? jobs.slice(0, 12).map(line)
+          : [element("li", { class: "hint" }, "Nothing was made here yet.")]),
+      );
       const open = jobs.filter(({ state }) => state === "queued" || state === "running").length;
       if (open < before) await onmade();
       before = open;

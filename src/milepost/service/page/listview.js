@@ -34,7 +34,10 @@ export function listView(release, service) {
       const found = [];
       for (let start = 0; start < known.length; start += AT_ONCE) {
         const points = known.slice(start, start + AT_ONCE);
-        const answer = await service.post(releasePath(release.id, "distances"), { points, ...(group === undefined ? {} : { group }) });
+        const answer = await service.post(releasePath(release.id, "distances"), {
+          points,
+          ...(group === undefined ? {} : { group }),
+        });
         points.forEach((point, index) =>
           found.push({ name: pointText(point), value: answer.distances[index], error: answer.errors[index] }),
         );

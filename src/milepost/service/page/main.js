@@ -53,7 +53,8 @@ function showShelf() {
   byId("shelf").replaceChildren(...shelf(house, now));
   const things = { release: house.releases, session: house.sessions }[now.kind] ?? [];
   const thing = things.find(({ id }) => id === now.id);
-  byId("opener-word").textContent = now.kind === "curator" ? "Plan and build" : (thing?.title || thing?.id || "Choose a release");
+  byId("opener-word").textContent =
+    now.kind === "curator" ? "Plan and build" : thing?.title || thing?.id || "Choose a release";
 }
 
 function foldShelf(open) {
@@ -104,7 +105,12 @@ async function build(now, service, me) {
   if (now.kind === "release") {
     const [release, statement] = await Promise.all([service.get(releasePath(now.id)), loadStatement(now, service)]);
     const view = (VIEWS[release.view] ?? formView)(release, service);
-    const nodes = [heading(release, "release"), promise(release, statement.lines), more(release, statement, service), view.root];
+    const nodes = [
+      heading(release, "release"),
+      promise(release, statement.lines),
+      more(release, statement, service),
+      view.root,
+    ];
     return { nodes, view, title: release.title || release.id };
   }
   if (now.kind === "session") {
@@ -115,13 +121,20 @@ async function build(now, service, me) {
       listed.remaining = remaining;
       showShelf();
     });
-    return { nodes: [heading(session, "session"), promise(session), view.root], view, title: session.title || session.id };
+    return {
+      nodes: [heading(session, "session"), promise(session), view.root],
+      view,
+      title: session.title || session.id,
+    };
   }
   if (now.kind === "curator" && me.role === "curator") {
     const view = curatorView(house, loadShelf);
     return { nodes: [view.root], view, title: "Plan and build" };
   }
-  const words = house.releases.length + house.sessions.length ? "Choose a release or a session." : "Nothing was released yet, and no session is open for you.";
+  const words =
+    house.releases.length + house.sessions.length
+      ? "Choose a release or a session."
+      : "Nothing was released yet, and no session is open for you.";
   return { nodes: [element("p", { class: "hint empty" }, words)], view: null, title: "Milepost" };
 }
 

@@ -7,11 +7,20 @@ import { optionalNumber, spaceWords } from "./spacewords.js";
 /** @returns {HTMLElement} */
 export function makingForm(house, onbegun) {
   const input = (attributes) => element("input", { required: true, autocomplete: "off", ...attributes });
-  const kind = element("select", {}, element("option", { value: "releases" }, "a release"), element("option", { value: "sessions" }, "a session"));
+  const kind = element(
+    "select",
+    {},
+    element("option", { value: "releases" }, "a release"),
+    element("option", { value: "sessions" }, "a session"),
+  );
   const id = input({ pattern: "[a-z0-9][a-z0-9\\-]{0,63}", title: "small letters, digits and hyphens" });
   const title = element("input", { maxlength: 100, autocomplete: "off" });
   const table = input({ list: "table-names" });
-  const dataset = element("select", { required: true }, ...house.datasets.map(({ name }) => element("option", {}, name)));
+  const dataset = element(
+    "select",
+    { required: true },
+    ...house.datasets.map(({ name }) => element("option", {}, name)),
+  );
   const epsilon = input({ type: "number", min: 0, step: "any", value: 1 });
   const delta = input({ type: "number", min: 0, max: 1, step: "any", value: 0.000001, required: false });
   const analyst = input({ required: false });
@@ -34,7 +43,11 @@ export function makingForm(house, onbegun) {
     labelled("δ", delta),
     ...session,
     space.node,
-    element("div", { class: "wide" }, element("button", { type: "submit", class: "primary" }, "Build; this spends budget")),
+    element(
+      "div",
+      { class: "wide" },
+      element("button", { type: "submit", class: "primary" }, "Build; this spends budget"),
+    ),
   );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -33,7 +33,11 @@ export function mapView(release, service) {
     if (centre) {
       const [x, y] = figure.frame.pixel(centre.point);
       const told = `Centre: ${amount(centre.distance, centre.error, release.unit)}`;
-      const star = shape("path", { class: "centre", d: STAR, transform: `translate(${x},${y})` }, shape("title", {}, told));
+      const star = shape(
+        "path",
+        { class: "centre", d: STAR, transform: `translate(${x},${y})` },
+        shape("title", {}, told),
+      );
       figure.over.append(star);
     }
     if (asked) {
@@ -54,13 +58,14 @@ export function mapView(release, service) {
       figure.svg.focus({ preventScroll: true });
     };
     const add = element("button", { type: "button", class: "small", onclick: () => addHere() }, "Add site here");
-    const shown = asked.value === undefined
-      ? element("strong", { class: "answer waiting" }, "…")
-      : element(
-          "strong",
-          { class: "answer", data: { value: asked.value, error: asked.error, point: JSON.stringify(asked.point) } },
-          amount(asked.value, asked.error, release.unit),
-        );
+    const shown =
+      asked.value === undefined
+        ? element("strong", { class: "answer waiting" }, "…")
+        : element(
+            "strong",
+            { class: "answer", data: { value: asked.value, error: asked.error, point: JSON.stringify(asked.point) } },
+            amount(asked.value, asked.error, release.unit),
+          );
     figure.call(
       asked.point,
       element("button", { type: "button", class: "remove", "aria-label": "Close", onclick: close }, "×"),
@@ -131,7 +136,9 @@ export function mapView(release, service) {
       waiting.hidden = true;
       centre = await service.post(path("center"), ofChosen());
       const told = amount(centre.distance, centre.error, centre.unit);
-      centreLine.replaceChildren(element("span", { class: "star", "aria-hidden": "true" }, "★"), ` Centre, the place with the least mean distance: ${pointText(centre.point.map((part) => Number(part.toPrecision(6))))}, ${told}`);
+      const where = pointText(centre.point.map((part) => Number(part.toPrecision(6))));
+      const star = element("span", { class: "star", "aria-hidden": "true" }, "★");
+      centreLine.replaceChildren(star, ` Centre, the place with the least mean distance: ${where}, ${told}`);
       figure.refresh();
     } catch (thrown) {
       waiting.hidden = true;
@@ -154,7 +161,11 @@ export function mapView(release, service) {
       "aside",
       { class: "view-side" },
       groups,
-      card("Sites", ranking.root, siteForm(release, (point, name) => sites.add(point, name))),
+      card(
+        "Sites",
+        ranking.root,
+        siteForm(release, (point, name) => sites.add(point, name)),
+      ),
     ),
   );
   queueMicrotask(() => figure.redraw());

@@ -7,7 +7,9 @@ import { optionalNumber, spaceWords } from "./spacewords.js";
 
 /** Mechanisms and their errors, the best first. */
 function table({ predictions, refused }) {
-  const head = ["mechanism", "error", "size"].map((word, index) => element("th", { scope: "col", class: index ? "number" : null }, word));
+  const head = ["mechanism", "error", "size"].map((word, index) =>
+    element("th", { scope: "col", class: index ? "number" : null }, word),
+  );
   const rows = [...predictions]
     .sort((one, other) => one.error - other.error)
     .map((one) =>
@@ -19,8 +21,14 @@ function table({ predictions, refused }) {
         element("td", { class: "number" }, `${whole(Math.ceil(one.bytes / 1024))} kB`),
       ),
     );
-  const others = Object.entries(refused).map(([name, why]) => element("tr", {}, element("td", {}, name), element("td", { colspan: 2 }, why)));
-  return element("div", { class: "answers" }, element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows, ...others)));
+  const others = Object.entries(refused).map(([name, why]) =>
+    element("tr", {}, element("td", {}, name), element("td", { colspan: 2 }, why)),
+  );
+  return element(
+    "div",
+    { class: "answers" },
+    element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows, ...others)),
+  );
 }
 
 /** @returns {HTMLElement} */
@@ -50,8 +58,17 @@ export function planForm(service) {
     result.replaceChildren(element("p", { class: "waiting calm" }, "Planning …"));
     const wanted = error.value === "" ? { epsilon: optionalNumber(epsilon) } : { error: error.valueAsNumber };
     try {
-      const plan = await service.post("/v1/plan", { space: words, n: rows.valueAsNumber, delta: optionalNumber(delta), ...wanted });
-      const spent = element("p", { class: "hint" }, `For ε = ${brief(plan.epsilon)}${plan.delta ? `, δ = ${plan.delta}` : ""}:`);
+      const plan = await service.post("/v1/plan", {
+        space: words,
+        n: rows.valueAsNumber,
+        delta: optionalNumber(delta),
+        ...wanted,
+      });
+      const spent = element(
+        "p",
+        { class: "hint" },
+        `For ε = ${brief(plan.epsilon)}${plan.delta ? `, δ = ${plan.delta}` : ""}:`,
+      );
       result.replaceChildren(spent, table(plan));
       say("The plan is there.");
     } catch (thrown) {

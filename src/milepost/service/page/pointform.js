@@ -5,7 +5,8 @@ import { element, labelled } from "./dom.js";
 const MANY = 16; // more fields than this are pasted, not typed
 
 /**
- * @typedef {{name: string, type: "number" | "category" | "flag" | "text", low?: number, high?: number, step?: number, labels?: any[]}} FieldWords
+ * @typedef {{name: string, type: "number", low: number | null, high: number | null, step: number | null}} NumberField
+ * @typedef {{name: string, type: "category" | "flag" | "text", labels?: any[]}} WordField
  */
 
 /** One control and how to read it. */
@@ -21,7 +22,14 @@ function control(field) {
   }
   if (field.type === "number") {
     const { low = null, high = null, step = null } = field;
-    const input = element("input", { type: "number", name: field.name, min: low, max: high, step: step ?? "any", required: true });
+    const input = element("input", {
+      type: "number",
+      name: field.name,
+      min: low,
+      max: high,
+      step: step ?? "any",
+      required: true,
+    });
     if (low !== null && high !== null) {
       const middle = step ? low + Math.round((high - low) / 2 / step) * step : (low + high) / 2;
       input.value = Number(middle.toPrecision(6));
@@ -37,9 +45,14 @@ function control(field) {
 function pasted(fields) {
   const area = element("textarea", { rows: 5, name: "point", required: true, spellcheck: "false" });
   const numeric = fields.every((field) => field.type === "number");
-  const hint = `${fields.length} ${numeric ? "numbers" : "values"}, separated by commas: ${fields[0].name}, ${fields[1].name}, …, ${fields.at(-1).name}`;
+  const names = `${fields[0].name}, ${fields[1].name}, …, ${fields.at(-1).name}`;
+  const hint = `${fields.length} ${numeric ? "numbers" : "values"}, separated by commas: ${names}`;
   const read = () => {
-    const parts = area.value.trim().replace(/^\[|\]$/g, "").split(/[,;\s]+/).filter(Boolean);
+    const parts = area.value
+      .trim()
+      .replace(/^\[|\]$/g, "")
+      .split(/[,;\s]+/)
+      .filter(Boolean);
     const wrong = parts.findIndex((part, index) => fields[index]?.type === "number" && !Number.isFinite(Number(part)));
     const problem =
       parts.length !== fields.length
@@ -60,7 +73,7 @@ function pasted(fields) {
 }
 
 /**
- * @param {FieldWords[]} fields
+ * @param {(NumberField | WordField)[]} fields
  * @param {boolean} single  whether a point is one text rather than a list
  * @param {string} verb  on the button
  * @param {(point: any) => Promise<void>} onask

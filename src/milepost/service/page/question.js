@@ -1,4 +1,4 @@
-/** A question to a session: sent under a name of its own, and sent again under the same name when the network failed. */
+/** A question to a session: sent under a name of its own, and again under the same one when the network failed. */
 
 import { Refusal } from "./refusal.js";
 import { sessionPath } from "./service.js";

@@ -76,7 +76,12 @@ export class Ranking {
     };
     const remove = element(
       "button",
-      { type: "button", class: "remove", "aria-label": `Remove site ${site.letter}`, onclick: () => this.sites.remove(site) },
+      {
+        type: "button",
+        class: "remove",
+        "aria-label": `Remove site ${site.letter}`,
+        onclick: () => this.sites.remove(site),
+      },
       "×",
     );
     row.root = element(
@@ -120,6 +125,7 @@ export class Ranking {
       const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
       return `A tie between ${listed}: the noise that protects people is as large as the difference.`;
     }
-    return `${first.name} is nearest, ${brief(second.value - first.value)}${unit} ahead of ${second.name}; that is beyond the noise.`;
+    const ahead = `${brief(second.value - first.value)}${unit}`;
+    return `${first.name} is nearest, ${ahead} ahead of ${second.name}; that is beyond the noise.`;
   }
 }

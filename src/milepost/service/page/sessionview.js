@@ -21,7 +21,11 @@ export function sessionView(session, service, me, onleft) {
   const status = element("p", { class: "session-status" });
   const problem = element("p", { class: "problem", role: "alert" });
   const again = element("button", { type: "button", hidden: true }, "Send it again");
-  const waiting = element("p", { class: "waiting calm", hidden: true }, "Waiting for the answer … answers leave on a clock.");
+  const waiting = element(
+    "p",
+    { class: "waiting calm", hidden: true },
+    "Waiting for the answer … answers leave on a clock.",
+  );
   const latest = element("div", { class: "latest" });
   const table = transcriptTable(session);
   let remaining = session.remaining;
@@ -43,7 +47,11 @@ export function sessionView(session, service, me, onleft) {
     };
     status.textContent =
       words[session.state] ??
-      (remaining === null ? "This session takes any number of questions." : remaining === 0 ? exhausted() : `${whole(remaining)} of ${whole(session.limit)} questions left.`);
+      (remaining === null
+        ? "This session takes any number of questions."
+        : remaining === 0
+          ? exhausted()
+          : `${whole(remaining)} of ${whole(session.limit)} questions left.`);
     status.classList.toggle("ended", remaining === 0 || session.state !== "open");
     status.dataset.remaining = remaining;
     onleft(remaining);
@@ -52,10 +60,20 @@ export function sessionView(session, service, me, onleft) {
   function pick(point, byKey) {
     picked = point;
     figure.refresh();
-    const close = element("button", { type: "button", class: "remove", "aria-label": "Close", onclick: () => unpick() }, "×");
+    const close = element(
+      "button",
+      { type: "button", class: "remove", "aria-label": "Close", onclick: () => unpick() },
+      "×",
+    );
     const button = element("button", { type: "button", class: "small primary", onclick: () => ask(point) }, "Ask here");
     const cost = remaining === null ? "" : `one of ${whole(remaining)} questions left`;
-    figure.call(point, close, element("span", { class: "where" }, pointText(point)), element("span", { class: "callout-words" }, cost), button);
+    figure.call(
+      point,
+      close,
+      element("span", { class: "where" }, pointText(point)),
+      element("span", { class: "callout-words" }, cost),
+      button,
+    );
     if (byKey) button.focus({ preventScroll: true });
   }
 
@@ -70,7 +88,12 @@ export function sessionView(session, service, me, onleft) {
     again.hidden = true;
     waiting.hidden = false;
     say("Waiting for the answer");
-    if (figure) figure.call(point, element("span", { class: "where" }, pointText(point)), element("strong", { class: "answer waiting calm" }, "waiting …"));
+    if (figure)
+      figure.call(
+        point,
+        element("span", { class: "where" }, pointText(point)),
+        element("strong", { class: "answer waiting calm" }, "waiting …"),
+      );
     try {
       const answer = await questioner.ask(point);
       remaining = answer.remaining;
@@ -119,7 +142,11 @@ export function sessionView(session, service, me, onleft) {
       const [x, y] = figure.frame.pixel(point);
       const told = amount(value, error, session.unit);
       figure.over.append(
-        shape("circle", { class: "told", cx: x, cy: y, r: 7, fill: colourOf((value - low) / (high - low || 1)) }, shape("title", {}, `${pointText(point)}: ${told}`)),
+        shape(
+          "circle",
+          { class: "told", cx: x, cy: y, r: 7, fill: colourOf((value - low) / (high - low || 1)) },
+          shape("title", {}, `${pointText(point)}: ${told}`),
+        ),
         shape("text", { class: "told-number", x: x + 11, y: y + 4 }, value.toPrecision(3)),
       );
     }
@@ -132,7 +159,9 @@ export function sessionView(session, service, me, onleft) {
   again.addEventListener("click", () => ask(questioner.pending.point));
   const takes = mine && session.state === "open";
   const form = pointForm(session.fields, isSingleText(session.fields), "Ask", ask);
-  const typed = figure ? element("details", { class: "typed" }, element("summary", {}, "Type coordinates"), form) : form;
+  const typed = figure
+    ? element("details", { class: "typed" }, element("summary", {}, "Type coordinates"), form)
+    : form;
   const foreign = mine ? null : element("p", { class: "hint" }, `Only ${session.analyst} may ask here.`);
   const answered = card("Answer", status, foreign, waiting, problem, again, latest, figure && takes ? typed : null);
   const root = element(
@@ -143,7 +172,8 @@ export function sessionView(session, service, me, onleft) {
     element("div", { class: "view-main" }, table.root),
   );
   if (questioner.pending && takes) {
-    problem.textContent = `Your question about ${pointText(questioner.pending.point)} was sent, but its answer did not arrive. Sent again, it costs nothing twice.`;
+    const about = pointText(questioner.pending.point);
+    problem.textContent = `The answer about ${about} did not arrive. Send the question again: it is charged only once.`;
     again.hidden = false;
   }
   if (figure && !takes) figure.onpick = () => {};

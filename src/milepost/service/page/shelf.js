@@ -40,14 +40,34 @@ export function shelf(house, now) {
     );
   const tail = (release) => [VIEWS[release.view] ?? release.view, release.guarantee.text.split(",")[0]].join(" · ");
   const parts = [
-    part("Releases", house.releases.map((release) => entry("release", release, now, tail(release))), "Nothing was released yet."),
-    part("Sessions", house.sessions.map((session) => entry("session", session, now, left(session))), "No session is open for you."),
+    part(
+      "Releases",
+      house.releases.map((release) => entry("release", release, now, tail(release))),
+      "Nothing was released yet.",
+    ),
+    part(
+      "Sessions",
+      house.sessions.map((session) => entry("session", session, now, left(session))),
+      "No session is open for you.",
+    ),
     budgets(house.datasets),
   ];
   if (house.me.role === "curator") {
     const current = now.kind === "curator" ? "page" : null;
-    const link = element("a", { href: "#curator", "aria-current": current }, element("span", {}, "Plan and build"), element("small", {}, "jobs, tables, charges"));
-    parts.push(element("section", { class: "shelf-part" }, element("h2", {}, "Curator"), element("ul", {}, element("li", {}, link))));
+    const link = element(
+      "a",
+      { href: "#curator", "aria-current": current },
+      element("span", {}, "Plan and build"),
+      element("small", {}, "jobs, tables, charges"),
+    );
+    parts.push(
+      element(
+        "section",
+        { class: "shelf-part" },
+        element("h2", {}, "Curator"),
+        element("ul", {}, element("li", {}, link)),
+      ),
+    );
   }
   return parts;
 }

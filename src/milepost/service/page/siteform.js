@@ -7,7 +7,15 @@ export function siteForm(release, onadd) {
   const name = element("input", { name: "name", maxlength: 60, placeholder: "optional", autocomplete: "off" });
   const parts = release.columns.map((column, index) => {
     const [low, high] = release.extent[index];
-    return element("input", { name: column, type: "number", step: "any", min: low, max: high, required: true, inputmode: "decimal" });
+    return element("input", {
+      name: column,
+      type: "number",
+      step: "any",
+      min: low,
+      max: high,
+      required: true,
+      inputmode: "decimal",
+    });
   });
   const form = element(
     "form",
@@ -18,7 +26,10 @@ export function siteForm(release, onadd) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    onadd(parts.map((part) => part.valueAsNumber), name.value.trim());
+    onadd(
+      parts.map((part) => part.valueAsNumber),
+      name.value.trim(),
+    );
     form.reset();
     name.focus();
   });

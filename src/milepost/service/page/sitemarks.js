@@ -35,7 +35,10 @@ export class SiteMarks {
       mark.setAttribute("transform", `translate(${x},${y})`);
       mark.classList.toggle("first", site === first && this.sites.all.length > 1);
       const told = site.value === undefined ? "" : ` ${amount(site.value, site.error, this.figure.release.unit)}.`;
-      mark.setAttribute("aria-label", `${site.name}, at ${pointText(site.point)}.${told} Arrow keys move it, Delete removes it.`);
+      mark.setAttribute(
+        "aria-label",
+        `${site.name}, at ${pointText(site.point)}.${told} Arrow keys move it, Delete removes it.`,
+      );
     }
     for (const gone of drawn.values()) gone.remove();
   }
@@ -43,7 +46,13 @@ export class SiteMarks {
   #mark(site) {
     const mark = shape(
       "g",
-      { class: "site", tabindex: "0", role: "button", "aria-roledescription": "movable site", data: { site: String(site.id) } },
+      {
+        class: "site",
+        tabindex: "0",
+        role: "button",
+        "aria-roledescription": "movable site",
+        data: { site: String(site.id) },
+      },
       shape("circle", { class: "grip", cy: -16, r: 22 }),
       shape("path", { class: "pin", d: PIN }),
       shape("text", { y: -14.5, "text-anchor": "middle" }, site.letter),

@@ -4,7 +4,7 @@ export class Sites extends EventTarget {
   constructor(release) {
     super();
     this.place = `milepost.sites.${release.id}`;
-    /** @type {{id: number, letter: string, name: string, point: number[], value?: number, error?: number, joint?: number}[]} */
+    /** @type {{id: number, letter: string, name: string, point: number[], value?: number, error?: number}[]} */
     this.all = [];
     try {
       const kept = JSON.parse(sessionStorage.getItem(this.place) ?? "[]");
@@ -47,7 +47,9 @@ export class Sites extends EventTarget {
 
   /** Take over answers; a site that moved on meanwhile keeps its old one until the next. */
   answer(asked, values, errors, joint) {
-    asked.forEach((site, index) => Object.assign(site, { value: values[index], error: errors[index], joint: joint[index] }));
+    asked.forEach((site, index) =>
+      Object.assign(site, { value: values[index], error: errors[index], joint: joint[index] }),
+    );
     this.#changed("answers");
   }
 

@@ -10,7 +10,9 @@ export function spaceWords() {
   const read = () => {
     try {
       const words = JSON.parse(area.value);
-      area.setCustomValidity(words && typeof words === "object" && words.space ? "" : 'A space needs a word "space", such as "l1".');
+      area.setCustomValidity(
+        words && typeof words === "object" && words.space ? "" : 'A space needs a word "space", such as "l1".',
+      );
       if (area.reportValidity()) return words;
     } catch {
       area.setCustomValidity("This is not JSON: look for missing quotes and commas.");

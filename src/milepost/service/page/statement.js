@@ -11,13 +11,17 @@ function who(protects, lines) {
 }
 
 /** What ε means for one person. */
-function strength({ epsilon, delta, text }) {
+function strength({ guarantee: { epsilon, delta, text }, protects }) {
   const name = text ?? `ε = ${epsilon}${delta ? `, δ = ${delta}` : ""}`;
   if (epsilon === null || epsilon === undefined) return [name, "Smaller numbers protect more."];
   const factor = Math.exp(epsilon);
   const times = factor >= 1000 ? "e to the ε" : `${Number(factor.toPrecision(2))}`;
   const odds = delta > 0 ? `, but for a chance of 1 in ${whole(Number((1 / delta).toPrecision(2)))}` : "";
-  return [name, `Whatever is seen here would be at most ${times} times as likely with another person's data in place of yours${odds}.`];
+  const rows = /^the rows/.test(protects) ? "rows" : "row";
+  const otherwise = /removed/.test(protects)
+    ? `without your ${rows}`
+    : `with other ${rows === "row" ? "data" : "rows"} in place of your ${rows}`;
+  return [name, `Whatever is seen here would be at most ${times} times as likely ${otherwise}${odds}.`];
 }
 
 /** How exact answers are. */
@@ -25,17 +29,32 @@ function exactness({ error, confidence, diameter, unit, labels }, lines) {
   const scale = `Distances go up to ${brief(diameter)}${unit ? ` ${unit}` : ""}.`;
   if (error === null || error === undefined) return ["Said with every answer", scale];
   // of groups the statement knows more than one number: from the best to the worst that has an answer at all
-  const span = labels?.length ? lines?.find((line) => line.word === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1] : null;
-  return [span ? `± ${span}` : plusMinus(error, unit), `of the truth, with ${100 * (confidence ?? 0.95)} % confidence. ${scale}`];
+  const span = labels?.length
+    ? lines?.find((line) => line.word === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1]
+    : null;
+  return [
+    span ? `± ${span}` : plusMinus(error, unit),
+    `Answers are that close to the truth, with ${100 * (confidence ?? 0.95)} % confidence. ${scale}`,
+  ];
 }
 
 function fact(title, [head, text]) {
-  return element("div", { class: "fact" }, element("h2", {}, title), element("strong", {}, head), element("p", {}, text));
+  return element(
+    "div",
+    { class: "fact" },
+    element("h2", {}, title),
+    element("strong", {}, head),
+    element("p", {}, text),
+  );
 }
 
 /** Terms and what they are, one below the other. */
 function terms(pairs) {
-  return element("dl", { class: "terms" }, ...pairs.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, String(text))]));
+  return element(
+    "dl",
+    { class: "terms" },
+    ...pairs.flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, String(text))]),
+  );
 }
 
 /** @returns {HTMLElement} the three facts in a row */
@@ -44,7 +63,7 @@ export function promise(thing, lines = null) {
     "div",
     { class: "facts" },
     fact("Who is protected", who(thing.protects, lines)),
-    fact("How strongly", strength(thing.guarantee)),
+    fact("How strongly", strength(thing)),
     fact("How exact", exactness(thing, lines)),
   );
 }
@@ -57,7 +76,10 @@ export function more(release, statement, service) {
     element("a", { href: url, download: `${release.id}.milepost` }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   });
-  const facts = Object.entries(release.facts ?? {}).map(([word, text]) => [word, typeof text === "object" ? JSON.stringify(text) : text]);
+  const facts = Object.entries(release.facts ?? {}).map(([word, text]) => [
+    word,
+    typeof text === "object" ? JSON.stringify(text) : text,
+  ]);
   return element(
     "details",
     { class: "more" },
@@ -65,7 +87,12 @@ export function more(release, statement, service) {
     element(
       "div",
       { class: "more-body" },
-      element("section", {}, element("h3", {}, "Privacy statement"), terms(statement.lines.map(({ word, text }) => [word, text]))),
+      element(
+        "section",
+        {},
+        element("h3", {}, "Privacy statement"),
+        terms(statement.lines.map(({ word, text }) => [word, text])),
+      ),
       element("section", {}, element("h3", {}, "The card"), terms(facts), save),
     ),
   );

@@ -16,7 +16,11 @@ export function transcriptTable(session) {
     element("thead", {}, element("tr", {}, head("#"), ...columns, head(withUnit("mean distance", session.unit), true))),
     body,
   );
-  const scroller = element("div", { class: "answers", tabindex: "0", role: "region", "aria-label": "Transcript" }, table);
+  const scroller = element(
+    "div",
+    { class: "answers", tabindex: "0", role: "region", "aria-label": "Transcript" },
+    table,
+  );
   return {
     root: card("Transcript", none, scroller),
     show(questions) {
@@ -29,7 +33,11 @@ export function transcriptTable(session) {
           { data: { name: question.name } },
           element("td", {}, String(index + 1)),
           ...parts.map((part) => element("td", {}, part)),
-          element("td", { class: "number", data: { value: question.value, error: question.error } }, amount(question.value, question.error)),
+          element(
+            "td",
+            { class: "number", data: { value: question.value, error: question.error } },
+            amount(question.value, question.error),
+          ),
         );
       });
       body.replaceChildren(...rows.reverse());
