@@ -1,7 +1,7 @@
 /** A bar for each dataset: how much of its privacy budget is spent. */
 
 import { element } from "./dom.js";
-import { percent } from "./numbers.js";
+import { percent, tight } from "./numbers.js";
 
 /** @returns {HTMLElement} */
 export function budgetBar(dataset) {
@@ -26,7 +26,7 @@ export function budgetBar(dataset) {
       },
       element("span", { style: { width: `${100 * share}%` } }),
     ),
-    element("small", {}, `${left} left of ${dataset.cap}`),
+    element("small", {}, tight(`${left} left of ${dataset.cap}`)),
   );
 }
 

@@ -1,7 +1,7 @@
 /** What a dataset's budget was spent on. */
 
 import { element, labelled } from "./dom.js";
-import { moment } from "./numbers.js";
+import { moment, tight } from "./numbers.js";
 import { sentence } from "./refusal.js";
 
 /** @returns {HTMLElement} */
@@ -28,7 +28,7 @@ export function chargesPart(house) {
             charge.what,
             ["settled", "spent"].includes(charge.state) ? null : element("small", {}, ` ${charge.state}`),
           ),
-          element("td", { class: "number" }, charge.guarantee),
+          element("td", { class: "number" }, tight(charge.guarantee).replace("e-", "e\u2011")),
         ),
       );
       body.replaceChildren(...rows);

@@ -52,7 +52,9 @@ export function contourLines(field, frame) {
   const taken = [];
   const along = ruler(field, frame);
   const draw = d3.line();
-  for (const { level, lines: rings } of field.contours(frame)) {
+  const few = frame.plotWidth < 340 ? 2 : 1; // a small map has room for every second line
+  const drawn = field.contours(frame).filter((_, index) => index % few === 0);
+  for (const { level, lines: rings } of drawn) {
     for (const ring of rings) lines.append(shape("path", { d: `${draw(ring)}Z` }));
     const spot = spotFor(rings.flat(), frame, along, taken);
     if (!spot) continue;

@@ -4,6 +4,11 @@ import { element, labelled, say } from "./dom.js";
 import { sentence } from "./refusal.js";
 import { optionalNumber, spaceWords } from "./spacewords.js";
 
+function wide(node) {
+  node.classList.add("wide");
+  return node;
+}
+
 /** @returns {HTMLElement} */
 export function makingForm(house, onbegun) {
   const input = (attributes) => element("input", { required: true, autocomplete: "off", ...attributes });
@@ -36,7 +41,7 @@ export function makingForm(house, onbegun) {
     { class: "compact", id: "making-form" },
     labelled("Make", kind),
     labelled("Name", id),
-    labelled("Title", title),
+    wide(labelled("Title", title)),
     labelled("Table", table),
     labelled("Dataset", dataset),
     labelled("ε", epsilon),

@@ -47,6 +47,11 @@ export function percent(share) {
   return `${Number((100 * share).toPrecision(share < 0.1 ? 1 : 2))} %`;
 }
 
+/** "ε = 1" that stays on one line. */
+export function tight(text) {
+  return text.replaceAll(" = ", "\u00a0=\u00a0");
+}
+
 /** Whole numbers with thousands apart. */
 export function whole(count) {
   return count.toLocaleString("en");

@@ -27,7 +27,7 @@ export class Questioner {
     sessionStorage.setItem(this.place, JSON.stringify(question));
     try {
       const headers = { "Idempotency-Key": question.name };
-      const answer = await this.service.post(sessionPath(this.session.id, "ask"), { point }, { headers });
+      const answer = await this.service.post(sessionPath(this.session.id, "ask"), { point }, headers);
       sessionStorage.removeItem(this.place);
       return answer;
     } catch (thrown) {

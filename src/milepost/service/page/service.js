@@ -9,15 +9,14 @@ export class Service {
   }
 
   /** @returns {Promise<any>} */
-  get(path, signal) {
-    return this.#send(path, { signal });
+  get(path) {
+    return this.#send(path, {});
   }
 
   /** @returns {Promise<any>} */
-  post(path, body, { signal, headers } = {}) {
+  post(path, body, headers = {}) {
     return this.#send(path, {
       method: "POST",
-      signal,
       headers: { "Content-Type": "application/json", ...headers },
       body: JSON.stringify(body),
     });
@@ -43,7 +42,6 @@ export class Service {
         headers: { ...options.headers, Authorization: `Bearer ${this.key}` },
       });
     } catch (thrown) {
-      if (thrown.name === "AbortError") throw thrown;
       if (thrown instanceof TypeError && /header|ISO-8859/i.test(thrown.message)) {
         throw new Refusal({ code: "unauthorized", status: 401 }); // a key with signs that no key has
       }
