@@ -16,7 +16,7 @@ def test_the_statement_in_plain_words(visiting: Visiting, house: House) -> None:
     assert "Each single row of the table" in facts[0]
     assert "ε = 1, δ = 1e-06" in facts[1]
     assert "2.7 times as likely" in facts[1]
-    assert "with 95 % confidence" in facts[2]
+    assert "with 95\u00a0% confidence" in facts[2]
     page.get_by_text("More: the full statement").click()
     shown = page.locator(".more .terms").first.inner_text()
     for line in house.send("anna", "GET", "/v1/releases/fjords/statement")["lines"]:

@@ -1,6 +1,7 @@
 """A visit to the page: what a person does there, and what they and the network saw."""
 
 import json
+import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -84,6 +85,17 @@ class Visit:
         row = self.row(name)
         point = json.loads(row.locator(".where").get_attribute("data-point") or "null")
         return point, *number(row.locator(".value"))
+
+    def settled(self, release: str, name: str) -> tuple[Any, float, float]:
+        """The same, once the answers have caught up with the site: they are those of the interface then."""
+        end = time.monotonic() + 20
+        while True:
+            point, *numbers = self.ranked(name)
+            said = self.house.distance(release, point)
+            if tuple(numbers) == said or time.monotonic() > end:
+                assert tuple(numbers) == said
+                return point, *said
+            time.sleep(0.1)
 
     def order(self) -> list[str]:
         """Of the sites, as ranked."""

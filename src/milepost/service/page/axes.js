@@ -20,12 +20,27 @@ function tickTexts(ticks, frame, axis) {
   );
 }
 
+/** Where the ticks are, along x and along y. */
+function ticksOf(frame) {
+  const across = frame.x.ticks(Math.max(2, Math.floor(frame.plotWidth / (frame.geographic ? 66 : 72))));
+  return [across, frame.y.ticks(Math.max(2, Math.floor(frame.plotHeight / 60)))];
+}
+
+/** @returns {SVGGElement} fine lines through the ticks, for a map that has nothing else to go by */
+export function grid(frame) {
+  const [across, upward] = ticksOf(frame);
+  const lines = [
+    ...across.map((tick) => `M${frame.x(tick)},0V${frame.plotHeight}`),
+    ...upward.map((tick) => `M0,${frame.y(tick)}H${frame.plotWidth}`),
+  ];
+  return shape("path", { class: "grid", d: lines.join(""), "clip-path": "url(#border-clip)", "aria-hidden": "true" });
+}
+
 /** @returns {SVGGElement} ticks, their numbers and the names of the axes */
 export function axes(frame, unit) {
   const group = shape("g", { class: "axes", "aria-hidden": "true" });
   const [nameX, nameY] = frame.labels(unit);
-  const across = frame.x.ticks(Math.max(2, Math.floor(frame.plotWidth / (frame.geographic ? 66 : 72))));
-  const upward = frame.y.ticks(Math.max(2, Math.floor(frame.plotHeight / 60)));
+  const [across, upward] = ticksOf(frame);
   const wordsX = tickTexts(across, frame, 0);
   const wordsY = tickTexts(upward, frame, 1);
   across.forEach((tick, index) => {

@@ -1,6 +1,6 @@
 /** The map as a figure: layers over one frame, a cross-hair, and a way to pick a point by mouse, touch or keys. */
 
-import { axes, scaleBar } from "./axes.js";
+import { axes, grid, scaleBar } from "./axes.js";
 import { coastPath } from "./coast.js";
 import { contourLines, legend } from "./contours.js";
 import { element, say, shape } from "./dom.js";
@@ -77,7 +77,7 @@ export class Figure {
     const coast = shape("g", { class: "coast", "clip-path": "url(#border-clip)", "aria-hidden": "true" });
     const outline = shape("path", { class: "outline", d: frame.outline() });
     this.plot.append(shape("defs", {}, clip), ground, coast);
-    if (this.field) this.plot.append(contourLines(this.field, frame));
+    this.plot.append(this.field ? contourLines(this.field, frame) : grid(frame));
     this.plot.append(outline, axes(frame, this.release.unit));
     const bar = scaleBar(frame);
     if (bar) this.plot.append(bar);

@@ -47,6 +47,7 @@ export class Ranking {
     const share = (value) => `${(100 * (value - low + pad)) / (high - low + 2 * pad || 1)}%`;
     ranked.forEach((site, index) => this.#fill(site, index, ranked, share));
     this.ends.hidden = ranked.length < 2;
+    this.list.classList.toggle("alone", ranked.length < 2);
     if (ranked.length > 1) {
       const places = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(high - low || 1))));
       const last = `${fixed(high, places)}${this.unit && ` ${this.unit}`}`;

@@ -26,7 +26,7 @@ function strength({ guarantee: { epsilon, delta, text }, protects }) {
 
 /** How exact answers are. */
 function exactness({ error, confidence, diameter, unit, labels }, lines) {
-  const scale = `Distances go up to ${brief(diameter)}${unit ? ` ${unit}` : ""}.`;
+  const scale = `Distances go up to ${brief(diameter)}${unit && `\u00a0${unit}`}.`;
   if (error === null || error === undefined) return ["Said with every answer", scale];
   // of groups the statement knows more than one number: from the best to the worst that has an answer at all
   const span = labels?.length
@@ -34,7 +34,7 @@ function exactness({ error, confidence, diameter, unit, labels }, lines) {
     : null;
   return [
     span ? `± ${span}` : plusMinus(error, unit),
-    `Answers are that close to the truth, with ${100 * (confidence ?? 0.95)} % confidence. ${scale}`,
+    `Answers are that close to the truth, with ${100 * (confidence ?? 0.95)}\u00a0% confidence. ${scale}`,
   ];
 }
 
