@@ -9,15 +9,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.house import House, furnish, serving
+from tests.browser.visit import Visit
 from tests.requirements import require
-
-playwright = pytest.importorskip("playwright.sync_api")
-
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
-
-from tests.browser.house import House, furnish, serving  # noqa: E402
-from tests.browser.visit import Visit  # noqa: E402
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -3,9 +3,8 @@
 import re
 from importlib.resources import files
 
-import pytest
+from milepost.service import problems
 
-problems = pytest.importorskip("milepost.service.problems")
 PAGE = files("milepost.service") / "page"
 
 

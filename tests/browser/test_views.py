@@ -1,7 +1,10 @@
 """The other views of a release: curve, form, list and groups; and its statement."""
 
+from pathlib import Path
+
 import pytest
 
+import milepost as mp
 from tests.browser.conftest import Visiting
 from tests.browser.house import WIDTH, House
 from tests.browser.visit import number
@@ -21,6 +24,18 @@ def test_the_statement_in_plain_words(visiting: Visiting, house: House) -> None:
     shown = page.locator(".more .terms").first.inner_text()
     for line in house.send("anna", "GET", "/v1/releases/fjords/statement")["lines"]:
         assert line["text"] in shown
+
+
+def test_the_release_can_be_taken_home(visiting: Visiting, house: House, tmp_path: Path) -> None:
+    """The file that is downloaded is the release, and answers the same without the service."""
+    page = visiting().open("anna", "release=ages").page
+    page.get_by_text("More: the full statement").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Download the release").click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert path.name == "ages.milepost"
+    assert mp.load(path).mean_distance([40]) == house.distance("ages", [40])[0]
 
 
 def test_a_curve(visiting: Visiting, house: House) -> None:

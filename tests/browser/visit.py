@@ -11,6 +11,11 @@ from playwright.sync_api import Locator, Page
 from tests.browser.house import House
 
 NARROW = 360
+ROW = """name => {
+  const row = [...document.querySelectorAll('.ranking li')].find(row => row.querySelector('.name').value === name);
+  const value = row?.querySelector('.value[data-value]');
+  return value && {...value.dataset, ...row.querySelector('.where').dataset, text: value.innerText};
+}"""
 
 
 @dataclass
@@ -53,8 +58,8 @@ class Visit:
         """The point that was asked, its value and its error, once they are there; the text shows the same."""
         shown = self.page.locator(".answer[data-value]").first
         shown.wait_for()
-        point = json.loads(shown.get_attribute("data-point") or "null")
-        return point, *number(shown)
+        found = shown.evaluate("shown => ({...shown.dataset, text: shown.innerText})")
+        return json.loads(found["point"]), *read(found)
 
     def add_sites(self, **sites: tuple[float, float]) -> None:
         """By typed coordinates."""
@@ -70,21 +75,10 @@ class Visit:
         for name in sites:
             self.ranked(name)
 
-    def row(self, name: str) -> Locator:
-        """Of a site in the ranking."""
-        names = self.page.locator(".ranking li").all()
-        return next(row for row in names if row.locator("input.name").input_value() == name)
-
     def ranked(self, name: str) -> tuple[Any, float, float]:
-        """Where a site is, its value and its error, as the ranking shows them."""
-        self.page.wait_for_function(
-            "name => [...document.querySelectorAll('.ranking li')].some("
-            "row => row.querySelector('input.name').value === name && row.querySelector('.value[data-value]'))",
-            arg=name,
-        )
-        row = self.row(name)
-        point = json.loads(row.locator(".where").get_attribute("data-point") or "null")
-        return point, *number(row.locator(".value"))
+        """Where a site is, its value and its error, as the ranking shows them; rows move, so all is read at once."""
+        found = self.page.wait_for_function(ROW, arg=name).json_value()
+        return json.loads(found["point"]), *read(found)
 
     def settled(self, release: str, name: str) -> tuple[Any, float, float]:
         """The same, once the answers have caught up with the site: they are those of the interface then."""
@@ -99,12 +93,13 @@ class Visit:
 
     def order(self) -> list[str]:
         """Of the sites, as ranked."""
-        return [box.input_value() for box in self.page.locator(".ranking input.name").all()]
+        names = self.page.locator(".ranking input.name").evaluate_all("all => all.map(box => box.value)")
+        return [str(name) for name in names]
 
     @property
     def said(self) -> str:
         """What those hear who do not see the page."""
-        return self.page.locator("#said").inner_text()
+        return str(self.page.locator("#said").inner_text())
 
     @property
     def sideways(self) -> bool:
@@ -113,9 +108,14 @@ class Visit:
 
 
 def number(shown: Locator) -> tuple[float, float]:
-    """The value and error of an element; what can be read differs from them by rounding only."""
-    value, error = float(shown.get_attribute("data-value") or "nan"), float(shown.get_attribute("data-error") or "nan")
-    words = shown.inner_text().replace(",", "").split()
+    """The value and error of an element."""
+    return read(shown.evaluate("shown => ({...shown.dataset, text: shown.innerText})"))
+
+
+def read(found: dict[str, str]) -> tuple[float, float]:
+    """A value and its error; what can be read differs from them by rounding only."""
+    value, error = float(found["value"]), float(found["error"])
+    words = found["text"].replace(",", "").split()
     assert words[1] == "±"
     half = 0.5 * 10.0 ** -len(words[0].partition(".")[2])
     assert abs(float(words[0]) - value) <= half * 1.0001
