@@ -1,0 +1,39 @@
+"""The curator's view: plan, build, and see it on the shelf."""
+
+import pytest
+
+from tests.browser.conftest import Visiting
+from tests.browser.house import House
+
+pytestmark = pytest.mark.slow
+SPACE = '{"space": "great-circle", "center": [55.9, 10.6], "radius_km": 260, "directions": 32}'
+
+
+def test_plan_and_build(visiting: Visiting, house: House) -> None:
+    """A plan lists mechanisms; a build becomes a job, then a release that everybody sees; its charge is listed."""
+    page = visiting(expect=("status of 409",)).page
+    page.goto(f"{house.url}/#key={house.keys['carla']}&curator")
+    page.locator("#plan-form").get_by_label("Space").fill(SPACE)
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.locator("#plan-form ~ div table").wait_for()
+    assert "slopes" in page.locator("#plan-form ~ div").inner_text()
+    form = page.locator("#making-form")
+    form.get_by_label("Name").fill("built")
+    form.get_by_label("Title").fill("Built here")
+    form.get_by_label("Table").fill("homes.csv")
+    form.get_by_label("Dataset").select_option("homes")
+    form.get_by_label("Space").fill(SPACE)
+    form.get_by_label("ε").fill("0.5")
+    form.get_by_role("button", name="Build").click()
+    page.get_by_role("link", name="Built here").wait_for(timeout=60_000)
+    assert house.send("anna", "GET", "/v1/releases/built")["title"] == "Built here"
+    assert "release built" in page.locator(".job").first.inner_text()
+    form.get_by_role("button", name="Build").click()
+    page.get_by_text("This name is taken").wait_for()
+
+
+def test_an_analyst_has_no_such_view(visiting: Visiting, house: House) -> None:
+    page = visiting().page
+    page.goto(f"{house.url}/#key={house.keys['anna']}&curator")
+    page.get_by_text("Choose a release or a session").wait_for()
+    assert page.get_by_role("link", name="Plan and build").count() == 0
