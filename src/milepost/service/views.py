@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from milepost.card import amount, facts
+from milepost.card import amount, errors, facts
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.register import Release
@@ -27,7 +27,7 @@ def summary(release: Release, synopsis: Synopsis) -> dict[str, Any]:
         "mechanism": synopsis.mechanism,
         **guaranteed(synopsis.guarantee, change),
         "rows": count if change.public_total else f"about {count}",
-        "error": synopsis.error(synopsis.confidence),
+        "error": errors(synopsis)[1],  # of groups, the largest of those that are not too small to say anything
         "confidence": synopsis.confidence,
         "labels": list(synopsis.labels),
     }
