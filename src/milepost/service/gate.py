@@ -15,6 +15,7 @@ from milepost.service.measures import Measures
 from milepost.service.problems import RefusedError, response
 from milepost.service.rates import Rates
 from milepost.service.settings import Settings
+from milepost.service.workers import WHOSE
 
 OPEN = ("/", "/v1/health")
 ASSETS = "/static/"
@@ -80,6 +81,7 @@ class Gate:
             if wait:
                 return response(RefusedError("rate_limited"), headers={"retry-after": str(wait)})
             scope.setdefault("state", {})["key"] = key
+            WHOSE.set(key.name)
             if scope["method"] == "PUT" and key.role == CURATOR:  # an upload, which is not held in memory
                 limit.reschedule(None)
                 await self._app(scope, receive, send)
