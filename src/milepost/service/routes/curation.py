@@ -103,7 +103,11 @@ def curation(office: Office) -> APIRouter:
             with refusing():
                 space, ledger = settled(words), office.allowance(words.analyst)
                 desk.reserve(words, space)
-            return jobs.begin("session", words.id, key.name, lambda: desk.begin(words, space, ledger))
+            try:
+                return jobs.begin("session", words.id, key.name, lambda: desk.begin(words, space, ledger))
+            except RefusedError:
+                desk.give_up(words.id)
+                raise
 
         return JSONResponse(await workers.run(begun), 202)
 
