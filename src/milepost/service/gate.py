@@ -86,7 +86,9 @@ class Gate:
                 limit.reschedule(None)
                 await self._app(scope, receive, send)
                 return None
-        await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+            await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+            return None
+        await self._app(scope, _handed(b"", receive), send)  # nobody is waited for who has no key
         return None
 
 
