@@ -4,13 +4,14 @@ import secrets
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.progress import Display, listening
-from milepost.service.problems import RefusedError
+from milepost.service.problems import CODES, RefusedError
 from milepost.service.register import Job, Register, now
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
@@ -34,11 +35,12 @@ class Jobs:
     @property
     def waiting(self) -> int:
         """How many wait or run."""
-        return sum(job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+        return sum(job.state in (QUEUED, RUNNING) for job in list(self._jobs.values()))
 
     def taken(self, kind: str, name: str) -> bool:
         """Whether something of this name is being made."""
-        return any((job.kind, job.of) == (kind, name) and job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+        making = [job for job in list(self._jobs.values()) if job.state in (QUEUED, RUNNING)]
+        return any((job.kind, job.of) == (kind, name) for job in making)
 
     def begin(self, kind: str, name: str, author: str, work: Callable[[], None]) -> dict[str, Any]:
         """Make something as soon as those before it are made."""
@@ -81,13 +83,15 @@ class Jobs:
 
     def _run(self, job: Job, work: Callable[[], None]) -> None:
         display = self._displays[job.id] = Display()
-        self._settle(job, RUNNING, "")
         try:
+            self._settle(job, RUNNING, "")
             with listening(display), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PromiseWarning)
                 work()
         except MilepostError as error:
             self._settle(job, FAILED, str(error))
+        except RefusedError as error:
+            self._settle(job, FAILED, CODES[error.code].message)
         except Exception as error:  # noqa: BLE001
             self._settle(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
         else:
@@ -97,6 +101,6 @@ class Jobs:
             self._displays.pop(job.id, None)
 
     def _settle(self, job: Job, state: str, detail: str) -> None:
-        changed = replace(job, state=state, detail=detail)
-        self._register.change(changed)
-        self._jobs[job.id] = changed
+        changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
+        with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
+            self._register.change(changed)
