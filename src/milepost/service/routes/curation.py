@@ -147,6 +147,12 @@ def curation(office: Office) -> APIRouter:
         path = await _received(request, office.home.releases, office.settings.max_upload)
 
         def stored() -> dict[str, Any]:
+            with catalog.claiming(release):
+                return paid_and_stored()
+
+        def paid_and_stored() -> dict[str, Any]:
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
             synopsis = loadable(path)
             if dataset is not None:
                 with refusing():
@@ -201,8 +207,6 @@ async def _received(request: Request, folder: Path, most: int) -> Path:
                 if stream.tell() + len(part) > most:
                     raise RefusedError("too_large")
                 stream.write(part)
-            stream.flush()
-            os.fsync(stream.fileno())
     except BaseException:
         Path(name).unlink()
         raise
