@@ -2,11 +2,11 @@
 
 import secrets
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from milepost.errors import MilepostError, PromiseWarning
@@ -85,8 +85,7 @@ class Jobs:
         display = self._displays[job.id] = Display()
         try:
             self._settle(job, RUNNING, "")
-            with listening(display), warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", PromiseWarning)
+            with listening(display), _noted() as notes:
                 work()
         except MilepostError as error:
             self._settle(job, FAILED, str(error))
@@ -95,7 +94,6 @@ class Jobs:
         except Exception as error:  # noqa: BLE001
             self._settle(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
         else:
-            notes = [str(one.message) for one in caught if issubclass(one.category, PromiseWarning)]
             self._settle(job, DONE, "; ".join(notes))
         finally:
             self._displays.pop(job.id, None)
@@ -104,3 +102,18 @@ class Jobs:
         changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
         with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
             self._register.change(changed)
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """What the library says about what this thread does; other threads' notes, about questions, are for nobody."""
+    notes, mine = list[str](), get_ident()
+
+    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, PromiseWarning) and get_ident() == mine:
+            notes.append(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PromiseWarning)
+        warnings.showwarning = note
+        yield notes
