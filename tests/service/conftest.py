@@ -30,7 +30,11 @@ SPACES: dict[str, dict[str, Any]] = {
     "mixed": {
         "space": {"space": "gower", "columns": {"age": {"number": [0, 100]}, "side": {"category": ["west", "east"]}}}
     },
-    "words": {"space": {"space": "edit", "queries": ["west", "east"], "diameter": 6}, "columns": ["side"], "mechanism": "auto"},
+    "words": {
+        "space": {"space": "edit", "queries": ["west", "east"], "diameter": 6},
+        "columns": ["side"],
+        "mechanism": "auto",
+    },
 }
 MADE: dict[str, Any] = {
     "table": "people.parquet",
