@@ -4,16 +4,20 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import httpx
 import pytest
 
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, warn
+from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
 from milepost.service.keys import revoke_key
 from milepost.service.office import Office
+from milepost.service.register import Job, Opened, Release
 from milepost.service.settings import Settings
 from milepost.sessions.field_engine import FieldEngine
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished
@@ -257,3 +261,90 @@ def test_a_job_whose_register_fails_is_over(lodge: House, monkeypatch: pytest.Mo
         job = ended(lodge, carla.post("/v1/releases", words).json())
     assert (job["state"], job["detail"]) == ("failed", "the disk is full")
     assert ended(lodge, carla.post("/v1/releases", words).json())["state"] == "done"
+
+
+def test_questions_have_an_end_though_they_are_free(tmp_path: Path) -> None:
+    """The same point under ever new names is free, and would fill the disk."""
+    house = furnished(tmp_path, {}, max_questions=3)
+    codes = [answer.status_code for k in range(5) for _, answer in at_once(house, ask(0, [1, 2], f"{k}"))]
+    assert codes == [200, 200, 200, 409, 409]
+    assert at_once(house, ask(0, [1, 2], "1"))[0][1].status_code == 200
+    house.office.close()
+    with Office(tmp_path, Settings(max_questions=3, clock=0.02)) as office:
+        again = House(office, make_app(office), house.keys)
+        answers = at_once(again, ask(0, [1, 2], "7"), ask(0, [1, 2], "2"))
+        assert [answer.status_code for _, answer in answers] == [409, 200]
+
+
+def test_a_question_that_took_too_long_has_its_answer_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, real, told = furnished(tmp_path, {}, timeout=1), FieldEngine.answer, Event()
+
+    def answer(self: FieldEngine, places: Any) -> Any:
+        told.wait(10)
+        return real(self, places)
+
+    monkeypatch.setattr(FieldEngine, "answer", answer)
+    ((_, late),) = at_once(house, ask(0, [1, 2], "a"))
+    assert (late.status_code, late.json()["error"]["code"]) == (503, "timeout")
+    told.set()
+    answers = [at_once(house, ask(0, [1, 2], "a"))[0][1] for _ in range(2)]
+    assert [answer.json()["remaining"] for answer in answers] == [4, 4]
+    assert answers[0].json() == answers[1].json()
+    house.office.close()
+
+
+def test_a_session_in_its_store_waits_for_its_table(lodge: House) -> None:
+    """The service ended after it was paid for and begun, and before the register said so."""
+    (first,) = lodge.office.register.all(Opened)[:1]
+    lodge.office.register.change(replace(first, state="opening"))
+    lodge.office.close()
+    table = lodge.office.home.tables / "people.parquet"
+    content = table.read_bytes()
+    for damaged, state in ((b"junk", "opening"), (content, "open")):
+        table.write_bytes(damaged)
+        with Office(lodge.office.home.root, Settings()) as office:
+            assert office.desk.find("annas", None).state == state
+
+
+def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
+    """Its file stayed because of a crash, and a job of the same name was waiting at another."""
+    house = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
+    house.office.register.remove(Release, "city")
+    house.office.register.add(Job("1", "release", "city", "carla", "", "queued", ""))
+    house.office.close()
+    with Office(tmp_path, Settings()) as office:
+        assert office.catalog.all() == []
+
+
+def test_a_damaged_register_is_refused_and_the_directory_let_go(lodge: House) -> None:
+    lodge.office.close()
+    content = lodge.office.home.register.read_bytes()
+    lodge.office.home.register.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
+    for _ in range(2):
+        with pytest.raises(MilepostError, match="damaged"):
+            Office(lodge.office.home.root, Settings())
+    lodge.office.home.register.write_bytes(content)
+    Office(lodge.office.home.root, Settings()).close()
+
+
+def test_jobs_do_not_collect_what_others_are_told(lodge: House) -> None:
+    """A question outside the space warns; a job that runs meanwhile has nothing to do with it."""
+
+    def work() -> None:
+        other = Thread(target=warn, args=["a question"])
+        other.start()
+        other.join()
+        warn("a note")
+
+    job = ended(lodge, lodge.office.jobs.begin("release", "new", "carla", work))
+    assert (job["state"], job["detail"]) == ("done", "a note")
+
+
+def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> None:
+    before = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
+    lodge.office.home.ledger.charge("people", Guarantee(1, 1e-6)).refund()
+    after = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
+    assert before[0] == after[0]
+    assert before[1] != after[1]

@@ -90,6 +90,7 @@ class Catalog:
     def build(self, words: Building, space: Space, ledger: Ledger) -> None:
         """A new release from a table, which spends its guarantee; on the disk before it is listed."""
         with self.claiming(words.id):
+            self._home.release(words.id).unlink(missing_ok=True)  # of one that is not listed, such as a removed one
             self._build(words, space, ledger)
 
     def _build(self, words: Building, space: Space, ledger: Ledger) -> None:

@@ -15,6 +15,7 @@ from milepost.roles import Roles
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError
 from milepost.service.register import Opened, Register, now
+from milepost.service.settings import Settings
 from milepost.service.shapes import Opening
 from milepost.service.views import entries, guaranteed, of_space, plain
 from milepost.sessions.session import Session
@@ -27,11 +28,13 @@ OPENING, OPEN, CLOSED, FAILED = ("opening", "open", "closed", "failed")
 class Desk:
     """Sessions by name. Every answer is on the disk before it leaves, and a session goes on after a restart."""
 
-    def __init__(self, home: Home, register: Register, most: int) -> None:
-        self._home, self._register, self._most = home, register, most
+    def __init__(self, home: Home, register: Register, settings: Settings) -> None:
+        self._home, self._register = home, register
+        self._most, self._most_questions = settings.max_sessions, settings.max_questions
         self._opened = {one.id: one for one in register.all(Opened)}
         self._sessions: dict[str, Session] = {}
         self._locks: dict[str, Lock] = {}
+        self._names: dict[str, set[int]] = {}  # of questions, by their hashes
         self._told: dict[str, int] = {}  # how many questions are known to be asked
         for one in [one for one in self._opened.values() if one.state == OPENING]:
             self._recover(one)
@@ -148,12 +151,16 @@ class Desk:
                 session.check(point)
             except MilepostError:
                 raise RefusedError("bad_point", ["body", "point"]) from None
+            asked = self._names[one.id]
+            if len(asked) >= self._most_questions and hash(name) not in asked:
+                raise RefusedError("session_exhausted")
             try:
                 answer = session.ask(point, name=name)
             except ExhaustedError:
                 raise RefusedError("session_exhausted") from None
             except ConflictError:
                 raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
+            asked.add(hash(name))
         return {
             "value": answer.value,
             "error": answer.error,
@@ -179,6 +186,7 @@ class Desk:
                 raise RefusedError("session_closed")
             kept = json.dumps(self._transcript(one), ensure_ascii=False, allow_nan=False)
             self._change(replace(one, state=CLOSED, transcript=kept))
+            self._names.pop(one.id, None)
             session = self._sessions.pop(one.id, None)
             if session is not None:
                 session.close()
@@ -204,6 +212,8 @@ class Desk:
         """The session itself, which after a restart reads its table again."""
         if one.state != OPEN:
             raise RefusedError("session_closed")
+        if one.id not in self._names:
+            self._names[one.id] = {hash(asked.name) for asked in Store(self._home.session(one.id)).questions()}
         if one.id not in self._sessions:
             words = Opening.model_validate_json(one.words)
             self._sessions[one.id] = resume(
@@ -236,12 +246,17 @@ class Desk:
         self._change(replace(one, state=OPEN, about=json.dumps(about | more, ensure_ascii=False)))
 
     def _recover(self, one: Opened) -> None:
-        """A session that was being opened when the service ended: it is open if its store says so."""
+        """A session that was being opened when the service ended: it is open if its store says so.
+
+        One that is, but whose table cannot be read now, waits for the next start: it is paid for.
+        """
         try:
             stored_call(self._home.session(one.id))
-            self._settle(one, self._session(replace(one, state=OPEN)))
         except MilepostError:
             self._change(replace(one, state=FAILED))
+            return
+        with suppress(MilepostError, OSError):
+            self._settle(one, self._session(replace(one, state=OPEN)))
 
     def _change(self, one: Opened) -> None:
         self._register.change(one)

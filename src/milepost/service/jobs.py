@@ -26,8 +26,9 @@ class Jobs:
         self._jobs = {job.id: job for job in register.all(Job)}
         self._displays: dict[str, Display] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
-        self.interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
-        for job in self.interrupted:
+        interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
+        self.begun = [job for job in interrupted if job.state == RUNNING]  # of which something may be there
+        for job in interrupted:
             self._settle(
                 job, INTERRUPTED, "the service ended before this was done; what was charged for it stays spent"
             )

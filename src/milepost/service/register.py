@@ -98,6 +98,7 @@ class Register:
         self._database = Database(path, LAYOUT)
         with self._database.writing(create=True):
             pass
+        self._database.check()
 
     def all(self, kind: type[Record]) -> list[Record]:
         """All records of a kind, in the order in which they were added."""

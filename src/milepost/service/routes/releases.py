@@ -80,7 +80,9 @@ def releases(office: Office) -> APIRouter:
         check(asking.points)
         synopsis = answers.part_of(await found(release), asking.group)
         answer = partial(answers.distances, synopsis, asking.points, asking.confidence)
-        return JSONResponse(answer() if len(asking.points) <= QUICK else await workers.run(answer))
+        if len(asking.points) <= QUICK:
+            return JSONResponse(answer())
+        return await workers.run(lambda: JSONResponse(answer()))
 
     @router.post(
         "/{release}/nearest", response_model=Groups, responses=documented("not_found", "bad_point", "not_supported")
@@ -89,7 +91,7 @@ def releases(office: Office) -> APIRouter:
         """How far each point is from every group, and which group is nearest."""
         check(asking.points)
         synopsis = await found(release)
-        return JSONResponse(await workers.run(answers.nearest, synopsis, asking.points))
+        return await workers.run(lambda: JSONResponse(answers.nearest(synopsis, asking.points)))
 
     @router.post("/{release}/center", response_model=Center, responses=documented("not_found", "bad_group"))
     async def ask_center(release: Name, asking: Centering, _: Caller) -> Any:

@@ -57,7 +57,7 @@ def sessions(office: Office) -> APIRouter:
         arrived = clock.now()
         one = desk.find(session, reach(key))
         try:
-            return JSONResponse(await workers.run_for(session, desk.transcript, one))
+            return await workers.run_for(session, lambda: JSONResponse(desk.transcript(one)))
         finally:
             await clock.leave(arrived)
 
