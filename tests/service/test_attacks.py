@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from milepost import file
 from milepost.errors import MilepostError, warn
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
@@ -348,3 +349,27 @@ def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> N
     after = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
     assert before[0] == after[0]
     assert before[1] != after[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["parameters"], []),
+        (["space"], []),
+        (["n"], 10**30),
+        (["queries"], "x"),
+        (["space", "radius_km"], 1e308),
+    ],
+)
+def test_edited_files_are_refused_and_not_stored(house: House, tmp_path: Path, path: list[str], value: Any) -> None:
+    """Their digest is right, but what they say is not."""
+    card, tensors = file.read(house.office.home.release("city"))
+    place = card
+    for word in path[:-1]:
+        place = place[word]
+    place[path[-1]] = value
+    file.write(tmp_path / "edited.milepost", card, tensors)
+    content = (tmp_path / "edited.milepost").read_bytes()
+    answer = house.client("carla").request("PUT", "/v1/releases/edited", content=content)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "refused")
+    assert not house.office.catalog.taken("edited")

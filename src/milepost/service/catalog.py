@@ -21,7 +21,7 @@ from milepost.service.problems import RefusedError
 from milepost.service.register import Register, Release, now
 from milepost.service.settings import Settings
 from milepost.service.shapes import Building
-from milepost.service.views import summary
+from milepost.service.views import description, statement, summary
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
@@ -196,10 +196,13 @@ def cost_of(synopsis: Synopsis) -> list[Guarantee]:
 
 
 def loadable(path: Path) -> Synopsis:
-    """The synopsis of a file that was uploaded; what is none is refused."""
+    """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
     try:
         synopsis = load(path)
-        synopsis.error()
+        encoded(description(Release("", "", "", ""), synopsis))
+        encoded(statement(synopsis))
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
+        raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
     return synopsis
