@@ -20,6 +20,7 @@ from milepost.service.keys import revoke_key
 from milepost.service.office import Office
 from milepost.service.register import Job, Opened, Release
 from milepost.service.settings import Settings
+from milepost.service.shapes import Building
 from milepost.sessions.field_engine import FieldEngine
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished
 
@@ -312,8 +313,9 @@ def test_a_session_in_its_store_waits_for_its_table(lodge: House) -> None:
 def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
     """Its file stayed because of a crash, and a job of the same name was waiting at another."""
     house = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
+    words = Building(id="city", **MADE | SPACES["city"])
     house.office.register.remove(Release, "city")
-    house.office.register.add(Job("1", "release", "city", "carla", "", "queued", ""))
+    house.office.register.add(Job("1", "release", "city", "carla", words.model_dump_json(), "", "queued", ""))
     house.office.close()
     with Office(tmp_path, Settings()) as office:
         assert office.catalog.all() == []
@@ -339,7 +341,7 @@ def test_jobs_do_not_collect_what_others_are_told(lodge: House) -> None:
         other.join()
         warn("a note")
 
-    job = ended(lodge, lodge.office.jobs.begin("release", "new", "carla", work))
+    job = ended(lodge, lodge.office.jobs.begin("release", Building(id="new", space=PLANE, **MADE), "carla", work))
     assert (job["state"], job["detail"]) == ("done", "a note")
 
 

@@ -117,6 +117,11 @@ class Catalog:
         synopsis.save(self._home.release(words.id))
         self.adopt(words.id, words.title or words.id, words.dataset)
 
+    def recover(self, words: Building) -> None:
+        """List a release that the service was making when it ended, if it is on the disk: it was paid for."""
+        if not self.taken(words.id) and self._home.release(words.id).exists():
+            self.adopt(words.id, words.title or words.id, words.dataset)
+
     def store(self, path: Path, name: str, title: str, dataset: str) -> Release:
         """A release that was made elsewhere, from a file that takes its place here; its name is claimed."""
         path.replace(self._home.release(name))
