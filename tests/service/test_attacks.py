@@ -315,10 +315,13 @@ def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
     words = Building(id="city", **MADE | SPACES["city"])
     house.office.register.remove(Release, "city")
+    upload = house.office.home.releases / ".upload-1"
+    upload.write_bytes(b"half of it")
     house.office.register.add(Job("1", "release", "city", "carla", words.model_dump_json(), "", "queued", ""))
     house.office.close()
     with Office(tmp_path, Settings()) as office:
         assert office.catalog.all() == []
+        assert not upload.exists()
 
 
 def test_a_damaged_register_is_refused_and_the_directory_let_go(lodge: House) -> None:

@@ -27,6 +27,7 @@ from milepost.storage import load
 from milepost.synopsis import Synopsis
 
 FIELDS = 64  # maps that are kept
+UPLOAD = ".upload-"  # before the names of files that are not checked yet
 SMALL = 4096  # other answers that are
 Made = TypeVar("Made")
 
@@ -37,6 +38,8 @@ class Catalog:
     def __init__(self, home: Home, register: Register, settings: Settings) -> None:
         self._home, self._register, self._settings = home, register, settings
         self._releases = {release.id: release for release in register.all(Release)}
+        for path in home.releases.glob(f"{UPLOAD}*"):  # of uploads that a crash ended
+            path.unlink()
         self._numbers, self._number = count(), dict[str, int]()  # of each, another one than any before it had
         for name in self._releases:
             self._number[name] = next(self._numbers)

@@ -14,7 +14,7 @@ from milepost.errors import MilepostError
 from milepost.plan import plan
 from milepost.service import views
 from milepost.service.access import Curator
-from milepost.service.catalog import cost_of, loadable
+from milepost.service.catalog import UPLOAD, cost_of, loadable
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
 from milepost.service.shapes import Building, Line, Making, Name, Opening, Plan, Planning, Summary, Tables, Task, Tasks
@@ -200,7 +200,7 @@ def refusing() -> Iterator[None]:
 
 async def _received(request: Request, folder: Path, most: int) -> Path:
     """The body in a temporary file, which the caller takes away."""
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
+    handle, name = tempfile.mkstemp(dir=folder, prefix=UPLOAD)
     try:
         with os.fdopen(handle, "wb") as stream:
             async for part in request.stream():
