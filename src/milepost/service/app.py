@@ -24,7 +24,7 @@ from milepost.service.routes.releases import releases
 from milepost.service.routes.sessions import sessions
 from milepost.service.shapes import Health, Me
 
-PAGE = Path(str(files("milepost.service"))) / "page"
+PAGE = (Path(str(files("milepost.service"))) / "page").resolve()
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
 
 
@@ -45,6 +45,7 @@ def make_app(office: Office) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=living,
+        redirect_slashes=False,
     )
 
     @app.get("/v1/health", response_model=Health, tags=["service"])
@@ -84,8 +85,12 @@ def make_app(office: Office) -> FastAPI:
 
     @app.get("/static/{name:path}", include_in_schema=False)
     async def asset(name: str) -> Any:
-        path = (PAGE / name).resolve()
-        if not path.is_relative_to(PAGE) or not path.is_file():
+        try:
+            path = (PAGE / name).resolve()
+            found = path.is_relative_to(PAGE) and path.is_file()
+        except (OSError, ValueError):  # what cannot be a name
+            found = False
+        if not found:
             raise RefusedError("not_found")
         return FileResponse(path, media_type=KINDS.get(path.suffix), headers={"cache-control": "no-cache"})
 

@@ -1,7 +1,11 @@
 """Catalog: the releases of a service, and what they answer."""
 
+import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -11,17 +15,20 @@ from milepost.mechanisms import DIRECT, mechanisms
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger
 from milepost.release import SIZE_SHARE, release
-from milepost.service.answers import field_of, part_of
+from milepost.service.answers import center, field_of, part_of
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError
 from milepost.service.register import Register, Release, now
 from milepost.service.settings import Settings
 from milepost.service.shapes import Building
+from milepost.service.views import description, statement, summary
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
 
 FIELDS = 64  # maps that are kept
+UPLOAD = ".upload-"  # before the names of files that are not checked yet
+SMALL = 4096  # other answers that are
 Made = TypeVar("Made")
 
 
@@ -31,8 +38,15 @@ class Catalog:
     def __init__(self, home: Home, register: Register, settings: Settings) -> None:
         self._home, self._register, self._settings = home, register, settings
         self._releases = {release.id: release for release in register.all(Release)}
+        for path in home.releases.glob(f"{UPLOAD}*"):  # of uploads that a crash ended
+            path.unlink()
+        self._numbers, self._number = count(), dict[str, int]()  # of each, another one than any before it had
+        for name in self._releases:
+            self._number[name] = next(self._numbers)
+        self._claimed, self._lock = set[str](), Lock()
         self._loaded: Kept[Synopsis] = Kept(settings.max_loaded)
-        self._fields: Kept[dict[str, Any]] = Kept(FIELDS)
+        self._fields: Kept[bytes] = Kept(FIELDS)
+        self._small: Kept[bytes] = Kept(SMALL)
 
     def all(self) -> list[Release]:
         """In the order in which they came."""
@@ -47,16 +61,42 @@ class Catalog:
         found = self._releases.get(name)
         if found is None:
             raise RefusedError("not_found")
-        return found, self._loaded.get((name, found.created), lambda: load(self._home.release(name)))
+        return found, self._loaded.get(self._key(name), lambda: load(self._home.release(name)))
 
     def loaded(self, name: str) -> Synopsis | None:
         """The synopsis, if it need not be read first."""
-        found = self._releases.get(name)
-        return None if found is None else self._loaded.peek((name, found.created))
+        return self._loaded.peek(self._key(name))
+
+    @contextmanager
+    def claiming(self, name: str) -> Iterator[None]:
+        """Nobody else stores a release of this name meanwhile; refused where there is one, or will be."""
+        with self._lock:
+            if self.taken(name) or name in self._claimed:
+                raise RefusedError("exists")
+            self._claimed.add(name)
+        try:
+            yield
+        finally:
+            self._claimed.discard(name)
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """All that can be read; one whose file is damaged or gone is left out, and can still be removed."""
+        found = []
+        for one in self.all():
+            with suppress(MilepostError, RefusedError):
+                found.append(self._small.get((*self._key(one.id), "summary"), partial(self._summary, one.id)))
+        return [json.loads(text) for text in found]
+
+    def _summary(self, name: str) -> bytes:
+        return encoded(summary(*self.find(name)))
 
     def build(self, words: Building, space: Space, ledger: Ledger) -> None:
         """A new release from a table, which spends its guarantee; on the disk before it is listed."""
-        self._home.release(words.id).unlink(missing_ok=True)  # of one that is no longer listed
+        with self.claiming(words.id):
+            self._home.release(words.id).unlink(missing_ok=True)  # of one that is not listed, such as a removed one
+            self._build(words, space, ledger)
+
+    def _build(self, words: Building, space: Space, ledger: Ledger) -> None:
         synopsis = release(
             self._home.table(words.table),
             space,
@@ -86,9 +126,7 @@ class Catalog:
             self.adopt(words.id, words.title or words.id, words.dataset)
 
     def store(self, path: Path, name: str, title: str, dataset: str) -> Release:
-        """A release that was made elsewhere, from a file that takes its place here."""
-        if self.taken(name):
-            raise RefusedError("exists")
+        """A release that was made elsewhere, from a file that takes its place here; its name is claimed."""
         path.replace(self._home.release(name))
         return self.adopt(name, title, dataset)
 
@@ -97,6 +135,7 @@ class Catalog:
         added = Release(name, title, dataset, now())
         if not self._register.add(added):
             raise RefusedError("exists")
+        self._number[name] = next(self._numbers)
         self._releases[name] = added
         return added
 
@@ -107,17 +146,22 @@ class Catalog:
         self._register.remove(Release, name)
         self._home.release(name).unlink(missing_ok=True)
 
-    def field(self, name: str, steps: int, group: Any) -> dict[str, Any]:
-        """Mean distances on a grid."""
+    def field(self, name: str, steps: int, group: Any) -> bytes:
+        """Mean distances on a grid, as JSON."""
         if steps > self._settings.max_steps:
             raise RefusedError("too_large", ["body", "steps"])
-        found, whole = self.find(name)
-        synopsis = part_of(whole, group)
+        synopsis = part_of(self.find(name)[1], group)
+        key = *self._key(name), "field", steps, type(group), group
+        return self._fields.get(key, lambda: encoded(field_of(synopsis, steps)))
 
-        def make() -> dict[str, Any]:
-            return field_of(synopsis, steps)
+    def center(self, name: str, group: Any) -> bytes:
+        """The point with the least mean distance, as JSON."""
+        synopsis = part_of(self.find(name)[1], group)
+        return self._small.get((*self._key(name), "center", type(group), group), lambda: encoded(center(synopsis)))
 
-        return self._fields.get((name, found.created, steps, type(group), group), make)
+    def _key(self, name: str) -> tuple[str, int | None]:
+        """Of what is kept of a release: another one of the same name has another key."""
+        return name, self._number.get(name)
 
 
 class Kept(Generic[Made]):
@@ -144,6 +188,11 @@ class Kept(Generic[Made]):
         return value
 
 
+def encoded(answer: dict[str, Any]) -> bytes:
+    """As JSON, once for all who ask."""
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
 def cost_of(synopsis: Synopsis) -> list[Guarantee]:
     """What a release that was made elsewhere cost, or a little more where its number of rows is private."""
     guarantee = synopsis.guarantee
@@ -155,10 +204,13 @@ def cost_of(synopsis: Synopsis) -> list[Guarantee]:
 
 
 def loadable(path: Path) -> Synopsis:
-    """The synopsis of a file that was uploaded; what is none is refused."""
+    """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
     try:
         synopsis = load(path)
-        synopsis.error()
+        encoded(description(Release("", "", "", ""), synopsis))
+        encoded(statement(synopsis))
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
+        raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
     return synopsis

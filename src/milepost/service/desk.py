@@ -1,6 +1,8 @@
 """Desk: the sessions of a service, each opened by a curator for one analyst."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -13,6 +15,7 @@ from milepost.roles import Roles
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError
 from milepost.service.register import Opened, Register, now
+from milepost.service.settings import Settings
 from milepost.service.shapes import Opening
 from milepost.service.views import entries, guaranteed, of_space, plain
 from milepost.sessions.session import Session
@@ -25,18 +28,21 @@ OPENING, OPEN, CLOSED, FAILED = ("opening", "open", "closed", "failed")
 class Desk:
     """Sessions by name. Every answer is on the disk before it leaves, and a session goes on after a restart."""
 
-    def __init__(self, home: Home, register: Register, most: int) -> None:
-        self._home, self._register, self._most = home, register, most
+    def __init__(self, home: Home, register: Register, settings: Settings) -> None:
+        self._home, self._register = home, register
+        self._most, self._most_questions = settings.max_sessions, settings.max_questions
         self._opened = {one.id: one for one in register.all(Opened)}
         self._sessions: dict[str, Session] = {}
         self._locks: dict[str, Lock] = {}
+        self._names: dict[str, set[int]] = {}  # of questions, by their hashes
+        self._told: dict[str, int] = {}  # how many questions are known to be asked
         for one in [one for one in self._opened.values() if one.state == OPENING]:
             self._recover(one)
 
     @property
     def open(self) -> int:
         """How many are open, or about to be."""
-        return sum(one.state in (OPENING, OPEN) for one in self._opened.values())
+        return sum(one.state in (OPENING, OPEN) for one in list(self._opened.values()))
 
     def taken(self, name: str) -> bool:
         """Whether there is or was a session of this name."""
@@ -67,6 +73,11 @@ class Desk:
             raise RefusedError("exists")
         self._opened[one.id] = one
 
+    def give_up(self, name: str) -> None:
+        """The place of a session that is not opened after all; nothing was read or spent."""
+        self._register.remove(Opened, name)
+        self._opened.pop(name, None)
+
     def begin(self, words: Opening, space: Space, ledger: Ledger) -> None:
         """Open it, which spends its guarantee and reads the table."""
         try:
@@ -90,19 +101,21 @@ class Desk:
                 dataset=words.dataset,
             )
         except BaseException:
-            self._change(replace(self._opened[words.id], state=FAILED))
+            failed = self._opened[words.id] = replace(self._opened[words.id], state=FAILED)
+            with suppress(MilepostError):  # of a register that cannot be written: the first error is the reason
+                self._register.change(failed)
             raise
         self._sessions[words.id] = session
         self._settle(self._opened[words.id], session)
 
     def listed(self, name: str | None) -> list[dict[str, Any]]:
         """Those of an analyst; of all for None."""
-        return [self.shown(one) for one in self._opened.values() if name in (None, one.analyst)]
+        return [self.shown(one) for one in list(self._opened.values()) if _visible(one, name)]
 
     def find(self, name: str, analyst: str | None) -> Opened:
         """One session; that of another analyst is not found."""
         one = self._opened.get(name)
-        if one is None or analyst not in (None, one.analyst):
+        if one is None or not _visible(one, analyst):
             raise RefusedError("not_found")
         return one
 
@@ -110,6 +123,7 @@ class Desk:
         """What is public of a session."""
         about = json.loads(one.about)
         limit = about.get("limit")
+        asked = None if limit is None else self._asked(one)
         return {
             "id": one.id,
             "title": one.title,
@@ -121,7 +135,7 @@ class Desk:
             "mechanism": about.get("mechanism"),
             "error": about.get("error"),
             "limit": limit,
-            "remaining": None if limit is None else limit - self._asked(one),
+            "remaining": None if asked is None else limit - asked,
         }
 
     def described(self, one: Opened) -> dict[str, Any]:
@@ -130,17 +144,23 @@ class Desk:
 
     def ask(self, one: Opened, point: Any, name: str) -> dict[str, Any]:
         """The answer to one question, kept under its name before it is returned."""
-        session = self._session(one)
-        try:
-            session.check(point)
-        except MilepostError:
-            raise RefusedError("bad_point", ["body", "point"]) from None
-        try:
-            answer = session.ask(point, name=name)
-        except ExhaustedError:
-            raise RefusedError("session_exhausted") from None
-        except ConflictError:
-            raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
+        with self._held(one) as one:
+            session = self._session(one)
+            self._asked(one)  # noted before there is one more
+            try:
+                session.check(point)
+            except MilepostError:
+                raise RefusedError("bad_point", ["body", "point"]) from None
+            asked = self._names[one.id]
+            if len(asked) >= self._most_questions and hash(name) not in asked:
+                raise RefusedError("session_exhausted")
+            try:
+                answer = session.ask(point, name=name)
+            except ExhaustedError:
+                raise RefusedError("session_exhausted") from None
+            except ConflictError:
+                raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
+            asked.add(hash(name))
         return {
             "value": answer.value,
             "error": answer.error,
@@ -148,8 +168,30 @@ class Desk:
             "unit": session.space.unit,
         }
 
+    def tell(self, one: Opened) -> None:
+        """At a moment of the clock: only then does what is left of a session change for whoever looks at it."""
+        session = self._sessions.get(one.id)
+        if session is not None and session.limit is not None and session.remaining is not None:
+            self._told[one.id] = session.limit - session.remaining
+
     def transcript(self, one: Opened) -> dict[str, Any]:
         """All questions and answers, in order."""
+        with self._held(one) as one:
+            return self._transcript(one)
+
+    def close(self, one: Opened) -> None:
+        """Forget the table; the transcript stays, and has every answer that was given."""
+        with self._held(one) as one:
+            if one.state != OPEN:
+                raise RefusedError("session_closed")
+            kept = json.dumps(self._transcript(one), ensure_ascii=False, allow_nan=False)
+            self._change(replace(one, state=CLOSED, transcript=kept))
+            self._names.pop(one.id, None)
+            session = self._sessions.pop(one.id, None)
+            if session is not None:
+                session.close()
+
+    def _transcript(self, one: Opened) -> dict[str, Any]:
         if one.state == CLOSED:
             found: dict[str, Any] = json.loads(one.transcript)
             return found
@@ -160,40 +202,43 @@ class Desk:
         ]
         return {"questions": questions, "remaining": session.remaining, "unit": session.space.unit}
 
-    def close(self, one: Opened) -> None:
-        """Forget the table; the transcript stays."""
-        if one.state != OPEN:
-            raise RefusedError("session_closed")
-        kept = json.dumps(self.transcript(one), ensure_ascii=False, allow_nan=False)
-        self._change(replace(one, state=CLOSED, transcript=kept))
-        session = self._sessions.pop(one.id, None)
-        if session is not None:
-            session.close()
+    @contextmanager
+    def _held(self, one: Opened) -> Iterator[Opened]:
+        """The session as it is at this moment, which nobody closes meanwhile."""
+        with self._locks.setdefault(one.id, Lock()):
+            yield self._opened[one.id]
 
     def _session(self, one: Opened) -> Session:
         """The session itself, which after a restart reads its table again."""
         if one.state != OPEN:
             raise RefusedError("session_closed")
-        with self._locks.setdefault(one.id, Lock()):
-            if one.id not in self._sessions:
-                words = Opening.model_validate_json(one.words)
-                self._sessions[one.id] = resume(
-                    self._home.session(one.id),
-                    self._home.table(one.source),
-                    columns=words.columns,
-                    unit=words.unit,
-                    weights=words.weights,
-                )
-            return self._sessions[one.id]
+        if one.id not in self._names:
+            self._names[one.id] = {hash(asked.name) for asked in Store(self._home.session(one.id)).questions()}
+        if one.id not in self._sessions:
+            words = Opening.model_validate_json(one.words)
+            self._sessions[one.id] = resume(
+                self._home.session(one.id),
+                self._home.table(one.source),
+                columns=words.columns,
+                unit=words.unit,
+                weights=words.weights,
+            )
+        return self._sessions[one.id]
 
-    def _asked(self, one: Opened) -> int:
+    def _asked(self, one: Opened) -> int | None:
+        """As far as the clock has told it; None where a damaged store does not tell."""
         if one.state == CLOSED:
             left = json.loads(one.transcript)["remaining"]
-            return 0 if left is None else json.loads(one.about)["limit"] - left
-        session = self._sessions.get(one.id)
-        if session is not None and session.limit is not None and session.remaining is not None:
-            return session.limit - session.remaining
-        return Store(self._home.session(one.id)).count() if one.state == OPEN else 0
+            return 0 if left is None else int(json.loads(one.about)["limit"] - left)
+        if one.state != OPEN:
+            return 0
+        if one.id not in self._told:
+            try:
+                count = Store(self._home.session(one.id)).count()
+            except MilepostError:
+                return None
+            self._told.setdefault(one.id, count)
+        return self._told[one.id]
 
     def _settle(self, one: Opened, session: Session) -> None:
         about = json.loads(one.about)
@@ -201,13 +246,23 @@ class Desk:
         self._change(replace(one, state=OPEN, about=json.dumps(about | more, ensure_ascii=False)))
 
     def _recover(self, one: Opened) -> None:
-        """A session that was being opened when the service ended: it is open if its store says so."""
+        """A session that was being opened when the service ended: it is open if its store says so.
+
+        One that is, but whose table cannot be read now, waits for the next start: it is paid for.
+        """
         try:
             stored_call(self._home.session(one.id))
-            self._settle(one, self._session(replace(one, state=OPEN)))
         except MilepostError:
             self._change(replace(one, state=FAILED))
+            return
+        with suppress(MilepostError, OSError):
+            self._settle(one, self._session(replace(one, state=OPEN)))
 
     def _change(self, one: Opened) -> None:
         self._register.change(one)
         self._opened[one.id] = one
+
+
+def _visible(one: Opened, analyst: str | None) -> bool:
+    """Whether an analyst may see it: their own, once it is open. That one failed may be due to what the table holds."""
+    return analyst is None or (analyst == one.analyst and one.state in (OPEN, CLOSED))

@@ -15,6 +15,7 @@ from milepost.service.measures import Measures
 from milepost.service.problems import RefusedError, response
 from milepost.service.rates import Rates
 from milepost.service.settings import Settings
+from milepost.service.workers import WHOSE
 
 OPEN = ("/", "/v1/health")
 ASSETS = "/static/"
@@ -80,11 +81,14 @@ class Gate:
             if wait:
                 return response(RefusedError("rate_limited"), headers={"retry-after": str(wait)})
             scope.setdefault("state", {})["key"] = key
+            WHOSE.set(key.name)
             if scope["method"] == "PUT" and key.role == CURATOR:  # an upload, which is not held in memory
                 limit.reschedule(None)
                 await self._app(scope, receive, send)
                 return None
-        await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+            await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+            return None
+        await self._app(scope, _handed(b"", receive), send)  # nobody is waited for who has no key
         return None
 
 

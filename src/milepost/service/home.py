@@ -88,7 +88,10 @@ class Home:
 
     def hold(self) -> TextIO:
         """Keep other services away from the directory, until the file that is returned is closed."""
-        lock = (self.root / ".lock").open("w")
+        try:
+            lock = (self.root / ".lock").open("w")
+        except OSError as error:
+            raise MilepostError(f"{self.root} cannot be used as a data directory: {error.strerror}") from None
         try:
             import fcntl
 

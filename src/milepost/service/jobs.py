@@ -2,15 +2,16 @@
 
 import secrets
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.progress import Display, listening
-from milepost.service.problems import RefusedError
+from milepost.service.problems import CODES, RefusedError
 from milepost.service.register import Job, Register, now
 from milepost.service.shapes import Making
 
@@ -26,8 +27,9 @@ class Jobs:
         self._jobs = {job.id: job for job in register.all(Job)}
         self._displays: dict[str, Display] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
-        self.interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
-        for job in self.interrupted:
+        interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
+        self.begun = [job for job in interrupted if job.state == RUNNING]  # of which something may be there
+        for job in interrupted:
             self._settle(
                 job, INTERRUPTED, "the service ended before this was done; what was charged for it stays spent"
             )
@@ -35,11 +37,12 @@ class Jobs:
     @property
     def waiting(self) -> int:
         """How many wait or run."""
-        return sum(job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+        return sum(job.state in (QUEUED, RUNNING) for job in list(self._jobs.values()))
 
     def taken(self, kind: str, name: str) -> bool:
         """Whether something of this name is being made."""
-        return any((job.kind, job.of) == (kind, name) and job.state in (QUEUED, RUNNING) for job in self._jobs.values())
+        making = [job for job in list(self._jobs.values()) if job.state in (QUEUED, RUNNING)]
+        return any((job.kind, job.of) == (kind, name) for job in making)
 
     def begin(self, kind: str, words: Making, author: str, work: Callable[[], None]) -> dict[str, Any]:
         """Make something as soon as those before it are made."""
@@ -83,22 +86,37 @@ class Jobs:
 
     def _run(self, job: Job, work: Callable[[], None]) -> None:
         display = self._displays[job.id] = Display()
-        self._settle(job, RUNNING, "")
         try:
-            with listening(display), warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", PromiseWarning)
+            self._settle(job, RUNNING, "")
+            with listening(display), _noted() as notes:
                 work()
         except MilepostError as error:
             self._settle(job, FAILED, str(error))
+        except RefusedError as error:
+            self._settle(job, FAILED, CODES[error.code].message)
         except Exception as error:  # noqa: BLE001
             self._settle(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
         else:
-            notes = [str(one.message) for one in caught if issubclass(one.category, PromiseWarning)]
             self._settle(job, DONE, "; ".join(notes))
         finally:
             self._displays.pop(job.id, None)
 
     def _settle(self, job: Job, state: str, detail: str) -> None:
-        changed = replace(job, state=state, detail=detail)
-        self._register.change(changed)
-        self._jobs[job.id] = changed
+        changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
+        with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
+            self._register.change(changed)
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """What the library says about what this thread does; other threads' notes, about questions, are for nobody."""
+    notes, mine = list[str](), get_ident()
+
+    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, PromiseWarning) and get_ident() == mine:
+            notes.append(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PromiseWarning)
+        warnings.showwarning = note
+        yield notes

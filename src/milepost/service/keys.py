@@ -5,6 +5,7 @@ import hmac
 import math
 import secrets
 from dataclasses import replace
+from threading import Lock
 
 from milepost.errors import ConflictError, MilepostError
 from milepost.service.register import Key, Register, Watch, now
@@ -47,7 +48,7 @@ class Keys:
     """The keys that are valid at this moment, also where another process has just made or revoked one."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch, self._known = watch, dict[str, Key]()
+        self._watch, self._known, self._lock = watch, dict[str, Key](), Lock()
 
     def find(self, text: str) -> Key | None:
         """The key of a text, if it is one; in the same time whether there is none or its secret is another."""
@@ -64,9 +65,11 @@ class Keys:
 
     def known(self) -> dict[str, Key]:
         """By id, those that are not revoked."""
-        if self._watch.changed():
-            self._known = {key.id: key for key in self._watch.found() if not key.revoked}
-        return self._known
+        with self._lock:
+            found = self._watch.news()
+            if found is not None:
+                self._known = {key.id: key for key in found if not key.revoked}
+            return self._known
 
 
 def _digest(secret: str) -> bytes:

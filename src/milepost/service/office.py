@@ -25,16 +25,17 @@ class Office:
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.settings, self.home, self.measures = settings, Home.made(root), Measures()
-        self._open = ExitStack()
-        self._open.enter_context(self.home.hold())
-        self.register = Register(self.home.register)
-        self.keys = Keys(self._open.enter_context(self.register.watching()))
-        self.catalog = Catalog(self.home, self.register, settings)
-        self.jobs = Jobs(self.register, settings.max_jobs)
-        for job in self.jobs.interrupted:
-            if job.kind == "release":
-                self.catalog.recover(Building.model_validate_json(job.words))
-        self.desk = Desk(self.home, self.register, settings.max_sessions)
+        with ExitStack() as opened:  # closed where something stands against the rest
+            opened.enter_context(self.home.hold())
+            self.register = Register(self.home.register)
+            self.keys = Keys(opened.enter_context(self.register.watching()))
+            self.catalog = Catalog(self.home, self.register, settings)
+            self.jobs = Jobs(self.register, settings.max_jobs)
+            for job in self.jobs.begun:
+                if job.kind == "release":
+                    self.catalog.recover(Building.model_validate_json(job.words))
+            self.desk = Desk(self.home, self.register, settings)
+            self._open = opened.pop_all()
         self.workers = Workers(settings.max_waiting)
         self.clock = Clock(settings.clock, self.measures.late)
 

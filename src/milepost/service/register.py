@@ -100,6 +100,7 @@ class Register:
         self._database = Database(path, LAYOUT)
         with self._database.writing(create=True):
             pass
+        self._database.check()
 
     def all(self, kind: type[Record]) -> list[Record]:
         """All records of a kind, in the order in which they were added."""
@@ -148,15 +149,14 @@ class Watch:
         self._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._version = -1
 
-    def changed(self) -> bool:
-        """Since the last time."""
+    def news(self) -> list[Key] | None:
+        """All keys, if anything was written since they were read last; else None."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        changed, self._version = bool(version != self._version), int(version)
-        return changed
-
-    def found(self) -> list[Key]:
-        """As they are now."""
-        return rows_of(self._connection, Key)
+        if version == self._version:
+            return None
+        found = rows_of(self._connection, Key)
+        self._version = version  # not before: what could not be read is news still
+        return found
 
     def close(self) -> None:
         """The connection."""

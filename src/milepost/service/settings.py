@@ -21,10 +21,11 @@ class Settings:
 
     max_body: int = _limit(4 << 20, 1 << 10, 1 << 30, "bytes of a request")
     max_upload: int = _limit(256 << 20, 1 << 10, 1 << 36, "bytes of a release that is uploaded")
-    max_points: int = _limit(10_000, 1, 1_000_000, "points of a request")
+    max_points: int = _limit(10_000, 1, 100_000, "points of a request")
     max_dimension: int = _limit(4_096, 1, 1 << 20, "columns of a point or a space")
     max_steps: int = _limit(256, 2, 1_024, "steps along each side of a map")
     max_sessions: int = _limit(16, 0, 10_000, "sessions that are open at a time")
+    max_questions: int = _limit(10_000, 1, 10_000_000, "questions of a session, those asked again by new names too")
     max_jobs: int = _limit(16, 1, 10_000, "releases and sessions that wait to be made")
     max_loaded: int = _limit(32, 1, 10_000, "releases kept in memory")
     max_connections: int = _limit(256, 1, 100_000, "connections at a time")

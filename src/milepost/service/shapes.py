@@ -1,14 +1,20 @@
 """Shapes: what requests and answers look like; they are strict, and OpenAPI shows them with examples."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LARGEST = 1 << 53  # of whole numbers, which floats hold exactly
+MOST_POINTS = 100_000  # that a request may have by any setting
+MOST_WORDS = 100  # of a request
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Cell = float | Whole | bool | Annotated[str, Field(max_length=10_000)]
-Point = list[Cell] | Annotated[str, Field(max_length=10_000)]
+Each = TypeVar("Each")
+Several = Annotated[
+    list[Each], Field(fail_fast=True)
+]  # one thing that is wrong is enough: errors take more room than what is sent
+Point = Several[Cell] | Annotated[str, Field(max_length=10_000)]
 Label = Annotated[str, Field(max_length=1_000)] | Whole | bool
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["homes"])]
 Line = Annotated[str, Field(min_length=1, max_length=200)]
@@ -19,6 +25,14 @@ class Shape(BaseModel):
     """Nothing is converted, nothing unknown is passed over, and numbers are finite."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def few(cls, given: Any) -> Any:
+        """One refusal of many unknown words, rather than one for each."""
+        if isinstance(given, dict) and len(given) > MOST_WORDS:
+            raise ValueError("too many words")
+        return given
 
 
 class Fault(Shape):
@@ -48,7 +62,7 @@ class Asking(Shape):
     """Points to ask a release about. group: of a release that has some. confidence: of the errors."""
 
     model_config = _example(points=[[52.5219, 13.4132], [52.4736, 13.4017]])
-    points: list[Point] = Field(min_length=1)
+    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
     group: Label | None = None
     confidence: float | None = Field(None, ge=0.5, lt=1)
 
@@ -57,7 +71,7 @@ class Comparing(Shape):
     """Points to compare the groups of a release at."""
 
     model_config = _example(points=[[3, 4], [9, 6]])
-    points: list[Point] = Field(min_length=1)
+    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
 
 
 class Centering(Shape):
@@ -122,7 +136,7 @@ class Making(Shape):
     beta: float = Field(0.05, gt=0, lt=1)
     mechanism: Line = "auto"
     neighbors: Literal["replace", "add-remove"] = "replace"
-    columns: list[Line] | None = None
+    columns: Several[Line] | None = None
     unit: Line | None = None
     contributions: int = Field(1, ge=1)
     weights: Line | None = None
@@ -137,9 +151,9 @@ class Building(Making):
     """A release to be made from a table of the data directory."""
 
     model_config = _example(id="homes", table="homes.csv", space=CITY, dataset="homes", epsilon=1, delta=1e-6)
-    queries: list[Point] | None = None
+    queries: Several[Point] | None = None
     groups: Line | None = None
-    labels: list[Label] = []
+    labels: Several[Label] = []
 
 
 class Opening(Making):

@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 
 from milepost.privacy.account import Account
 from milepost.service.access import Caller, Curator
+from milepost.service.keys import CURATOR
 from milepost.service.office import Office
 from milepost.service.problems import documented
 from milepost.service.routes.curation import refusing
@@ -21,12 +22,16 @@ def budgets(office: Office) -> APIRouter:
     workers = office.workers
 
     @router.get("", response_model=Datasets, responses=documented())
-    async def list_datasets(_: Caller) -> Any:
-        """Every dataset's cap, and what is spent and left."""
+    async def list_datasets(key: Caller) -> Any:
+        """Every dataset's cap, and what is spent and left; for analysts, `charges` leaves out those given back."""
 
         def listed() -> list[dict[str, Any]]:
             ledger = office.ledger
-            return [] if ledger is None else [shown(account) for account in ledger.datasets()]
+            found = [] if ledger is None else [shown(account) for account in ledger.datasets()]
+            if ledger is not None and key.role != CURATOR:  # one may have been given back for what a table holds
+                for one in found:
+                    one["charges"] = sum(entry.counts for entry in ledger.history(one["name"]))
+            return found
 
         return JSONResponse({"datasets": await workers.run(listed)})
 

@@ -14,7 +14,7 @@ from milepost.errors import MilepostError
 from milepost.plan import plan
 from milepost.service import views
 from milepost.service.access import Curator
-from milepost.service.catalog import cost_of, loadable
+from milepost.service.catalog import UPLOAD, cost_of, loadable
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
 from milepost.service.shapes import Building, Line, Making, Name, Opening, Plan, Planning, Summary, Tables, Task, Tasks
@@ -103,7 +103,11 @@ def curation(office: Office) -> APIRouter:
             with refusing():
                 space, ledger = settled(words), office.allowance(words.analyst)
                 desk.reserve(words, space)
-            return jobs.begin("session", words, key.name, lambda: desk.begin(words, space, ledger))
+            try:
+                return jobs.begin("session", words, key.name, lambda: desk.begin(words, space, ledger))
+            except RefusedError:
+                desk.give_up(words.id)
+                raise
 
         return JSONResponse(await workers.run(begun), 202)
 
@@ -143,6 +147,12 @@ def curation(office: Office) -> APIRouter:
         path = await _received(request, office.home.releases, office.settings.max_upload)
 
         def stored() -> dict[str, Any]:
+            with catalog.claiming(release):
+                return paid_and_stored()
+
+        def paid_and_stored() -> dict[str, Any]:
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
             synopsis = loadable(path)
             if dataset is not None:
                 with refusing():
@@ -190,15 +200,13 @@ def refusing() -> Iterator[None]:
 
 async def _received(request: Request, folder: Path, most: int) -> Path:
     """The body in a temporary file, which the caller takes away."""
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
+    handle, name = tempfile.mkstemp(dir=folder, prefix=UPLOAD)
     try:
         with os.fdopen(handle, "wb") as stream:
             async for part in request.stream():
                 if stream.tell() + len(part) > most:
                     raise RefusedError("too_large")
                 stream.write(part)
-            stream.flush()
-            os.fsync(stream.fileno())
     except BaseException:
         Path(name).unlink()
         raise

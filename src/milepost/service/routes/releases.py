@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse, JSONResponse, Response
 
 from milepost.service import answers, views
 from milepost.service.access import Caller
@@ -45,11 +45,7 @@ def releases(office: Office) -> APIRouter:
     @router.get("", response_model=Summaries, responses=documented())
     async def list_releases(_: Caller) -> Any:
         """All releases."""
-
-        def listed() -> list[dict[str, Any]]:
-            return [views.summary(*catalog.find(one.id)) for one in catalog.all()]
-
-        return JSONResponse({"releases": await workers.run(listed)})
+        return JSONResponse({"releases": await workers.run(catalog.summaries)})
 
     @router.get("/{release}", response_model=Description, responses=documented("not_found"))
     async def show_release(release: Name, _: Caller) -> Any:
@@ -84,7 +80,9 @@ def releases(office: Office) -> APIRouter:
         check(asking.points)
         synopsis = answers.part_of(await found(release), asking.group)
         answer = partial(answers.distances, synopsis, asking.points, asking.confidence)
-        return JSONResponse(answer() if len(asking.points) <= QUICK else await workers.run(answer))
+        if len(asking.points) <= QUICK:
+            return JSONResponse(answer())
+        return await workers.run(lambda: JSONResponse(answer()))
 
     @router.post(
         "/{release}/nearest", response_model=Groups, responses=documented("not_found", "bad_point", "not_supported")
@@ -93,19 +91,19 @@ def releases(office: Office) -> APIRouter:
         """How far each point is from every group, and which group is nearest."""
         check(asking.points)
         synopsis = await found(release)
-        return JSONResponse(await workers.run(answers.nearest, synopsis, asking.points))
+        return await workers.run(lambda: JSONResponse(answers.nearest(synopsis, asking.points)))
 
     @router.post("/{release}/center", response_model=Center, responses=documented("not_found", "bad_group"))
     async def ask_center(release: Name, asking: Centering, _: Caller) -> Any:
         """The point with the least mean distance."""
-        synopsis = answers.part_of(await found(release), asking.group)
-        return JSONResponse(await workers.run(answers.center, synopsis))
+        return Response(await workers.run(catalog.center, release, asking.group), media_type="application/json")
 
     @router.post(
         "/{release}/field", response_model=FieldGrid, responses=documented("not_found", "bad_group", "not_supported")
     )
     async def ask_field(release: Name, asking: Mapping, _: Caller) -> Any:
         """Mean distances on a grid, for maps and curves."""
-        return JSONResponse(await workers.run(catalog.field, release, asking.steps, asking.group))
+        content = await workers.run(catalog.field, release, asking.steps, asking.group)
+        return Response(content, media_type="application/json")
 
     return router

@@ -43,14 +43,23 @@ def sessions(office: Office) -> APIRouter:
         if len(question.point) > office.settings.max_dimension:
             raise RefusedError("too_large", ["body", "point"])
         try:
-            return JSONResponse(await workers.run(desk.ask, one, question.point, idempotency_key))
+            return JSONResponse(await workers.run_for(session, desk.ask, one, question.point, idempotency_key))
         finally:
             await clock.leave(arrived)
+            desk.tell(one)
 
     @router.get("/{session}/transcript", response_model=Transcript, responses=documented("not_found", "session_closed"))
     async def show_transcript(session: Name, key: Caller) -> Any:
-        """All questions and answers, in order."""
-        return JSONResponse(await workers.run(desk.transcript, desk.find(session, reach(key))))
+        """All questions and answers, in order.
+
+        It comes after the questions that were sent before it, so it leaves as they do.
+        """
+        arrived = clock.now()
+        one = desk.find(session, reach(key))
+        try:
+            return await workers.run_for(session, lambda: JSONResponse(desk.transcript(one)))
+        finally:
+            await clock.leave(arrived)
 
     @router.post(
         "/{session}/close",
@@ -60,6 +69,6 @@ def sessions(office: Office) -> APIRouter:
     )
     async def close_session(session: Name, _: Curator) -> None:
         """Forget the table; the transcript stays."""
-        await workers.run(desk.close, desk.find(session, None))
+        await workers.run_for(session, desk.close, desk.find(session, None))
 
     return router

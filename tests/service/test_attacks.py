@@ -1,0 +1,382 @@
+"""What somebody with a key, or without one, might try."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from milepost import file
+from milepost.errors import MilepostError, warn
+from milepost.privacy.guarantee import Guarantee
+from milepost.service.app import make_app
+from milepost.service.keys import revoke_key
+from milepost.service.office import Office
+from milepost.service.register import Job, Opened, Release
+from milepost.service.settings import Settings
+from milepost.service.shapes import Building
+from milepost.sessions.field_engine import FieldEngine
+from tests.service.conftest import MADE, PLANE, SPACES, House, furnished
+
+Call = tuple[float, str, str, str, dict[str, Any]]  # after how many seconds, who, what
+
+
+@pytest.fixture
+def lodge(tmp_path: Path) -> Iterator[House]:
+    result = furnished(tmp_path, {})
+    yield result
+    result.office.close()
+
+
+def at_once(house: House, *calls: Call) -> list[tuple[float, httpx.Response]]:
+    """Requests that run beside each other, and how many seconds each took."""
+
+    async def one(client: httpx.AsyncClient, call: Call) -> tuple[float, httpx.Response]:
+        delay, who, method, path, words = call
+        await asyncio.sleep(delay)
+        headers = {"authorization": f"Bearer {house.keys[who]}"} | words.pop("headers", {})
+        begun = time.monotonic()
+        answer = await client.request(method, path, headers=headers, **words)
+        return time.monotonic() - begun, answer
+
+    async def every() -> list[tuple[float, httpx.Response]]:
+        transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
+            return await asyncio.gather(*(one(client, call) for call in calls))
+
+    return asyncio.run(every())
+
+
+def ask(delay: float, point: list[float], name: str) -> Call:
+    words = {"json": {"point": point}, "headers": {"idempotency-key": name}}
+    return delay, "anna", "POST", "/v1/sessions/annas/ask", words
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that take a while."""
+    real = FieldEngine.answer
+
+    def answer(self: FieldEngine, places: Any) -> Any:
+        time.sleep(0.3)
+        return real(self, places)
+
+    monkeypatch.setattr(FieldEngine, "answer", answer)
+
+
+def ended(house: House, job: dict[str, Any]) -> dict[str, Any]:
+    while job["state"] in ("queued", "running"):
+        time.sleep(0.02)
+        job = house.client("carla").get(f"/v1/jobs/{job['id']}").json()
+    return job
+
+
+def names(house: House) -> list[str]:
+    return [one["name"] for one in house.client("anna").get("/v1/sessions/annas/transcript").json()["questions"]]
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_transcript_has_what_was_answered_while_it_was_closed(lodge: House) -> None:
+    close: Call = (0.1, "carla", "POST", "/v1/sessions/annas/close", {})
+    asked = [ask(0.05 * k, [7, k], f"{k}") for k in range(4)]
+    codes = [answer.status_code for _, answer in at_once(lodge, *asked, close, close)]
+    assert sorted(codes[4:]) == [204, 409]
+    assert set(codes[:4]) <= {200, 409}
+    assert sorted(names(lodge)) == [f"{k}" for k in range(4) if codes[k] == 200]
+    assert "annas" not in lodge.office.desk._sessions  # the table is forgotten
+
+
+@pytest.mark.usefixtures("slow")
+def test_nothing_but_the_clock_tells_when_an_answer_was_ready(lodge: House) -> None:
+    """Neither a transcript that waits for it, nor a number of questions that are left."""
+    lodge.office.clock._period = 1.0
+    looks: list[Call] = [(0.1 * k, "anna", "GET", "/v1/sessions/annas", {}) for k in range(1, 8)]
+    answers = at_once(lodge, ask(0, [1, 2], "a"), (0.05, "anna", "GET", "/v1/sessions/annas/transcript", {}), *looks)
+    took, transcript = answers[1]
+    assert [one["name"] for one in transcript.json()["questions"]] == ["a"]
+    assert took >= 0.9
+    assert {look.json()["remaining"] for _, look in answers[2:]} == {5}
+    assert lodge.client("anna").get("/v1/sessions/annas").json()["remaining"] == 4
+
+
+@pytest.mark.usefixtures("slow")
+def test_one_analyst_does_not_keep_all_threads(lodge: House) -> None:
+    asked = [ask(0, [k, k], f"{k}") for k in range(5)]
+    took, answer = at_once(lodge, *asked, (0.1, "bert", "GET", "/v1/datasets", {}))[-1]
+    assert answer.status_code == 200
+    assert took < 1  # all of them take 1.5 s
+
+
+def test_the_same_key_at_once(lodge: House) -> None:
+    same = at_once(lodge, *(ask(0, [3, 3], "k") for _ in range(8)))
+    assert len({answer.text for _, answer in same}) == 1
+    other = at_once(lodge, *(ask(0, [3, 4 + k], "l") for k in range(4)))
+    assert sorted(answer.status_code for _, answer in other) == [200, 409, 409, 409]
+    assert lodge.client("anna").get("/v1/sessions/annas").json()["remaining"] == 3
+    assert names(lodge) == ["k", "l"]
+
+
+def test_a_session_that_finds_no_room_leaves_no_trace(lodge: House) -> None:
+    words = {"id": "new", "analyst": "anna", "max_queries": 5, "space": PLANE, **MADE}
+    carla, lodge.office.jobs._most = lodge.client("carla"), 0
+    assert carla.post("/v1/sessions", words).json()["error"]["code"] == "busy"
+    assert carla.get("/v1/sessions/new").status_code == 404
+    lodge.office.jobs._most = Settings().max_jobs
+    assert carla.post("/v1/sessions", words).status_code == 202
+
+
+def test_analysts_do_not_see_what_failed(lodge: House) -> None:
+    """It may have, because of what is in the table."""
+    words = {"id": "new", "analyst": "anna", "max_queries": 5, "space": PLANE, **MADE, "columns": ["x", "side"]}
+    carla = lodge.client("carla")
+    job = ended(lodge, carla.post("/v1/sessions", words).json())
+    assert job["state"] == "failed"
+    assert [one["id"] for one in lodge.client("anna").get("/v1/sessions").json()["sessions"]] == ["annas"]
+    assert lodge.client("anna").get("/v1/sessions/new").status_code == 404
+    assert carla.get("/v1/sessions/new").json()["state"] == "failed"
+
+
+def test_another_release_of_the_same_name_is_another(tmp_path: Path) -> None:
+    """Also where it comes within the same second, and after the first was asked."""
+    house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
+    carla, anna = house.client("carla"), house.client("anna")
+    for name, point in (("city", [52.5, 13.4]), ("ages", [40]), ("city", [52.5, 13.4])):
+        content = house.office.home.release(name).read_bytes()
+        assert carla.request("PUT", "/v1/releases/new", content=content).status_code == 201
+        shown = anna.get("/v1/releases/new").json()
+        assert shown["columns"] == anna.get(f"/v1/releases/{name}").json()["columns"]
+        assert anna.post("/v1/releases/new/distances", {"points": [point]}).status_code == 200
+        centers = [anna.post(f"/v1/releases/{one}/center", {}).json() for one in ("new", name)]
+        assert centers[0] == centers[1]
+        assert carla.request("DELETE", "/v1/releases/new").status_code == 204
+    house.office.close()
+
+
+def test_of_two_uploads_at_once_one_is_stored_and_paid_for(tmp_path: Path) -> None:
+    house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
+    contents = [house.office.home.release(name).read_bytes() for name in ("city", "ages")]
+    charges = len(house.office.home.ledger.history("people"))
+    path = "/v1/releases/new?dataset=people"
+    answers = at_once(house, *((0, "carla", "PUT", path, {"content": content}) for content in contents))
+    assert sorted(answer.status_code for _, answer in answers) == [201, 409]
+    (stored,) = [k for k, (_, answer) in enumerate(answers) if answer.status_code == 201]
+    assert house.office.home.release("new").read_bytes() == contents[stored]
+    assert len(house.office.home.ledger.history("people")) == charges + 1
+    assert sorted(path.name[:4] for path in house.office.home.releases.iterdir()) == ["ages", "city", "new."]
+    house.office.close()
+
+
+def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path) -> None:
+    house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
+    house.office.home.release("city").write_bytes(b"junk")
+    house.office.close()
+    with Office(tmp_path, Settings()) as office:
+        again = House(office, make_app(office), house.keys)
+        listed = again.client("anna").get("/v1/releases").json()["releases"]
+        assert [one["id"] for one in listed] == ["ages"]
+        assert again.client("anna").get("/v1/releases/city").json()["error"]["code"] == "internal"
+        assert again.client("carla").request("DELETE", "/v1/releases/city").status_code == 204
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"points": [[' + b"{}," * 100_000 + b"{}]]}",
+        b'{"points": [' + b"{}," * 100_000 + b"{}]}",
+        b'{"points": [' + b"[]," * 300_000 + b"[]]}",
+        b"{" + b",".join(b'"%d": 1' % k for k in range(100_000)) + b"}",
+        b"[" * 1_000_000,
+        b'{"points": [[' + b"1" * 5_000 + b"]]}",
+        b'{"points": [["\\ud800"]]}',
+    ],
+)
+def test_what_is_wrong_is_refused_quickly(house: House, body: bytes) -> None:
+    """Many faults are not told one by one, which took seconds and gigabytes."""
+    begun = time.process_time()
+    answer = house.client("anna").request(
+        "POST", "/v1/releases/city/distances", content=body, headers={"content-type": "application/json"}
+    )
+    assert answer.status_code in (413, 422)
+    assert len(answer.content) < 1_000
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("path", ["/static/%00", "/static/" + "a" * 5_000, "/static/%ff", "/static/"])
+def test_odd_assets_are_not_found(house: House, path: str) -> None:
+    assert house.client("nobody").get(path).status_code == 404
+
+
+def test_nothing_is_redirected(house: House) -> None:
+    for path in ("/v1/releases/", "/v1/me/", "//v1/me", "/v1//me", "/V1/me"):
+        assert house.client("anna").get(path, headers={"host": "elsewhere.example"}).status_code in (404, 422), path
+
+
+def test_nobody_is_waited_for_who_has_no_key(house: House) -> None:
+    """A body that never ends is not read."""
+
+    async def sent(path: str) -> int:
+        found: list[int] = []
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(60)
+            return {}
+
+        async def send(message: Any) -> None:
+            found.append(message.get("status", 0))
+
+        scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
+        scope |= {"headers": [(b"content-length", b"1000")], "http_version": "1.1", "root_path": "", "scheme": "http"}
+        await asyncio.wait_for(house.app(scope, receive, send), 5)
+        return found[0]
+
+    for path, status in (("/", 405), ("/v1/health", 405), ("/static/x.js", 405), ("/v1/me", 401)):
+        assert asyncio.run(sent(path)) == status, path
+
+
+def test_a_key_that_could_not_be_read_is_read_again(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A revoked one must not stay because the register failed once."""
+    assert lodge.client("anna").get("/v1/me").status_code == 200
+    revoke_key(lodge.office.register, "anna")
+
+    def fail(*_: Any) -> Any:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("milepost.service.register.rows_of", fail)
+        assert lodge.client("anna").get("/v1/me").status_code == 500
+    assert lodge.client("anna").get("/v1/me").status_code == 401
+
+
+def test_a_job_whose_register_fails_is_over(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"id": "new", "space": PLANE, **MADE}
+    carla = lodge.client("carla")
+
+    def full(*_: Any) -> Any:
+        raise MilepostError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(lodge.office.register, "change", full)
+        job = ended(lodge, carla.post("/v1/releases", words).json())
+    assert (job["state"], job["detail"]) == ("failed", "the disk is full")
+    assert ended(lodge, carla.post("/v1/releases", words).json())["state"] == "done"
+
+
+def test_questions_have_an_end_though_they_are_free(tmp_path: Path) -> None:
+    """The same point under ever new names is free, and would fill the disk."""
+    house = furnished(tmp_path, {}, max_questions=3)
+    codes = [answer.status_code for k in range(5) for _, answer in at_once(house, ask(0, [1, 2], f"{k}"))]
+    assert codes == [200, 200, 200, 409, 409]
+    assert at_once(house, ask(0, [1, 2], "1"))[0][1].status_code == 200
+    house.office.close()
+    with Office(tmp_path, Settings(max_questions=3, clock=0.02)) as office:
+        again = House(office, make_app(office), house.keys)
+        answers = at_once(again, ask(0, [1, 2], "7"), ask(0, [1, 2], "2"))
+        assert [answer.status_code for _, answer in answers] == [409, 200]
+
+
+def test_a_question_that_took_too_long_has_its_answer_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, real, told = furnished(tmp_path, {}, timeout=1), FieldEngine.answer, Event()
+
+    def answer(self: FieldEngine, places: Any) -> Any:
+        told.wait(10)
+        return real(self, places)
+
+    monkeypatch.setattr(FieldEngine, "answer", answer)
+    ((_, late),) = at_once(house, ask(0, [1, 2], "a"))
+    assert (late.status_code, late.json()["error"]["code"]) == (503, "timeout")
+    told.set()
+    answers = [at_once(house, ask(0, [1, 2], "a"))[0][1] for _ in range(2)]
+    assert [answer.json()["remaining"] for answer in answers] == [4, 4]
+    assert answers[0].json() == answers[1].json()
+    house.office.close()
+
+
+def test_a_session_in_its_store_waits_for_its_table(lodge: House) -> None:
+    """The service ended after it was paid for and begun, and before the register said so."""
+    (first,) = lodge.office.register.all(Opened)[:1]
+    lodge.office.register.change(replace(first, state="opening"))
+    lodge.office.close()
+    table = lodge.office.home.tables / "people.parquet"
+    content = table.read_bytes()
+    for damaged, state in ((b"junk", "opening"), (content, "open")):
+        table.write_bytes(damaged)
+        with Office(lodge.office.home.root, Settings()) as office:
+            assert office.desk.find("annas", None).state == state
+
+
+def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
+    """Its file stayed because of a crash, and a job of the same name was waiting at another."""
+    house = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
+    words = Building(id="city", **MADE | SPACES["city"])
+    house.office.register.remove(Release, "city")
+    upload = house.office.home.releases / ".upload-1"
+    upload.write_bytes(b"half of it")
+    house.office.register.add(Job("1", "release", "city", "carla", words.model_dump_json(), "", "queued", ""))
+    house.office.close()
+    with Office(tmp_path, Settings()) as office:
+        assert office.catalog.all() == []
+        assert not upload.exists()
+
+
+def test_a_damaged_register_is_refused_and_the_directory_let_go(lodge: House) -> None:
+    lodge.office.close()
+    content = lodge.office.home.register.read_bytes()
+    lodge.office.home.register.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
+    for _ in range(2):
+        with pytest.raises(MilepostError, match="damaged"):
+            Office(lodge.office.home.root, Settings())
+    lodge.office.home.register.write_bytes(content)
+    Office(lodge.office.home.root, Settings()).close()
+
+
+def test_jobs_do_not_collect_what_others_are_told(lodge: House) -> None:
+    """A question outside the space warns; a job that runs meanwhile has nothing to do with it."""
+
+    def work() -> None:
+        other = Thread(target=warn, args=["a question"])
+        other.start()
+        other.join()
+        warn("a note")
+
+    job = ended(lodge, lodge.office.jobs.begin("release", Building(id="new", space=PLANE, **MADE), "carla", work))
+    assert (job["state"], job["detail"]) == ("done", "a note")
+
+
+def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> None:
+    before = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
+    lodge.office.home.ledger.charge("people", Guarantee(1, 1e-6)).refund()
+    after = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["parameters"], []),
+        (["space"], []),
+        (["n"], 10**30),
+        (["queries"], "x"),
+        (["space", "radius_km"], 1e308),
+    ],
+)
+def test_edited_files_are_refused_and_not_stored(house: House, tmp_path: Path, path: list[str], value: Any) -> None:
+    """Their digest is right, but what they say is not."""
+    card, tensors = file.read(house.office.home.release("city"))
+    place = card
+    for word in path[:-1]:
+        place = place[word]
+    place[path[-1]] = value
+    file.write(tmp_path / "edited.milepost", card, tensors)
+    content = (tmp_path / "edited.milepost").read_bytes()
+    answer = house.client("carla").request("PUT", "/v1/releases/edited", content=content)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "refused")
+    assert not house.office.catalog.taken("edited")
