@@ -5,14 +5,25 @@ from typing import Annotated
 
 import typer
 
+from milepost.errors import MilepostError
 from milepost.terminal import console
 
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")] = Path("demo.png"),
     n: Annotated[int, typer.Option("--n", help="How many homes the made-up table has.")] = 200_000,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve it, and open the page in a browser.")] = False,
+    port: Annotated[int, typer.Option("--port", help="With --serve: the port; 0 takes a free one.")] = 8000,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --serve: open the page.")] = True,
 ) -> None:
     """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""
+    if serve:
+        try:
+            from milepost.service.demo import serve_demo
+        except ImportError:
+            raise MilepostError("the page needs more packages: pip install 'milepost[serve]'") from None
+        serve_demo(n, port, console(), show=browser)
+        return
     from milepost.demo import run
 
     run(output, n, console())

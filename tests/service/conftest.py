@@ -1,0 +1,116 @@
+"""A house: a data directory with releases of several kinds, a session for each of two analysts, and a client a key."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fastapi import FastAPI
+
+from milepost.service.app import make_app
+from milepost.service.keys import create_key
+from milepost.service.office import Office
+from milepost.service.settings import Settings
+from milepost.service.shapes import Building, Opening
+from milepost.spaces.words import space_from_words
+
+CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
+PLANE = {"space": "l2", "bounds": {"x": [0, 10], "y": [0, 10]}}
+SPACES: dict[str, dict[str, Any]] = {
+    "city": {"space": CITY, "columns": ["lat", "lon"]},
+    "ages": {"space": {"space": "l1", "bounds": {"age": [0, 100]}}},
+    "sides": {"space": PLANE, "groups": "side", "labels": ["west", "east"]},
+    "given": {"space": PLANE, "queries": [[1, 2], [5, 5]], "mechanism": "gaussian"},
+    "mixed": {
+        "space": {"space": "gower", "columns": {"age": {"number": [0, 100]}, "side": {"category": ["west", "east"]}}}
+    },
+    "words": {"space": {"space": "edit", "queries": ["west", "east"], "diameter": 6}, "columns": ["side"]},
+}
+MADE: dict[str, Any] = {"table": "people.parquet", "dataset": "people", "epsilon": 4.0, "delta": 1e-6}
+
+
+@dataclass(frozen=True)
+class House:
+    """A service in this process. keys: texts by name; nobody has none."""
+
+    office: Office
+    app: FastAPI
+    keys: dict[str, str]
+
+    def client(self, name: str) -> "Client":
+        """Of a person with a key; nobody has none."""
+        return Client(self.app, {"authorization": f"Bearer {self.keys[name]}"} if name in self.keys else {})
+
+
+@dataclass(frozen=True)
+class Client:
+    """Requests of one key, one after another."""
+
+    app: FastAPI
+    headers: dict[str, str]
+
+    def request(self, method: str, path: str, **words: Any) -> httpx.Response:
+        """As httpx has it."""
+
+        async def answered() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
+                return await client.request(method, path, headers=self.headers | words.pop("headers", {}), **words)
+
+        return asyncio.run(answered())
+
+    def get(self, path: str, **words: Any) -> httpx.Response:
+        """GET."""
+        return self.request("GET", path, **words)
+
+    def post(self, path: str, content: Any = None, **words: Any) -> httpx.Response:
+        """POST of JSON."""
+        return self.request("POST", path, json=content, **words)
+
+
+def people(n: int = 2_000) -> pa.Table:
+    generator = np.random.default_rng(0)
+    x, y = generator.uniform(0, 10, (2, n))
+    return pa.table(
+        {
+            "lat": generator.normal(52.52, 0.05, n),
+            "lon": generator.normal(13.405, 0.1, n),
+            "age": generator.uniform(0, 90, n),
+            "x": x,
+            "y": y,
+            "side": np.where(x < 5, "west", "east"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    result = furnished(tmp_path_factory.mktemp("house"))
+    yield result
+    result.office.close()
+
+
+def furnished(root: Path, **settings: Any) -> House:
+    """The house at this place."""
+    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6} | settings))
+    roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
+    keys = {name: create_key(office.register, name, role)[1] for name, role in roles.items()}
+    pq.write_table(people(), office.home.tables / "people.parquet")
+    office.home.ledger.create("people", rho=100.0)
+    for name, words in SPACES.items():
+        building = Building(id=name, title=name.title(), **MADE | words)
+        office.catalog.build(building, space_from_words(building.space), office.allowance("carla"))
+    for name, analyst, words in (
+        ("annas", "anna", {"space": PLANE, "mechanism": "field"}),
+        ("berts", "bert", {"space": SPACES["ages"]["space"], "mechanism": "slopes"}),
+    ):
+        opening = Opening(id=name, analyst=analyst, max_queries=5, **MADE | words)
+        office.desk.reserve(opening, space_from_words(opening.space))
+        office.desk.begin(opening, space_from_words(opening.space), office.allowance(analyst))
+    return House(office, make_app(office), keys)

@@ -1,0 +1,59 @@
+"""Keys: names, roles, shares, and the command line."""
+
+from pathlib import Path
+
+import pytest
+
+import milepost as mp
+from milepost.service.keys import Keys, create_key, revoke_key
+from milepost.service.register import Key, Register
+from tests.commands import runner
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Register:
+    return Register(tmp_path / "service.db")
+
+
+@pytest.mark.parametrize("name", ["", " anna", "a\nb", "x" * 65])
+def test_names_are_one_line(register: Register, name: str) -> None:
+    with pytest.raises(mp.MilepostError, match="1 to 64"):
+        create_key(register, name, "analyst")
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.5, float("nan"), float("inf")])
+def test_shares_are_parts(register: Register, share: float) -> None:
+    with pytest.raises(mp.MilepostError, match="share"):
+        create_key(register, "anna", "analyst", share)
+
+
+def test_roles_are_two(register: Register) -> None:
+    with pytest.raises(mp.MilepostError, match="curator, analyst"):
+        create_key(register, "anna", "admin")
+
+
+def test_a_person_may_have_several_keys(register: Register) -> None:
+    texts = [create_key(register, "anna", "analyst", share)[1] for share in (0.1, 0.5)]
+    with register.watching() as watch:
+        keys = Keys(watch)
+        assert [key.name for text in texts if (key := keys.find(text))] == ["anna", "anna"]
+        assert (keys.share("anna"), keys.share("bert")) == (0.5, None)
+        assert keys.find(texts[0].replace("mp_", "xx_")) is None
+        assert len(revoke_key(register, "anna")) == 2
+        assert (keys.find(texts[0]), keys.share("anna")) == (None, None)
+    assert revoke_key(register, "anna") == []
+    with pytest.raises(mp.MilepostError, match="no key"):
+        revoke_key(register, "bert")
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = runner(capsys)
+    made = run(f"keys create anna --data-dir {tmp_path} --share 0.25")
+    listed = run(f"keys list --data-dir {tmp_path}")
+    assert "anna" in listed.out
+    assert "25%" in listed.out
+    assert made.out.strip().split("_")[2] not in listed.out
+    assert run(f"keys revoke anna --data-dir {tmp_path}").out == "revoked 1 key\n"
+    (key,) = Register(tmp_path / "service.db").all(Key)
+    assert key.revoked
+    assert run(f"keys revoke nobody --data-dir {tmp_path}").code == 2
