@@ -1,18 +1,42 @@
 """Shapes: what requests and answers look like; they are strict, and OpenAPI shows them with examples."""
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 LARGEST = 1 << 53  # of whole numbers, which floats hold exactly
+LONGEST = 10_000  # letters of a text
+DEEPEST = 8  # lists and objects within each other
+
+
+def _plain(words: dict[str, Any]) -> dict[str, Any]:
+    """Words of a space, of which no number is too large for a float, and no text one that cannot be written."""
+    left: list[tuple[Any, int]] = [(words, 0)]
+    while left:
+        value, depth = left.pop()
+        if isinstance(value, dict | list):
+            inside = [*value, *value.values()] if isinstance(value, dict) else value
+            left += [(one, depth + 1) for one in inside]
+            fits = depth < DEEPEST
+        elif isinstance(value, str):
+            fits = len(value) <= LONGEST and not any("\ud800" <= one <= "\udfff" for one in value)
+        else:
+            fits = value is None or (math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST)
+        if not fits:
+            raise ValueError("a number, a text or a depth that no space has")
+    return words
+
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-Cell = float | Whole | bool | Annotated[str, Field(max_length=10_000)]
-Point = list[Cell] | Annotated[str, Field(max_length=10_000)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Cell = float | Whole | bool | Annotated[str, Field(max_length=LONGEST)]
+Point = list[Cell] | Annotated[str, Field(max_length=LONGEST)]
 Label = Annotated[str, Field(max_length=1_000)] | Whole | bool
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["homes"])]
 Line = Annotated[str, Field(min_length=1, max_length=200)]
 Place = tuple[float, float]
+Words = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class Shape(BaseModel):
@@ -71,7 +95,7 @@ class Mapping(Shape):
     """steps: along each side of the grid."""
 
     model_config = _example(steps=100)
-    steps: int = Field(100, ge=2)
+    steps: int = Field(100, ge=2, le=LARGEST)
     group: Label | None = None
 
 
@@ -88,15 +112,15 @@ class Planning(Shape):
     model_config = _example(
         space={"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}, n=100_000, epsilon=1, delta=1e-6
     )
-    space: dict[str, Any]
-    n: int = Field(ge=1)
+    space: Words
+    n: Count
     epsilon: float | None = Field(None, gt=0)
     error: float | None = Field(None, gt=0)
     delta: float = Field(0, ge=0, lt=1)
-    max_queries: int | None = Field(None, ge=1)
+    max_queries: Count | None = None
     neighbors: Literal["replace", "add-remove"] = "replace"
-    groups: int | None = Field(None, ge=1)
-    contributions: int = Field(1, ge=1)
+    groups: Count | None = None
+    contributions: Count = 1
 
 
 class Budget(Shape):
@@ -115,7 +139,7 @@ class Making(Shape):
     id: Name
     title: Line | None = None
     table: Line
-    space: dict[str, Any]
+    space: Words
     dataset: Annotated[str, Field(min_length=1, max_length=64)]
     epsilon: float = Field(gt=0)
     delta: float = Field(0, ge=0, lt=1)
@@ -124,10 +148,10 @@ class Making(Shape):
     neighbors: Literal["replace", "add-remove"] = "replace"
     columns: list[Line] | None = None
     unit: Line | None = None
-    contributions: int = Field(1, ge=1)
+    contributions: Count = 1
     weights: Line | None = None
     max_weight: float | None = Field(None, gt=0)
-    n: int | None = Field(None, ge=1)
+    n: Count | None = None
 
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
@@ -156,7 +180,7 @@ class Opening(Making):
         max_queries=200,
     )
     analyst: Annotated[str, Field(min_length=1, max_length=64)]
-    max_queries: int = Field(ge=1)
+    max_queries: Count
 
 
 # answers
