@@ -142,7 +142,9 @@ def flat(server: Server, many: int, bounds: Bounds) -> None:
     failed(bounds, [server.load(DISTANCES, 1, many - WARM)], many - WARM)
     after = server.memory
     cell = bounds.at_most(f"megabytes after {many:,} requests", after, 1.05 * before + SLACK)
-    print(f"memory: {before:.1f} MB after {WARM:,} requests, {cell} MB after {many:,} (bound 5 % and {SLACK:g} MB more)")
+    print(
+        f"memory: {before:.1f} MB after {WARM:,} requests, {cell} MB after {many:,} (bound 5 % and {SLACK:g} MB more)"
+    )
 
 
 def failed(bounds: Bounds, loads: list[Load], requests: int) -> None:
