@@ -32,9 +32,9 @@ class Service:
         self.process.kill()
         self.process.wait()
 
-    def stop(self) -> int:
+    def stop(self, sent: signal.Signals = signal.SIGTERM) -> int:
         """As a supervisor would; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(sent)
         return self.process.wait(timeout=30)
 
 
