@@ -26,6 +26,7 @@ class Office:
         self.settings, self.home, self.measures = settings, Home.made(root), Measures()
         self._open = ExitStack()
         self._open.enter_context(self.home.hold())
+        self.home.tidy()
         self.register = Register(self.home.register)
         self.keys = Keys(self._open.enter_context(self.register.watching()))
         self.catalog = Catalog(self.home, self.register, settings)
