@@ -29,6 +29,7 @@ pytestmark = pytest.mark.slow
 LIMIT = 100  # questions of a session
 CRASHES = 4
 MADE: dict[str, Any] = {"table": "people.parquet", "dataset": "people", "delta": 1e-6, "space": PLANE}
+AGES = {"space": "l1", "bounds": {"age": [0, 100]}}  # what is made under load is made quickly
 SESSIONS = {"asked": "field", "whole": "slopes"}
 OVER = ("done", "failed", "interrupted")
 
@@ -60,6 +61,7 @@ class Clients:
     answers: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     made: dict[str, float] = field(default_factory=dict)  # ε of every release and session that was asked for
     accepted: set[str] = field(default_factory=set)  # jobs
+    states: set[str] = field(default_factory=set)  # of jobs, after restarts
     refused: set[str] = field(default_factory=set)  # codes
 
     def load(self, service: Service, number: int, seconds: float) -> None:
@@ -101,7 +103,7 @@ class Clients:
                 name = f"{kind[0]}{number}-{count}"
                 epsilon = 0.01 + 1e-5 * len(self.made) if kind == "releases" else 0.011 + 1e-5 * len(self.made)
                 self.made[name] = epsilon
-                words = MADE | {"id": name, "epsilon": epsilon, "mechanism": "slopes"}
+                words = MADE | {"id": name, "epsilon": epsilon, "mechanism": "slopes", "space": AGES}
                 more = {} if kind == "releases" else {"analyst": "anna", "max_queries": 5}
                 try:
                     answer = client.post(f"/v1/{kind}", json=words | more)
@@ -151,7 +153,7 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
             end(service)
     assert {session for session, _ in clients.answers} == {*SESSIONS}
     assert len(clients.answers) > 20
-    assert any(name.startswith("r") for name in clients.made)
+    assert {"done", "interrupted"} <= clients.states
     assert clients.refused <= {"session_exhausted", "budget_exceeded", "busy"}
 
 
@@ -192,9 +194,9 @@ def paid(anna: httpx.Client, carla: httpx.Client, home: Home, clients: Clients) 
         assert round(clients.made[name], 9) in epsilons, name
     for name in releases:
         load(home.release(name))
-        assert anna.post(f"/v1/releases/{name}/distances", json={"points": [[1, 2]]}).status_code == 200
+        assert anna.post(f"/v1/releases/{name}/distances", json={"points": [[30]]}).status_code == 200
     for one in sessions:
-        answer = ask(anna, (one["id"], "first"), [1, 2])
+        answer = ask(anna, (one["id"], "first"), [30])
         assert answer.status_code == (200 if one["state"] == "open" else 409)
     done = {job["of"] for job in carla.get("/v1/jobs").json()["jobs"] if job["state"] == "done"}
     assert {name for name in done if name.startswith("r")} <= {*releases}
@@ -205,7 +207,8 @@ def over(carla: httpx.Client, clients: Clients) -> None:
     """Jobs that were accepted are known, and none is under way for ever."""
     jobs = {job["id"]: job for job in carla.get("/v1/jobs").json()["jobs"]}
     assert clients.accepted <= {*jobs}
-    assert {job["state"] for job in jobs.values()} <= {*OVER}
+    clients.states |= {job["state"] for job in jobs.values()}
+    assert clients.states <= {*OVER}
 
 
 def test_a_directory_is_served_once(tmp_path: Path, keys: dict[str, str]) -> None:
@@ -222,6 +225,8 @@ def test_a_directory_is_served_once(tmp_path: Path, keys: dict[str, str]) -> Non
 def test_an_end_is_clean(tmp_path: Path, keys: dict[str, str], sent: signal.Signals, code: int) -> None:
     """Nothing is left but what the directory is for, and a session goes on where it was."""
     root = tmp_path / "data"
+    for name in (".upload-7", ".made.milepost.7"):  # as a crash leaves them
+        (root / "releases" / name).touch()
     with running(root) as service, service.client(keys["anna"]) as anna, service.client(keys["carla"]) as carla:
         first = ask(anna, ("asked", "one"), [1, 2]).json()
         words = MADE | {"id": "made", "epsilon": 0.5, "mechanism": "slopes"}
