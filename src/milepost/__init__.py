@@ -3,7 +3,7 @@
 from milepost.audit import Report, audit
 from milepost.bounds import find_bounds
 from milepost.comparison import Comparison
-from milepost.errors import MilepostError, PromiseWarning
+from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
 from milepost.field import Contours, Grid
 from milepost.interactive import interactive, resume
 from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
@@ -26,7 +26,9 @@ __all__ = [
     "Answer",
     "AnyMetric",
     "Comparison",
+    "ConflictError",
     "Contours",
+    "ExhaustedError",
     "Gower",
     "GreatCircle",
     "Grid",

@@ -20,8 +20,8 @@ from milepost.service.settings import Settings
 from milepost.service.shapes import Building, Opening
 from milepost.spaces.words import space_from_words
 
-CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
-PLANE = {"space": "l2", "bounds": {"x": [0, 10], "y": [0, 10]}}
+CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}
+PLANE = {"space": "l2", "bounds": {"x": [0, 10], "y": [0, 10]}, "directions": 16}
 SPACES: dict[str, dict[str, Any]] = {
     "city": {"space": CITY, "columns": ["lat", "lon"]},
     "ages": {"space": {"space": "l1", "bounds": {"age": [0, 100]}}},
@@ -30,9 +30,23 @@ SPACES: dict[str, dict[str, Any]] = {
     "mixed": {
         "space": {"space": "gower", "columns": {"age": {"number": [0, 100]}, "side": {"category": ["west", "east"]}}}
     },
-    "words": {"space": {"space": "edit", "queries": ["west", "east"], "diameter": 6}, "columns": ["side"]},
+    "words": {
+        "space": {"space": "edit", "queries": ["west", "east"], "diameter": 6},
+        "columns": ["side"],
+        "mechanism": "auto",
+    },
 }
-MADE: dict[str, Any] = {"table": "people.parquet", "dataset": "people", "epsilon": 4.0, "delta": 1e-6}
+MADE: dict[str, Any] = {
+    "table": "people.parquet",
+    "dataset": "people",
+    "epsilon": 4.0,
+    "delta": 1e-6,
+    "mechanism": "slopes",
+}
+OPENED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("annas", "anna", {"space": PLANE, "mechanism": "field"}),
+    ("berts", "bert", {"space": SPACES["ages"]["space"], "mechanism": "slopes"}),
+)
 
 
 @dataclass(frozen=True)
@@ -89,27 +103,26 @@ def people(n: int = 2_000) -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     result = furnished(tmp_path_factory.mktemp("house"))
     yield result
     result.office.close()
 
 
-def furnished(root: Path, **settings: Any) -> House:
-    """The house at this place."""
+def furnished(
+    root: Path, spaces: dict[str, dict[str, Any]] = SPACES, *, sessions: bool = True, **settings: Any
+) -> House:
+    """A house at this place, with releases of these spaces."""
     office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6} | settings))
     roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
     keys = {name: create_key(office.register, name, role)[1] for name, role in roles.items()}
     pq.write_table(people(), office.home.tables / "people.parquet")
     office.home.ledger.create("people", rho=100.0)
-    for name, words in SPACES.items():
+    for name, words in spaces.items():
         building = Building(id=name, title=name.title(), **MADE | words)
         office.catalog.build(building, space_from_words(building.space), office.allowance("carla"))
-    for name, analyst, words in (
-        ("annas", "anna", {"space": PLANE, "mechanism": "field"}),
-        ("berts", "bert", {"space": SPACES["ages"]["space"], "mechanism": "slopes"}),
-    ):
+    for name, analyst, words in OPENED if sessions else ():
         opening = Opening(id=name, analyst=analyst, max_queries=5, **MADE | words)
         office.desk.reserve(opening, space_from_words(opening.space))
         office.desk.begin(opening, space_from_words(opening.space), office.allowance(analyst))

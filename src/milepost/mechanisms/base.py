@@ -9,6 +9,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
+from milepost.mechanisms.even import by_rows
 from milepost.mechanisms.polygon import Polygon, total
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.change import Change
@@ -109,9 +110,16 @@ class HostAnswerer(ABC):
 
     def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
         """The answers at host positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
-        positions = self.reached(places)
-        result = total(self.polygons(raw), self.hosts, positions, self.extends)
-        return result if raw else np.asarray(np.clip(result, *self.hosts.range(positions)))
+
+        def answered(positions: FloatArray) -> FloatArray:
+            result = self.summed(positions, raw)
+            return result if raw else np.asarray(np.clip(result, *self.hosts.range(positions)))
+
+        return by_rows(answered, self.reached(places))
+
+    def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """The sum of all coordinates' estimates at positions float64[k, D]."""
+        return total(self.polygons(raw), self.hosts, positions, self.extends)
 
     def parts(self, places: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
         """The sum of some coordinates' estimates."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
+from milepost.mechanisms.even import Even, by_rows
 from milepost.mechanisms.labels import settled
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.polygon import Polygon, possible
@@ -69,6 +70,7 @@ class Curves(HostAnswerer):
         self.hosts, self.total, self.bits = hosts, total, tuple(bits)
         self._heights, self._noise = tuple(settled(hosts, heights)), tuple(noise)
         self._anchors = None if anchors is None else tuple(settled(hosts, anchors))
+        self._margins: dict[float, FloatArray] = {}  # of cells' masses, by failure probability
 
     def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
         """The estimate of each coordinate's function, nearer to a possible one where that helps, unless raw."""
@@ -98,9 +100,9 @@ class Curves(HostAnswerer):
         check_confidence(confidence)
         failure = 1 - confidence
         cells = sum(len(heights) for heights in self._heights) if uniform else 1
-        bends = [0.5 * self._bend(i) for i in range(self.hosts.dimension)]
+        bends = 0.5 * self._bends
         masses = [float(mass.max()) for mass in self._masses]
-        interpolation = self._interpolation(np.array([bends]), np.array([masses]), failure / cells)
+        interpolation = self._interpolation(bends[None], np.array([masses]), failure / cells)
         off = [float(np.abs(part.heights).max()) for part in self._off]
         variances, kurtoses = largest(self._noise)
         if not uniform:
@@ -114,18 +116,54 @@ class Curves(HostAnswerer):
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Noise and interpolation at each of the positions float64[k, D]."""
         check_confidence(confidence)
-        failure = 1 - confidence
-        variances, kurtoses, bends, masses = (np.zeros(positions.shape) for _ in range(4))
-        off = np.zeros(len(positions))
-        for i, noise in enumerate(self._noise):
-            inside = np.clip(positions[:, i], 0, self.hosts.span[i])
-            cell, fraction = np.divmod(inside / (1 << self.bits[i]), 1)
-            variances[:, i] = noise.variance(inside)
-            kurtoses[:, i] = noise.kurtosis(inside)
-            bends[:, i] = 2 * self._bend(i) * fraction * (1 - fraction)
-            masses[:, i] = self._masses[i][np.minimum(cell.astype(np.int64), len(self._masses[i]) - 1)]
-            off += self._off[i].at(inside) if self._off else 0.0
-        return self._widths(variances, kurtoses, off, self._interpolation(bends, masses, failure), failure)
+
+        def widths(positions: FloatArray) -> FloatArray:
+            inside = np.clip(positions, 0, self.hosts.span)
+            cell, fraction = self._even.cells(inside)
+            bends = self._bends * (2 * fraction * (1 - fraction))
+            masses = self._cell_masses.take(cell + self._first_cells)
+            off = np.zeros(len(positions)) if self._even_off is None else self._even_off.total(inside)
+            interpolation = self._interpolation(bends, masses, 1 - confidence)
+            return self._widths(*self.laws(inside, fraction), off, interpolation, 1 - confidence)
+
+        return by_rows(widths, positions)
+
+    def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Variance and excess kurtosis of every coordinate's noise, float64[k, D] each. fraction: of the cell."""
+        pairs = list(zip(self._noise, inside.T, strict=True))
+        variances = [noise.variance(column) for noise, column in pairs]
+        return np.column_stack(variances), np.column_stack([noise.kurtosis(column) for noise, column in pairs])
+
+    def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """The sum of all coordinates' estimates, which go on with slope ±τ outside."""
+        inside = np.clip(positions, 0, self.hosts.span)
+        outside: FloatArray = (np.abs(positions - inside) * self.hosts.quantum).sum(axis=1)
+        return outside + (self._even_raw if raw else self._even).total(inside)
+
+    @cached_property
+    def _even(self) -> Even:
+        return Even([polygon.heights for polygon in self._nearer], self.bits)
+
+    @cached_property
+    def _even_raw(self) -> Even:
+        return self._even if self._nearer is self._raw else Even(self._heights, self.bits)
+
+    @cached_property
+    def _even_off(self) -> Even | None:
+        return Even([part.heights for part in self._off], self.bits) if self._off else None
+
+    @cached_property
+    def _bends(self) -> FloatArray:
+        return np.array([self._bend(i) for i in range(self.hosts.dimension)])
+
+    @cached_property
+    def _cell_masses(self) -> FloatArray:
+        return np.concatenate(self._masses)
+
+    @cached_property
+    def _first_cells(self) -> IntArray:
+        counts = np.array([len(masses) for masses in self._masses], dtype=np.int64)
+        return np.cumsum(counts) - counts
 
     def _widths(
         self, variances: FloatArray, kurtoses: FloatArray, off: FloatArray, interpolation: FloatArray, failure: float
@@ -144,7 +182,9 @@ class Curves(HostAnswerer):
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
         total = self.total.tail(failure * MASS_SHARE) / self.total.size
-        margins = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise]) + total
+        if failure not in self._margins:
+            self._margins[failure] = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise])
+        margins = self._margins[failure] + total
         upper = np.maximum((bends * masses).sum(axis=1), 0) + np.sqrt(((bends * margins) ** 2).sum(axis=1))
         return np.asarray(np.minimum(upper, bends.sum(axis=1) * (1 + total)))
 

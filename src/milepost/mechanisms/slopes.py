@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -112,6 +112,19 @@ class SlopeCounts(Curves):
         heights = _heights(hosts, total.size, bits, whole)
         anchors = None if marks is None else _heights(hosts, 1, bits, marks)
         super().__init__(hosts, total, bits, heights, _noises(hosts, total.size, power, bits), anchors)
+
+    def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Those of `WalkNoise`, of all coordinates at once where none is a label's."""
+        if self.hosts.simplex:
+            return super().laws(inside, fraction)
+        variances, steps = self._walks
+        return variances * (1 - 4 * fraction * (1 - fraction) / steps), np.zeros_like(fraction)
+
+    @cached_property
+    def _walks(self) -> tuple[FloatArray, FloatArray]:
+        """Variance at borders, and steps, of every coordinate."""
+        steps = [int(span) >> b for span, b in zip(self.hosts.span, self.bits, strict=True)]
+        return np.array([noise.largest[0] for noise in self._noise]), np.array(steps, dtype=np.float64)
 
     def tensors(self) -> dict[str, IntArray]:
         """All noisy counts, coordinate after coordinate."""

@@ -19,10 +19,14 @@ class Clock:
         """In periods."""
         return asyncio.get_running_loop().time() / self._period
 
-    async def leave(self, arrived: float) -> None:
-        """Wait for the moment at which what arrived then may leave."""
+    def moment(self, arrived: float, now: float) -> int:
+        """At which what arrived then, and is ready now, may leave; all three in periods."""
         due = math.ceil(arrived) + 1
-        if self.now() > due:
+        if now > due:
             self._late()
-            due = math.ceil(self.now())
-        await asyncio.sleep((due - self.now()) * self._period)
+        return max(due, math.ceil(now))
+
+    async def leave(self, arrived: float) -> None:
+        """Wait for the moment."""
+        now = self.now()
+        await asyncio.sleep((self.moment(arrived, now) - now) * self._period)

@@ -97,15 +97,13 @@ class Hosts:
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest mean distance that any table could have at positions float64[k, D]."""
-        low, high = np.zeros(len(positions)), np.zeros(len(positions))
-        for unit in self.units:
-            if unit in self.simplex:
-                high += self.width(unit)
-                continue
-            quantum, span = float(self.quantum[unit.start]), int(self.span[unit.start])
-            to_low, to_high = positions[:, unit.start], span - positions[:, unit.start]
-            high += quantum * np.maximum(to_low, to_high)
-            low -= quantum * np.minimum(np.minimum(to_low, to_high), 0)
+        quantum, span, to_low = self.quantum, self.span, positions
+        if self.simplex:
+            single = [unit.start for unit in self.units if unit not in self.simplex]
+            quantum, span, to_low = quantum[single], span[single], positions[:, single]
+        to_high = span - to_low
+        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.simplex))
+        low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
         if self.symmetric:  # no record is farther from the middle than half of the reach, rounding included
             away = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
             farthest = self.reach / 2 + float(self.quantum.sum())

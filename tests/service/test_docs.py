@@ -1,0 +1,55 @@
+"""docs/service.md names every address, code and setting, and the Dockerfile is the one of the repository."""
+
+import re
+from pathlib import Path
+
+from milepost.service.app import described
+from milepost.service.problems import CODES
+from milepost.service.settings import Settings
+from tests.service.conftest import House
+from tests.service.test_access import CURATORS, OPEN, OWNERS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "service.md").read_text()
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table under a heading."""
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_addresses(house: House) -> None:
+    found = [f"{method.upper()} {path}" for path, of in described(house.app)["paths"].items() for method in of]
+    listed = {address: role for address, role, _ in rows("Addresses")}
+    assert sorted(listed) == sorted(found)
+    for address, role in listed.items():
+        expected = "curators" if address in CURATORS else "everybody" if address in OPEN else "both"
+        assert role == ("its analyst" if address in OWNERS else expected), address
+
+
+def test_every_address_is_described_with_an_example(house: House) -> None:
+    document = described(house.app)
+    for path, of in document["paths"].items():
+        for method, operation in of.items():
+            assert operation.get("description"), (method, path)
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            if content:
+                name = content["schema"]["$ref"].rpartition("/")[2]
+                assert document["components"]["schemas"][name]["examples"], name
+
+
+def test_codes() -> None:
+    assert {code: int(status) for code, status, _ in rows("Refusals")} == {
+        code: of.status for code, of in CODES.items()
+    }
+
+
+def test_settings() -> None:
+    assert [tuple(row) for row in rows("Settings")] == Settings.table()
+
+
+def test_the_dockerfile_is_the_one_shown() -> None:
+    (shown,) = re.findall(r"^```dockerfile\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert shown == (ROOT / "Dockerfile").read_text()

@@ -1,0 +1,113 @@
+"""Sessions over HTTP: idempotent, exhaustible, durable, on a clock."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from milepost.service.app import make_app
+from milepost.service.clock import Clock
+from milepost.service.office import Office
+from milepost.service.settings import Settings
+from tests.service.conftest import MADE, PLANE, House, furnished
+
+
+@pytest.fixture
+def lodge(tmp_path: Path) -> Iterator[House]:
+    result = furnished(tmp_path, {})
+    yield result
+    result.office.close()
+
+
+def ask(house: House, who: str, session: str, point: Sequence[float], name: str) -> dict[str, Any]:
+    answer = house.client(who).post(f"/v1/sessions/{session}/ask", {"point": point}, headers={"idempotency-key": name})
+    result: dict[str, Any] = answer.json()
+    return result
+
+
+def test_a_session_from_the_first_question_to_the_last(lodge: House) -> None:
+    first = ask(lodge, "anna", "annas", [1, 2], "a")
+    assert (first["remaining"], set(first)) == (4, {"value", "error", "remaining", "unit"})
+    assert ask(lodge, "anna", "annas", [1, 2], "a") == first
+    assert ask(lodge, "anna", "annas", [1, 2], "another name") == first
+    assert ask(lodge, "anna", "annas", [3, 2], "a")["error"]["code"] == "question_differs"
+    assert ask(lodge, "anna", "annas", [1, 2, 3], "b")["error"]["code"] == "bad_point"
+    for k in range(4):
+        assert ask(lodge, "anna", "annas", [k, 9], f"k{k}")["remaining"] == 3 - k
+    assert ask(lodge, "anna", "annas", [8, 8], "z")["error"]["code"] == "session_exhausted"
+    assert ask(lodge, "anna", "annas", [1, 2], "again")["value"] == first["value"]
+
+    anna, carla = lodge.client("anna"), lodge.client("carla")
+    transcript = anna.get("/v1/sessions/annas/transcript").json()
+    assert [one["name"] for one in transcript["questions"]] == ["a", "another name", "k0", "k1", "k2", "k3", "again"]
+    assert (transcript["questions"][0]["point"], transcript["questions"][0]["value"]) == ([1.0, 2.0], first["value"])
+    assert carla.post("/v1/sessions/annas/close").status_code == 204
+    assert anna.get("/v1/sessions/annas/transcript").json() == transcript
+    assert ask(lodge, "anna", "annas", [1, 2], "a")["error"]["code"] == "session_closed"
+    told = anna.get("/v1/sessions/annas").json()
+    assert (told["state"], told["remaining"], told["limit"]) == ("closed", 0, 5)
+    assert carla.post("/v1/sessions/annas/close").json()["error"]["code"] == "session_closed"
+
+
+def test_it_goes_on_after_a_restart(lodge: House) -> None:
+    first = ask(lodge, "anna", "annas", [1, 2], "a")
+    ask(lodge, "bert", "berts", [40], "b")
+    lodge.office.close()
+    with Office(lodge.office.home.root, Settings(clock=0.01)) as office:
+        house = House(office, make_app(office), lodge.keys)
+        (told,) = house.client("anna").get("/v1/sessions").json()["sessions"]
+        assert (told["state"], told["remaining"]) == ("open", 4)
+        assert ask(house, "anna", "annas", [1, 2], "a") == first
+        assert ask(house, "anna", "annas", [2, 2], "c")["remaining"] == 3
+        assert len(house.client("carla").get("/v1/sessions/berts/transcript").json()["questions"]) == 1
+        assert len(house.client("carla").get("/v1/datasets/people/charges").json()["charges"]) == 2
+
+
+def test_a_table_that_changed_is_not_asked(lodge: House) -> None:
+    """The curator learns why from the library; the analyst that it went wrong."""
+    lodge.office.close()
+    (lodge.office.home.tables / "people.parquet").unlink()
+    with Office(lodge.office.home.root, Settings(clock=0.01)) as office:
+        house = House(office, make_app(office), lodge.keys)
+        error = ask(house, "anna", "annas", [1, 2], "a")["error"]
+        assert error == {"code": "internal", "status": 500, "message": error["message"]}
+
+
+def test_names_and_places_for_sessions(lodge: House) -> None:
+    carla = lodge.client("carla")
+    words = {"id": "annas", "analyst": "anna", "max_queries": 5, "space": PLANE, **MADE}
+    assert carla.post("/v1/sessions", words).json()["error"]["code"] == "exists"
+    for more, reason in (
+        ({"analyst": "nobody"}, "nobody called"),
+        ({"table": "../service.db"}, "no table"),
+        ({"dataset": "other"}, "no dataset"),
+        ({"space": {"space": "l9"}}, "unknown space"),
+        ({"space": {"space": "edit", "queries": "/etc/passwd", "diameter": 3}}, "must be a list"),
+        ({"neighbors": "add-remove", "epsilon": 1e9}, "epsilon"),
+    ):
+        error = carla.post("/v1/sessions", words | {"id": "new"} | more).json()["error"]
+        assert (error["code"], reason in error["detail"]) == ("refused", True), error
+
+
+def test_the_clock_hides_how_long_an_answer_took() -> None:
+    """Whatever it took within a period, it leaves at the same moment; one that is late waits for one, too."""
+    late: list[bool] = []
+    clock = Clock(0.5, lambda: late.append(True))
+    for arrived in (7.0, 7.01, 7.5, 7.99):
+        moments = {clock.moment(arrived, arrived + took) for took in (0.0, 0.3, 0.99, 1.0)}
+        assert len(moments) == 1
+        assert moments.pop() - arrived >= 1
+    assert not late
+    assert [clock.moment(7.5, now) for now in (9.01, 9.99, 10.5)] == [10, 10, 11]
+    assert len(late) == 3
+
+
+def test_refusals_leave_on_the_clock_too(lodge: House) -> None:
+    lodge.office.clock._period = 0.3
+    for point, name in (([1, 2], "a"), ([1, 2, 3], "b"), ([4, 5], "a")):
+        begun = monotonic()
+        ask(lodge, "anna", "annas", point, name)
+        assert monotonic() - begun >= 0.29, json.dumps(point)
