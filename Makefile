@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
+COMPLETE := $(VENV)/.complete
 
 .PHONY: demo test test-all check bench clean
 
@@ -18,13 +19,18 @@ $(READY): $(USABLE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
+$(COMPLETE): $(READY)
+	@echo "Setting up $(VENV) for all tests (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev-all]"
+	@touch $(COMPLETE)
+
 demo: $(USABLE)  ## the main job from end to end: a plan, a release, answers, a picture
 	@$(BIN)/milepost demo --output demo.png
 
 test: check  ## lint, types and the quick tests
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow"
 
-test-all: $(READY)  ## statistics and benchmark checks
+test-all: $(COMPLETE)  ## statistics and benchmark checks
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 	@set -e; for name in $$($(BIN)/python -m bench); do echo "bench.$$name --check"; $(BIN)/python -m bench.$$name --check; done
 
@@ -33,7 +39,7 @@ check: $(READY)  ## format, lint, types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(READY)  ## every benchmark at full size
+bench: $(COMPLETE)  ## every benchmark at full size
 	@set -e; for name in $$($(BIN)/python -m bench); do $(BIN)/python -m bench.$$name; done
 
 clean:

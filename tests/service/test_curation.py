@@ -9,7 +9,12 @@ import pytest
 
 import milepost as mp
 from milepost.service.allowance import Allowance, QuotaError
+from milepost.service.app import make_app
 from milepost.service.keys import create_key
+from milepost.service.office import Office
+from milepost.service.register import Job, now
+from milepost.service.settings import Settings
+from milepost.service.shapes import Building
 from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished
 
 
@@ -139,3 +144,18 @@ def test_rates(tmp_path: Path) -> None:
 def test_one_directory_is_served_once(lodge: House) -> None:
     with pytest.raises(mp.MilepostError, match="served by another process"):
         furnished(lodge.office.home.root, {}, sessions=False)
+
+
+def test_a_release_that_was_complete_when_the_service_ended_is_listed(lodge: House) -> None:
+    """With its title and dataset; one that was not is interrupted, and what it cost stays spent."""
+    office = lodge.office
+    for name in ("whole", "lost"):
+        words = Building(id=name, title=f"The {name} one", space=PLANE, **MADE)
+        office.register.add(Job(f"job-{name}", "release", name, "carla", words.model_dump_json(), now(), "running", ""))
+    office.home.release("whole").write_bytes(office.home.release("city").read_bytes())
+    office.close()
+    with Office(office.home.root, Settings()) as again:
+        house = House(again, make_app(again), lodge.keys)
+        listed = house.client("anna").get("/v1/releases").json()["releases"]
+        assert [(one["title"], one["dataset"]) for one in listed][1:] == [("The whole one", "people")]
+        assert {job["state"] for job in house.client("carla").get("/v1/jobs").json()["jobs"]} == {"interrupted"}

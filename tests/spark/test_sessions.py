@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyspark import StorageLevel
 
 import milepost as mp
 import milepost.spark as spark
@@ -17,6 +16,7 @@ from milepost.spark.jobs import carried
 from milepost.spark.tasks import Add
 from tests.requirements import require
 
+pytestmark = pytest.mark.slow  # as all that needs PySpark
 SPACE = mp.L1([(0, 10)])
 
 
@@ -110,6 +110,8 @@ def test_an_executor_without_milepost_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_a_spark_frame_cannot_do(tmp_path: Path) -> None:
+    from pyspark import StorageLevel
+
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: mp.release(Frame(), SPACE, epsilon=1, groups=["a"], labels=["a"]), "groups must be a column's name"),
         (lambda: mp.exact(Frame(), SPACE, [1]), "got a Spark frame"),

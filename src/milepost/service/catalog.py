@@ -56,6 +56,7 @@ class Catalog:
 
     def build(self, words: Building, space: Space, ledger: Ledger) -> None:
         """A new release from a table, which spends its guarantee; on the disk before it is listed."""
+        self._home.release(words.id).unlink(missing_ok=True)  # of one that is no longer listed
         synopsis = release(
             self._home.table(words.table),
             space,
@@ -78,6 +79,11 @@ class Catalog:
         )
         synopsis.save(self._home.release(words.id))
         self.adopt(words.id, words.title or words.id, words.dataset)
+
+    def recover(self, words: Building) -> None:
+        """List a release that the service was making when it ended, if it is on the disk: it was paid for."""
+        if not self.taken(words.id) and self._home.release(words.id).exists():
+            self.adopt(words.id, words.title or words.id, words.dataset)
 
     def store(self, path: Path, name: str, title: str, dataset: str) -> Release:
         """A release that was made elsewhere, from a file that takes its place here."""

@@ -12,6 +12,7 @@ from milepost.errors import MilepostError, PromiseWarning
 from milepost.progress import Display, listening
 from milepost.service.problems import RefusedError
 from milepost.service.register import Job, Register, now
+from milepost.service.shapes import Making
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
 SHOWN = 100  # of those that are over
@@ -40,14 +41,15 @@ class Jobs:
         """Whether something of this name is being made."""
         return any((job.kind, job.of) == (kind, name) and job.state in (QUEUED, RUNNING) for job in self._jobs.values())
 
-    def begin(self, kind: str, name: str, author: str, work: Callable[[], None]) -> dict[str, Any]:
+    def begin(self, kind: str, words: Making, author: str, work: Callable[[], None]) -> dict[str, Any]:
         """Make something as soon as those before it are made."""
+        name = words.id
         with self._lock:
             if self.taken(kind, name):
                 raise RefusedError("exists")
             if self.waiting >= self._most:
                 raise RefusedError("busy")
-            job = Job(secrets.token_hex(8), kind, name, author, now(), QUEUED, "")
+            job = Job(secrets.token_hex(8), kind, name, author, words.model_dump_json(), now(), QUEUED, "")
             self._register.add(job)
             self._jobs[job.id] = job
         self._pool.submit(self._run, job, work)

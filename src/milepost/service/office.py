@@ -16,6 +16,7 @@ from milepost.service.measures import Measures
 from milepost.service.problems import RefusedError
 from milepost.service.register import Register
 from milepost.service.settings import Settings
+from milepost.service.shapes import Building
 from milepost.service.workers import Workers
 
 
@@ -31,9 +32,9 @@ class Office:
         self.keys = Keys(self._open.enter_context(self.register.watching()))
         self.catalog = Catalog(self.home, self.register, settings)
         self.jobs = Jobs(self.register, settings.max_jobs)
-        for job in self.jobs.interrupted:  # a release that was paid for and is on the disk, but not listed
-            if job.kind == "release" and not self.catalog.taken(job.of) and self.home.release(job.of).exists():
-                self.catalog.adopt(job.of, job.of, "")
+        for job in self.jobs.interrupted:
+            if job.kind == "release":
+                self.catalog.recover(Building.model_validate_json(job.words))
         self.desk = Desk(self.home, self.register, settings.max_sessions)
         self.workers = Workers(settings.max_waiting)
         self.clock = Clock(settings.clock, self.measures.late)

@@ -61,13 +61,15 @@ class Opened:
 class Job:
     """Something a curator has asked for that takes a while. kind: release or session; of: its id.
 
-    state: queued, running, done, failed or interrupted. detail: why it failed, and what else there is to say.
+    words: how it was asked for, as JSON. state: queued, running, done, failed or interrupted.
+    detail: why it failed, and what else there is to say.
     """
 
     id: str
     kind: str
     of: str
     author: str
+    words: str
     created: str
     state: str
     detail: str
@@ -103,10 +105,6 @@ class Register:
         """All records of a kind, in the order in which they were added."""
         with self._database.reading() as connection:
             return rows_of(connection, kind)
-
-    def find(self, kind: type[Record], name: str) -> Record | None:
-        """The one of this id."""
-        return next((record for record in self.all(kind) if record.id == name), None)
 
     def add(self, record: Record) -> bool:
         """Whether it is new; a record of this id stays as it was."""

@@ -86,7 +86,7 @@ def curation(office: Office) -> APIRouter:
                 space, ledger = settled(words), office.allowance(key.name)
             if catalog.taken(words.id):
                 raise RefusedError("exists")
-            return jobs.begin("release", words.id, key.name, lambda: catalog.build(words, space, ledger))
+            return jobs.begin("release", words, key.name, lambda: catalog.build(words, space, ledger))
 
         return JSONResponse(await workers.run(begun), 202)
 
@@ -103,7 +103,7 @@ def curation(office: Office) -> APIRouter:
             with refusing():
                 space, ledger = settled(words), office.allowance(words.analyst)
                 desk.reserve(words, space)
-            return jobs.begin("session", words.id, key.name, lambda: desk.begin(words, space, ledger))
+            return jobs.begin("session", words, key.name, lambda: desk.begin(words, space, ledger))
 
         return JSONResponse(await workers.run(begun), 202)
 
