@@ -56,7 +56,7 @@ SLACK = 4.0  # megabytes, beside 5 %
 class Size:
     """One size of batches. requests, checked: a round, and under --check; slower: the constant's requests/s ÷ its own.
 
-    Bounds are about twice what two shared cores show; clients and other programs take their part of these.
+    Bounds are at least twice what two shared cores show, of which clients and other programs take their part.
     """
 
     points: int
@@ -65,7 +65,7 @@ class Size:
     slower: float
 
 
-SIZES = (Size(1, 3_000, 800, 6), Size(100, 1_000, 192, 6), Size(10_000, 128, 16, 24))
+SIZES = (Size(1, 3_000, 800, 6), Size(100, 1_000, 192, 12), Size(10_000, 128, 16, 24))
 WARM, MANY = 10_000, 100_000
 WARM_CHECKED, MANY_CHECKED = 1_500, 5_000
 

@@ -44,7 +44,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {  # that fit something here, by shape
     "Centering": {"group": [None, "west"]},
     "Mapping": {"group": [None, "west"], "steps": [2, 10, 256]},
     "Question": {"point": POINTS},
-    "Planning": {"space": MAKING["space"]},
+    "Planning": {"space": MAKING["space"], "epsilon": [1.0], "error": [None], "groups": [None]},
     "Building": MAKING,
     "Opening": MAKING | {"analyst": ["anna"]},
 }
