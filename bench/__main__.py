@@ -3,5 +3,5 @@
 from pathlib import Path
 
 for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-    if path.stem not in {"run"}:
+    if path.stem not in {"load", "run"}:
         print(path.stem)

@@ -9,15 +9,15 @@ from milepost.service.problems import RefusedError
 from milepost.service.register import Key
 
 
-def caller(request: Request) -> Key:
+async def caller(request: Request) -> Key:
     """The key, which the gate has found."""
     key: Key = request.state.key
     return key
 
 
-def curator(request: Request) -> Key:
+async def curator(request: Request) -> Key:
     """The same, refused unless it is a curator's."""
-    key = caller(request)
+    key = await caller(request)
     if key.role != CURATOR:
         raise RefusedError("forbidden")
     return key

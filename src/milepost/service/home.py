@@ -86,6 +86,11 @@ class Home:
         found = [path for path in self.tables.iterdir() if not path.name.startswith(".")]
         return sorted(path.name for path in found if path.is_dir() or path.suffix.lower() in SUFFIXES)
 
+    def tidy(self) -> None:
+        """Take away what an upload or a release leaves that a crash has ended; nobody else serves the directory."""
+        for path in self.releases.glob(".*"):
+            path.unlink()
+
     def hold(self) -> TextIO:
         """Keep other services away from the directory, until the file that is returned is closed."""
         try:

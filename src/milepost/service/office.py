@@ -27,6 +27,7 @@ class Office:
         self.settings, self.home, self.measures = settings, Home.made(root), Measures()
         with ExitStack() as opened:  # closed where something stands against the rest
             opened.enter_context(self.home.hold())
+            self.home.tidy()
             self.register = Register(self.home.register)
             self.keys = Keys(opened.enter_context(self.register.watching()))
             self.catalog = Catalog(self.home, self.register, settings)

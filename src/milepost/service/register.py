@@ -146,7 +146,9 @@ class Watch:
     """A connection that stays open, and tells cheaply whether anything was written."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        # not mode=ro: the last connection that is closed tidies up, if it may write
+        self._connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, check_same_thread=False)
+        self._connection.execute("PRAGMA query_only = ON")
         self._version = -1
 
     def news(self) -> list[Key] | None:

@@ -1,11 +1,14 @@
 """Running: a service in this process, until it is told to stop."""
 
+import signal
 import socket
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import uvicorn
 
@@ -38,6 +41,8 @@ class Address:
 def run(root: Path, address: Address, settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve a data directory. ready: called with the address of the page, once requests are taken."""
     warnings.simplefilter("ignore", PromiseWarning)  # about queries, to nobody
+    if current_thread() is main_thread():  # uvicorn ends by it in order, and then raises it again
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _listening(address)
     with Office(root, settings) as office:
         config = uvicorn.Config(

@@ -1,24 +1,47 @@
 """Shapes: what requests and answers look like; they are strict, and OpenAPI shows them with examples."""
 
+import math
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 LARGEST = 1 << 53  # of whole numbers, which floats hold exactly
+LONGEST = 10_000  # letters of a text
+DEEPEST = 8  # lists and objects within each other
 MOST_POINTS = 100_000  # that a request may have by any setting
 MOST_WORDS = 100  # of a request
 
-Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-Cell = float | Whole | bool | Annotated[str, Field(max_length=10_000)]
+
+def _plain(words: dict[str, Any]) -> dict[str, Any]:
+    """Words of a space, of which no number is too large for a float, and no text one that cannot be written."""
+    left: list[tuple[Any, int]] = [(words, 0)]
+    while left:
+        value, depth = left.pop()
+        if isinstance(value, dict | list):
+            inside = [*value, *value.values()] if isinstance(value, dict) else value
+            left += [(one, depth + 1) for one in inside]
+            fits = depth < DEEPEST
+        elif isinstance(value, str):
+            fits = len(value) <= LONGEST and not any("\ud800" <= one <= "\udfff" for one in value)
+        else:
+            fits = value is None or (math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST)
+        if not fits:
+            raise ValueError("a number, a text or a depth that no space has")
+    return words
+
+
 Each = TypeVar("Each")
-Several = Annotated[
-    list[Each], Field(fail_fast=True)
-]  # one thing that is wrong is enough: errors take more room than what is sent
-Point = Several[Cell] | Annotated[str, Field(max_length=10_000)]
+# one thing that is wrong is enough: errors take more room than what is sent
+Several = Annotated[list[Each], Field(fail_fast=True)]
+Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Cell = float | Whole | bool | Annotated[str, Field(max_length=LONGEST)]
+Point = Several[Cell] | Annotated[str, Field(max_length=LONGEST)]
 Label = Annotated[str, Field(max_length=1_000)] | Whole | bool
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["homes"])]
 Line = Annotated[str, Field(min_length=1, max_length=200)]
 Place = tuple[float, float]
+Words = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class Shape(BaseModel):
@@ -85,7 +108,7 @@ class Mapping(Shape):
     """steps: along each side of the grid."""
 
     model_config = _example(steps=100)
-    steps: int = Field(100, ge=2)
+    steps: int = Field(100, ge=2, le=LARGEST)
     group: Label | None = None
 
 
@@ -102,15 +125,15 @@ class Planning(Shape):
     model_config = _example(
         space={"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}, n=100_000, epsilon=1, delta=1e-6
     )
-    space: dict[str, Any]
-    n: int = Field(ge=1)
+    space: Words
+    n: Count
     epsilon: float | None = Field(None, gt=0)
     error: float | None = Field(None, gt=0)
     delta: float = Field(0, ge=0, lt=1)
-    max_queries: int | None = Field(None, ge=1)
+    max_queries: Count | None = None
     neighbors: Literal["replace", "add-remove"] = "replace"
-    groups: int | None = Field(None, ge=1)
-    contributions: int = Field(1, ge=1)
+    groups: Count | None = None
+    contributions: Count = 1
 
 
 class Budget(Shape):
@@ -129,7 +152,7 @@ class Making(Shape):
     id: Name
     title: Line | None = None
     table: Line
-    space: dict[str, Any]
+    space: Words
     dataset: Annotated[str, Field(min_length=1, max_length=64)]
     epsilon: float = Field(gt=0)
     delta: float = Field(0, ge=0, lt=1)
@@ -138,10 +161,10 @@ class Making(Shape):
     neighbors: Literal["replace", "add-remove"] = "replace"
     columns: Several[Line] | None = None
     unit: Line | None = None
-    contributions: int = Field(1, ge=1)
+    contributions: Count = 1
     weights: Line | None = None
     max_weight: float | None = Field(None, gt=0)
-    n: int | None = Field(None, ge=1)
+    n: Count | None = None
 
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
@@ -170,7 +193,7 @@ class Opening(Making):
         max_queries=200,
     )
     analyst: Annotated[str, Field(min_length=1, max_length=64)]
-    max_queries: int = Field(ge=1)
+    max_queries: Count
 
 
 # answers

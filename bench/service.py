@@ -1,0 +1,167 @@
+"""How fast `milepost serve` answers 64 clients at once ÷ the same app returning a constant; its memory stays flat."""
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+import milepost as mp
+from bench.load import Load, Plan, bodies, send
+from bench.run import Bounds, main
+from milepost.demo import REGION, homes
+from milepost.service.home import Home
+from milepost.service.keys import ANALYST, create_key
+from milepost.service.register import Register, Release, now
+
+SERVER = """
+import sys
+from pathlib import Path
+from starlette.responses import JSONResponse
+from milepost.service import running
+from milepost.service.access import Caller
+from milepost.service.settings import Settings
+from milepost.service.shapes import Asking
+
+made = running.make_app
+answer = {"distances": [10.676612312356], "errors": [0.031312312356], "confidence": 0.95, "unit": "km"}
+
+def make_app(office):  # the same, and an address that takes the same requests and computes nothing
+    app = made(office)
+
+    @app.post("/v1/constant")
+    async def constant(asking: Asking, _: Caller):
+        return JSONResponse(answer)
+
+    return app
+
+running.make_app = make_app
+running.run(Path(sys.argv[1]), running.Address(port=0), Settings.of(sys.argv[2:]), lambda url: print(url, flush=True))
+"""
+SETTINGS = ("rate=1e9", "burst=1000000000", "timeout=600")
+DISTANCES, CONSTANT = "/v1/releases/homes/distances", "/v1/constant"
+CLIENTS, ROUNDS = 64, 3
+SLACK = 4.0  # megabytes, beside 5 %
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of batches. requests, checked: a round, and under --check; slower: the constant's requests/s ÷ its own.
+
+    Bounds are at least twice what two shared cores show, of which clients and other programs take their part.
+    """
+
+    points: int
+    requests: int
+    checked: int
+    slower: float
+
+
+SIZES = (Size(1, 3_000, 800, 6), Size(100, 1_000, 192, 12), Size(10_000, 128, 16, 24))
+WARM, MANY = 10_000, 100_000
+WARM_CHECKED, MANY_CHECKED = 1_500, 5_000
+
+
+@dataclass(frozen=True)
+class Server:
+    """A service that runs."""
+
+    process: int
+    port: int
+    key: str
+
+    def load(self, path: str, points: int, requests: int) -> Load:
+        """Of all clients."""
+        return send(Plan(self.port, self.key, path, points, requests, min(CLIENTS, requests)))
+
+    @property
+    def memory(self) -> float:
+        """Megabytes that it has now."""
+        lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1024
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """A release of 10⁵ made-up homes; ratios are the medians of a few rounds, each with its own constant beside it."""
+    synopsis = mp.release(homes(100_000), REGION, epsilon=1, delta=1e-6)
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), synopsis) as server:
+        check_answer(server, synopsis)
+        for size in SIZES:
+            compare(server, size, size.checked if check else size.requests, bounds)
+        flat(server, *((WARM_CHECKED, MANY_CHECKED) if check else (WARM, MANY)), bounds)
+
+
+@contextmanager
+def serving(root: Path, synopsis: mp.Synopsis) -> Iterator[Server]:
+    """The service on a data directory with this release, in a process of its own."""
+    home = Home.made(root)
+    register = Register(home.register)
+    synopsis.save(home.release("homes"))
+    register.add(Release("homes", "Homes", "", now()))
+    _, key = create_key(register, "anna", ANALYST)
+    line = [sys.executable, "-c", SERVER, str(root), *SETTINGS]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            assert process.stdout is not None
+            found = re.search(r":(\d+)/", process.stdout.readline())
+            assert found is not None, "the service has not started"
+            yield Server(process.pid, int(found[1]), key)
+        finally:
+            process.terminate()
+
+
+def check_answer(server: Server, synopsis: mp.Synopsis) -> None:
+    """What is measured is the right answer."""
+    (body,) = bodies(100, 1)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    headers = {"authorization": f"Bearer {server.key}", "content-type": "application/json"}
+    connection.request("POST", DISTANCES, body, headers)
+    answer = json.load(connection.getresponse())
+    connection.close()
+    assert answer["distances"] == synopsis.mean_distance(np.array(json.loads(body)["points"])).tolist()
+
+
+def compare(server: Server, size: Size, requests: int, bounds: Bounds) -> None:
+    """One size of batches, and the constant right after it."""
+    pairs, points = [], size.points
+    for _ in range(ROUNDS if requests > CLIENTS else 1):
+        pairs.append((server.load(DISTANCES, points, requests), server.load(CONSTANT, points, requests)))
+    failed(bounds, [load for pair in pairs for load in pair], requests)
+    rate, middle, longest = (median(getattr(own, name) for own, _ in pairs) for name in ("rate", "median", "longest"))
+    slower = median(constant.rate / own.rate for own, constant in pairs)
+    later = median(own.longest / constant.longest for own, constant in pairs)
+    cell = bounds.at_most(f"constant's requests/s ÷ those of {points:,} points", slower, size.slower)
+    print(
+        f"{points:6,} points: {rate:7,.1f} requests/s, {rate * points:9,.0f} points/s, p50 {middle * 1e3:6,.0f} ms, "
+        f"p99 {longest * 1e3:6,.0f} ms; constant's requests/s ÷ this: {cell} (bound {size.slower:g}), "
+        f"p99 ÷ constant's: {later:.2f}",
+        flush=True,
+    )
+
+
+def flat(server: Server, few: int, many: int, bounds: Bounds) -> None:
+    """Memory after the first requests, and after many more."""
+    failed(bounds, [server.load(DISTANCES, 1, few)], few)
+    before = server.memory
+    failed(bounds, [server.load(DISTANCES, 1, many - few)], many - few)
+    after = server.memory
+    cell = bounds.at_most(f"megabytes after {many:,} requests", after, 1.05 * before + SLACK)
+    print(f"memory: {before:.1f} MB after {few:,} requests, {cell} MB after {many:,} (bound 5 % and {SLACK:g} MB more)")
+
+
+def failed(bounds: Bounds, loads: list[Load], requests: int) -> None:
+    """None may be an error, and all are answered."""
+    bounds.at_most("errors", sum(load.errors for load in loads), 0)
+    bounds.at_most("requests without answer", sum(requests - load.requests for load in loads), 0)
+
+
+if __name__ == "__main__":
+    main(benchmark, __doc__ or "")
