@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse
 from milepost.service import running
 from milepost.service.access import Caller
 from milepost.service.settings import Settings
-from milepost.service.shapes import Asking
+from milepost.service.requests import Asking
 
 made = running.make_app
 answer = {"distances": [10.676612312356], "errors": [0.031312312356], "confidence": 0.95, "unit": "km"}

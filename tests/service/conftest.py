@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from milepost.service.app import make_app
 from milepost.service.keys import create_key
 from milepost.service.office import Office
+from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building, Opening
 from milepost.spaces.words import space_from_words
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}

@@ -19,8 +19,8 @@ from milepost.service.app import make_app
 from milepost.service.keys import revoke_key
 from milepost.service.office import Office
 from milepost.service.register import Job, Opened, Release
+from milepost.service.requests import Building
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building
 from milepost.sessions.field_engine import FieldEngine
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished
 

@@ -16,8 +16,8 @@ import pytest
 from milepost.service.home import Home
 from milepost.service.keys import create_key
 from milepost.service.office import Office
+from milepost.service.requests import Opening
 from milepost.service.settings import Settings
-from milepost.service.shapes import Opening
 from milepost.sessions.store import Store
 from milepost.spaces.words import space_from_words
 from milepost.storage import load

@@ -13,8 +13,8 @@ from milepost.service.app import make_app
 from milepost.service.keys import create_key
 from milepost.service.office import Office
 from milepost.service.register import Job, now
+from milepost.service.requests import Building
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building
 from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished
 
 

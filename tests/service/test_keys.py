@@ -15,7 +15,7 @@ def register(tmp_path: Path) -> Register:
     return Register(tmp_path / "service.db")
 
 
-@pytest.mark.parametrize("name", ["", " anna", "a\nb", "x" * 65])
+@pytest.mark.parametrize("name", ["", " anna", "a\nb", "x" * 65, "a\u0308"])
 def test_names_are_one_line(register: Register, name: str) -> None:
     with pytest.raises(mp.MilepostError, match="1 to 64"):
         create_key(register, name, "analyst")
@@ -37,7 +37,7 @@ def test_a_person_may_have_several_keys(register: Register) -> None:
     with register.watching() as watch:
         keys = Keys(watch)
         assert [key.name for text in texts if (key := keys.find(text))] == ["anna", "anna"]
-        assert (keys.share("anna"), keys.share("bert")) == (0.5, None)
+        assert (keys.share("anna"), keys.share("bert")) == (0.1, None)
         assert keys.find(texts[0].replace("mp_", "xx_")) is None
         assert len(revoke_key(register, "anna")) == 2
         assert (keys.find(texts[0]), keys.share("anna")) == (None, None)
@@ -57,3 +57,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     (key,) = Register(tmp_path / "service.db").all(Key)
     assert key.revoked
     assert run(f"keys revoke nobody --data-dir {tmp_path}").code == 2
+
+
+def test_no_name_is_a_keys_id(register: Register) -> None:
+    with pytest.raises(mp.MilepostError, match="id of a key"):
+        create_key(register, "0123456789ab", "analyst")

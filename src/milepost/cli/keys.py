@@ -1,5 +1,6 @@
 """`milepost keys create | revoke | list`."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -56,4 +57,5 @@ def show(data_dir: DataDirOption) -> None:
 
 
 def _register(data_dir: Path) -> Register:
+    os.umask(0o077)  # nobody else on the computer reads what is written
     return Register(Home.made(data_dir).register)

@@ -1,5 +1,6 @@
 """`milepost serve`."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -52,4 +53,5 @@ def serve(
     def ready(url: str) -> None:
         typer.echo(f"serving {data_dir} at {url}")
 
+    os.umask(0o077)  # nobody else on the computer reads what is written
     run(data_dir, address, Settings.of(setting or ()), ready)

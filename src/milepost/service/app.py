@@ -13,16 +13,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from milepost.errors import MilepostError
 from milepost.service.access import Caller, Curator
-from milepost.service.gate import Gate
+from milepost.service.gate import Gate, report
 from milepost.service.keys import CURATOR
 from milepost.service.office import Office
 from milepost.service.problems import BY_STATUS, RefusedError, documented, response
+from milepost.service.replies import Health, Me
 from milepost.service.routes.budgets import budgets
 from milepost.service.routes.curation import curation
 from milepost.service.routes.releases import releases
 from milepost.service.routes.sessions import sessions
-from milepost.service.shapes import Health, Me
 
 PAGE = (Path(str(files("milepost.service"))) / "page").resolve()
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
@@ -117,6 +118,14 @@ def _refuse(app: FastAPI) -> None:
     async def refused(request: Request, problem: RefusedError) -> JSONResponse:
         key = getattr(request.state, "key", None)
         return response(problem, trusted=key is not None and key.role == CURATOR)
+
+    @app.exception_handler(MilepostError)
+    async def troubled(request: Request, error: MilepostError) -> JSONResponse:
+        """Of a directory that is damaged, say, which is the curator's matter."""
+        if request.state.key.role == CURATOR:
+            return response(RefusedError("refused", detail=str(error)), trusted=True)
+        report(error)
+        return response(RefusedError("internal"))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -1,35 +1,31 @@
 """Catalog: the releases of a service, and what they answer."""
 
 import json
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from milepost.errors import MilepostError
-from milepost.mechanisms import DIRECT, mechanisms
-from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger
-from milepost.release import SIZE_SHARE, release
+from milepost.release import release
 from milepost.service.answers import center, field_of, part_of
 from milepost.service.home import Home
+from milepost.service.kept import Kept
 from milepost.service.problems import RefusedError
 from milepost.service.register import Register, Release, now
+from milepost.service.requests import Building
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building
-from milepost.service.views import description, statement, summary
+from milepost.service.views import summary
 from milepost.spaces.base import Space
 from milepost.storage import load
 from milepost.synopsis import Synopsis
 
 FIELDS = 64  # maps that are kept
-UPLOAD = ".upload-"  # before the names of files that are not checked yet
 SMALL = 4096  # other answers that are
-Made = TypeVar("Made")
 
 
 class Catalog:
@@ -38,8 +34,6 @@ class Catalog:
     def __init__(self, home: Home, register: Register, settings: Settings) -> None:
         self._home, self._register, self._settings = home, register, settings
         self._releases = {release.id: release for release in register.all(Release)}
-        for path in home.releases.glob(f"{UPLOAD}*"):  # of uploads that a crash ended
-            path.unlink()
         self._numbers, self._number = count(), dict[str, int]()  # of each, another one than any before it had
         for name in self._releases:
             self._number[name] = next(self._numbers)
@@ -100,20 +94,10 @@ class Catalog:
         synopsis = release(
             self._home.table(words.table),
             space,
-            epsilon=words.epsilon,
-            delta=words.delta,
-            mechanism=words.mechanism,
-            neighbors=words.neighbors,
-            columns=words.columns,
+            **words.said(),
             queries=words.queries,
             groups=words.groups,
             labels=words.labels,
-            unit=words.unit,
-            contributions=words.contributions,
-            weights=words.weights,
-            max_weight=words.max_weight,
-            n=words.n,
-            beta=words.beta,
             ledger=ledger,
             dataset=words.dataset,
         )
@@ -164,53 +148,6 @@ class Catalog:
         return name, self._number.get(name)
 
 
-class Kept(Generic[Made]):
-    """The values that were used last, by key."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._values, self._lock = most, OrderedDict[Any, Made](), Lock()
-
-    def peek(self, key: Any) -> Made | None:
-        """If it is there."""
-        return self._values.get(key)
-
-    def get(self, key: Any, make: Callable[[], Made]) -> Made:
-        """Made where it is not there; perhaps twice, if two ask at once."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-        value = make()
-        with self._lock:
-            self._values[key] = value
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-        return value
-
-
 def encoded(answer: dict[str, Any]) -> bytes:
     """As JSON, once for all who ask."""
     return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-
-
-def cost_of(synopsis: Synopsis) -> list[Guarantee]:
-    """What a release that was made elsewhere cost, or a little more where its number of rows is private."""
-    guarantee = synopsis.guarantee
-    pure = (mechanisms(beta=0.05) | DIRECT)[synopsis.mechanism].pure  # spends ε whatever δ is
-    whole = Guarantee(guarantee.epsilon) if pure else guarantee
-    if synopsis.change.public_total or whole.pure:
-        return [whole]
-    return [Guarantee(SIZE_SHARE * guarantee.epsilon), whole]
-
-
-def loadable(path: Path) -> Synopsis:
-    """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
-    try:
-        synopsis = load(path)
-        encoded(description(Release("", "", "", ""), synopsis))
-        encoded(statement(synopsis))
-    except MilepostError as error:
-        raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
-    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
-        raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
-    return synopsis

@@ -15,9 +15,9 @@ from milepost.service.home import Home
 from milepost.service.keys import CURATOR, create_key
 from milepost.service.office import Office
 from milepost.service.register import Register
+from milepost.service.requests import Building, Opening
 from milepost.service.running import Address, run
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building, Opening
 from milepost.spaces import L1
 
 WHO = "you"

@@ -15,8 +15,8 @@ from milepost.roles import Roles
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError
 from milepost.service.register import Opened, Register, now
+from milepost.service.requests import Opening
 from milepost.service.settings import Settings
-from milepost.service.shapes import Opening
 from milepost.service.views import entries, guaranteed, of_space, plain
 from milepost.sessions.session import Session
 from milepost.sessions.store import Store
@@ -84,18 +84,8 @@ class Desk:
             session = interactive(
                 self._home.table(words.table),
                 space,
-                epsilon=words.epsilon,
-                delta=words.delta,
+                **words.said(),
                 max_queries=words.max_queries,
-                beta=words.beta,
-                mechanism=words.mechanism,
-                neighbors=words.neighbors,
-                columns=words.columns,
-                unit=words.unit,
-                contributions=words.contributions,
-                weights=words.weights,
-                max_weight=words.max_weight,
-                n=words.n,
                 store=self._home.session(words.id),
                 ledger=ledger,
                 dataset=words.dataset,

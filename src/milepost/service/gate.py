@@ -62,7 +62,7 @@ class Gate:
         except RefusedError as problem:
             answer = response(problem)
         except Exception as error:  # noqa: BLE001
-            _report(error)
+            report(error)
             answer = response(RefusedError("internal"))
         if answer is not None and not sent:
             await answer(scope, receive, leave)
@@ -122,7 +122,7 @@ def _handed(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
     return next_message
 
 
-def _report(error: BaseException) -> None:
+def report(error: BaseException) -> None:
     """Where it went wrong, to the log; not what was said, which may quote private values."""
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames[:-4:-1])

@@ -13,7 +13,7 @@ from milepost.errors import MilepostError, PromiseWarning
 from milepost.progress import Display, listening
 from milepost.service.problems import CODES, RefusedError
 from milepost.service.register import Job, Register, now
-from milepost.service.shapes import Making
+from milepost.service.requests import Making
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
 SHOWN = 100  # of those that are over

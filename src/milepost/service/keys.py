@@ -3,7 +3,9 @@
 import hashlib
 import hmac
 import math
+import re
 import secrets
+import unicodedata
 from dataclasses import replace
 from threading import Lock
 
@@ -12,6 +14,7 @@ from milepost.service.register import Key, Register, Watch, now
 
 ROLES = CURATOR, ANALYST = ("curator", "analyst")
 PREFIX = "mp"
+ID = re.compile(r"[0-9a-f]{12}")
 NOBODY = bytes(32)  # what a secret is compared with where there is no such key
 
 
@@ -20,8 +23,10 @@ def create_key(register: Register, name: str, role: str, share: float = 1.0) -> 
 
     A secret of 256 random bits cannot be guessed from its digest, so the digest needs no salt and no slow function.
     """
-    if not (1 <= len(name) <= 64 and name.isprintable() and name == name.strip()):
-        raise MilepostError(f"a name has 1 to 64 printable characters, got {name!r}")
+    if not (1 <= len(name) <= 64 and name.isprintable() and name == unicodedata.normalize("NFC", name.strip())):
+        raise MilepostError(f"a name has 1 to 64 printable characters, composed ones as one (NFC), got {name!r}")
+    if ID.fullmatch(name):
+        raise MilepostError(f"{name!r} could be the id of a key; choose a name that could not")
     if role not in ROLES:
         raise MilepostError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
     if not (isinstance(share, int | float) and math.isfinite(share) and 0 < share <= 1):
@@ -60,8 +65,8 @@ class Keys:
         return key if right and key is not None and prefix == PREFIX else None
 
     def share(self, name: str) -> float | None:
-        """The largest share of a person's keys; None for nobody."""
-        return max((key.share for key in self.known().values() if key.name == name), default=None)
+        """The least share of a person's keys, so that another one lifts no quota; None for nobody."""
+        return min((key.share for key in self.known().values() if key.name == name), default=None)
 
     def known(self) -> dict[str, Key]:
         """By id, those that are not revoked."""

@@ -15,8 +15,8 @@ from milepost.service.keys import Keys
 from milepost.service.measures import Measures
 from milepost.service.problems import RefusedError
 from milepost.service.register import Register
+from milepost.service.requests import Building
 from milepost.service.settings import Settings
-from milepost.service.shapes import Building
 from milepost.service.workers import Workers
 
 

@@ -1,17 +1,20 @@
 """Budgets: what may be spent on datasets, and what was."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 
-from milepost.privacy.account import Account
+from milepost.privacy.account import DRAWN, SETTLED, Account, Entry
 from milepost.service.access import Caller, Curator
 from milepost.service.keys import CURATOR
 from milepost.service.office import Office
 from milepost.service.problems import documented
+from milepost.service.replies import Charges, Dataset, Datasets
+from milepost.service.requests import Budget
 from milepost.service.routes.curation import refusing
-from milepost.service.shapes import Budget, Charges, Dataset, Datasets
 
 DatasetName = Annotated[str, Path(min_length=1, max_length=64)]
 
@@ -23,15 +26,16 @@ def budgets(office: Office) -> APIRouter:
 
     @router.get("", response_model=Datasets, responses=documented())
     async def list_datasets(key: Caller) -> Any:
-        """Every dataset's cap, and what is spent and left; for analysts, `charges` leaves out those given back."""
+        """Every dataset's cap, and what is spent and left; for analysts, by charges that cannot be given back."""
 
         def listed() -> list[dict[str, Any]]:
             ledger = office.ledger
-            found = [] if ledger is None else [shown(account) for account in ledger.datasets()]
-            if ledger is not None and key.role != CURATOR:  # one may have been given back for what a table holds
-                for one in found:
-                    one["charges"] = sum(entry.counts for entry in ledger.history(one["name"]))
-            return found
+            if ledger is None:
+                return []
+            accounts = ledger.datasets()
+            if key.role != CURATOR:
+                accounts = tuple(_for_good(account, ledger.history(account.name)) for account in accounts)
+            return [shown(account) for account in accounts]
 
         return JSONResponse({"datasets": await workers.run(listed)})
 
@@ -68,6 +72,12 @@ def budgets(office: Office) -> APIRouter:
         return JSONResponse({"charges": await workers.run(listed)})
 
     return router
+
+
+def _for_good(account: Account, entries: Sequence[Entry]) -> Account:
+    """An account without charges that may yet be given back, or were: perhaps for what a table holds."""
+    drawn = [entry.cost.nano for entry in entries if entry.state in (DRAWN, SETTLED)]
+    return replace(account, spent=account.cap.amount(sum(drawn)), entries=len(drawn))
 
 
 def shown(account: Account) -> dict[str, Any]:

@@ -1,23 +1,24 @@
 """Curation: what curators do: plan, budgets, uploads, releases and sessions to be made."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from milepost.errors import MilepostError
+from milepost.errors import ExhaustedError, MilepostError
 from milepost.plan import plan
 from milepost.service import views
 from milepost.service.access import Curator
-from milepost.service.catalog import UPLOAD, cost_of, loadable
+from milepost.service.allowance import QuotaError
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
-from milepost.service.shapes import Building, Line, Making, Name, Opening, Plan, Planning, Summary, Tables, Task, Tasks
+from milepost.service.replies import Plan, Summary, Tables, Task, Tasks
+from milepost.service.requests import Building, Making, Opening, Planning
+from milepost.service.shape import Line, Name
+from milepost.service.uploads import cost_of, loadable, received
 from milepost.spaces.base import Space
 from milepost.spaces.words import space_from_words
 
@@ -30,9 +31,11 @@ def curation(office: Office) -> APIRouter:
     def space_of(words: dict[str, Any]) -> Space:
         if isinstance(words.get("queries"), str):
             raise MilepostError("queries must be a list here, not the name of a file")
-        dim = words.get("dim")
-        space = space_from_words({} if isinstance(dim, int) and dim > office.settings.max_dimension else words)
-        if space.width > office.settings.max_dimension:
+        dim, most = words.get("dim", 0), office.settings.max_dimension
+        if isinstance(dim, int) and dim > most:
+            raise RefusedError("too_large", ["body", "space", "dim"])
+        space = space_from_words(words)
+        if space.width > most:
             raise RefusedError("too_large", ["body", "space"])
         return space
 
@@ -144,7 +147,7 @@ def curation(office: Office) -> APIRouter:
         """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
         if catalog.taken(release) or jobs.taken("release", release):
             raise RefusedError("exists")
-        path = await _received(request, office.home.releases, office.settings.max_upload)
+        path = await received(request, office.home.releases, office.settings.max_upload)
 
         def stored() -> dict[str, Any]:
             with catalog.claiming(release):
@@ -185,9 +188,6 @@ def curation(office: Office) -> APIRouter:
 @contextmanager
 def refusing() -> Iterator[None]:
     """What the library refuses, as a refusal of the service, with its reason for curators."""
-    from milepost.errors import ExhaustedError
-    from milepost.service.allowance import QuotaError
-
     try:
         yield
     except QuotaError as error:
@@ -196,18 +196,3 @@ def refusing() -> Iterator[None]:
         raise RefusedError("budget_exceeded", detail=str(error)) from None
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error)) from None
-
-
-async def _received(request: Request, folder: Path, most: int) -> Path:
-    """The body in a temporary file, which the caller takes away."""
-    handle, name = tempfile.mkstemp(dir=folder, prefix=UPLOAD)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            async for part in request.stream():
-                if stream.tell() + len(part) > most:
-                    raise RefusedError("too_large")
-                stream.write(part)
-    except BaseException:
-        Path(name).unlink()
-        raise
-    return Path(name)

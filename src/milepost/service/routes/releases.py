@@ -10,20 +10,9 @@ from milepost.service import answers, views
 from milepost.service.access import Caller
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
-from milepost.service.shapes import (
-    Asking,
-    Center,
-    Centering,
-    Comparing,
-    Description,
-    Distances,
-    FieldGrid,
-    Groups,
-    Mapping,
-    Name,
-    Statement,
-    Summaries,
-)
+from milepost.service.replies import Center, Description, Distances, FieldGrid, Groups, Statement, Summaries
+from milepost.service.requests import Asking, Centering, Comparing, Mapping
+from milepost.service.shape import Name
 from milepost.synopsis import Synopsis
 
 QUICK = 64  # points that are answered at once, rather than by a thread

@@ -8,7 +8,9 @@ from fastapi.responses import JSONResponse
 from milepost.service.access import Caller, Curator, reach
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
-from milepost.service.shapes import Answer, Name, Question, SessionDescription, Sessions, Transcript
+from milepost.service.replies import Answer, SessionDescription, Sessions, Transcript
+from milepost.service.requests import Question
+from milepost.service.shape import Name
 
 IdempotencyKey = Annotated[str, Header(min_length=1, max_length=200, pattern=r"^[ -~]+$", examples=["9f0c2d"])]
 

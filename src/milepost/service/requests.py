@@ -1,0 +1,141 @@
+"""Requests: what may be sent."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from milepost.service.shape import LARGEST, MOST_POINTS, Count, Label, Line, Name, Point, Several, Shape, Words, example
+
+
+class Asking(Shape):
+    """Points to ask a release about. group: of a release that has some. confidence: of the errors."""
+
+    model_config = example(points=[[52.5219, 13.4132], [52.4736, 13.4017]])
+    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
+    group: Label | None = None
+    confidence: float | None = Field(None, ge=0.5, lt=1)
+
+
+class Comparing(Shape):
+    """Points to compare the groups of a release at."""
+
+    model_config = example(points=[[3, 4], [9, 6]])
+    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
+
+
+class Centering(Shape):
+    """group: of a release that has some."""
+
+    model_config = example()
+    group: Label | None = None
+
+
+class Mapping(Shape):
+    """steps: along each side of the grid."""
+
+    model_config = example(steps=100)
+    steps: int = Field(100, ge=2, le=LARGEST)
+    group: Label | None = None
+
+
+class Question(Shape):
+    """One point to ask a session about."""
+
+    model_config = example(point=[52.5219, 13.4132])
+    point: Point
+
+
+class Planning(Shape):
+    """What would be released of how many rows: epsilon, to see the error, or error, to see the least epsilon."""
+
+    model_config = example(
+        space={"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}, n=100_000, epsilon=1, delta=1e-6
+    )
+    space: Words
+    n: Count
+    epsilon: float | None = Field(None, gt=0)
+    error: float | None = Field(None, gt=0)
+    delta: float = Field(0, ge=0, lt=1)
+    max_queries: Count | None = None
+    neighbors: Literal["replace", "add-remove"] = "replace"
+    groups: Count | None = None
+    contributions: Count = 1
+
+
+class Budget(Shape):
+    """A dataset and the cap on what may ever be spent on it: (epsilon, delta), pure epsilon, or rho."""
+
+    model_config = example(name="homes", epsilon=3, delta=1e-6)
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    epsilon: float | None = Field(None, gt=0)
+    delta: float = Field(0, ge=0, lt=1)
+    rho: float | None = Field(None, gt=0)
+
+
+SAID = (
+    "epsilon",
+    "delta",
+    "beta",
+    "mechanism",
+    "neighbors",
+    "columns",
+    "unit",
+    "contributions",
+    "weights",
+    "max_weight",
+    "n",
+)
+
+
+class Making(Shape):
+    """What a release and a session have in common; the words are those of `mp.release`."""
+
+    id: Name
+    title: Line | None = None
+    table: Line
+    space: Words
+    dataset: Annotated[str, Field(min_length=1, max_length=64)]
+    epsilon: float = Field(gt=0)
+    delta: float = Field(0, ge=0, lt=1)
+    beta: float = Field(0.05, gt=0, lt=1)
+    mechanism: Line = "auto"
+    neighbors: Literal["replace", "add-remove"] = "replace"
+    columns: Several[Line] | None = None
+    unit: Line | None = None
+    contributions: Count = 1
+    weights: Line | None = None
+    max_weight: float | None = Field(None, gt=0)
+    n: Count | None = None
+
+    def said(self) -> dict[str, Any]:
+        """The words that `mp.release` and `mp.interactive` both take."""
+        return self.model_dump(include=set(SAID))
+
+
+CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
+
+
+class Building(Making):
+    """A release to be made from a table of the data directory."""
+
+    model_config = example(id="homes", table="homes.csv", space=CITY, dataset="homes", epsilon=1, delta=1e-6)
+    queries: Several[Point] | None = None
+    groups: Line | None = None
+    labels: Several[Label] = Field(default_factory=list)
+
+
+class Opening(Making):
+    """A session to be opened for the keys of an analyst."""
+
+    model_config = example(
+        id="spring",
+        analyst="anna",
+        table="homes.csv",
+        space=CITY,
+        dataset="homes",
+        epsilon=1,
+        delta=1e-6,
+        max_queries=200,
+    )
+    analyst: Annotated[str, Field(min_length=1, max_length=64)]
+    max_queries: Count
