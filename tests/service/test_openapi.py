@@ -44,7 +44,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {  # that fit something here, by shape
     "Centering": {"group": [None, "west"]},
     "Mapping": {"group": [None, "west"], "steps": [2, 10, 256]},
     "Question": {"point": POINTS},
-    "Planning": {"space": MAKING["space"], "epsilon": [1.0], "error": [None], "groups": [None]},
+    "Planning": {"space": MAKING["space"], "n": [1_000], "epsilon": [1.0], "error": [None], "contributions": [1]},
     "Building": MAKING,
     "Opening": MAKING | {"analyst": ["anna"]},
 }
@@ -79,8 +79,10 @@ def named(document: dict[str, Any]) -> dict[str, Any]:
             for parameter in operation.get("parameters", ()):
                 if parameter["name"] in NAMES and method != "delete" and not path.endswith("/close"):
                     parameter["schema"] = {"enum": NAMES[parameter["name"]]}
-    for shape, values in VALUES.items():
-        document["components"]["schemas"][shape]["properties"] |= {name: {"enum": of} for name, of in values.items()}
+    for name, values in VALUES.items():
+        shape = document["components"]["schemas"][name]
+        shape["properties"] |= {word: {"enum": of} for word, of in values.items()}
+        shape["required"] = sorted({*shape.get("required", ()), *values})
     return document
 
 
