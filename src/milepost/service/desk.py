@@ -38,6 +38,10 @@ class Desk:
         self._told: dict[str, int] = {}  # how many questions are known to be asked
         for one in [one for one in self._opened.values() if one.state == OPENING]:
             self._recover(one)
+        # tables are read before anybody asks: how long that takes would tell an analyst how large they are
+        for one in [one for one in self._opened.values() if one.state == OPEN]:
+            with suppress(MilepostError, OSError):  # a table that is not there now may be when somebody asks
+                self._session(one)
 
     @property
     def open(self) -> int:
@@ -199,7 +203,7 @@ class Desk:
             yield self._opened[one.id]
 
     def _session(self, one: Opened) -> Session:
-        """The session itself, which after a restart reads its table again."""
+        """The session itself; its table was read when the service began, or is now if it was not there then."""
         if one.state != OPEN:
             raise RefusedError("session_closed")
         if one.id not in self._names:
