@@ -1,5 +1,6 @@
 """`milepost show`."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,10 @@ def show(
     statement: Annotated[
         bool, typer.Option("--statement", help="One page for the people in the table: who is protected, and how.")
     ] = False,
+    registry: Annotated[
+        bool,
+        typer.Option("--registry", help="A draft entry for the OpenDP deployments registry, as JSON, which is YAML."),
+    ] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")] = None,
     group: GroupOption = None,
     force: ForceOption = False,
@@ -31,6 +36,11 @@ def show(
         with progress("Drawing"):
             plots.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
+    if registry:
+        from milepost.registry import registry as entry
+
+        typer.echo(json.dumps(entry(mp.load(file)), ensure_ascii=False, indent=2))
+        return
     if statement:
         typer.echo(mp.load(file).statement())
         return

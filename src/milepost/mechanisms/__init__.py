@@ -8,7 +8,7 @@ from milepost.mechanisms.per_query import LAWS, PerQuery
 from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.mechanisms.tangents import TangentLines, Tangents
 
-__all__ = ["ANSWERERS", "DIRECT", "NAMES", "Answerer", "mechanisms"]
+__all__ = ["ANSWERERS", "DIRECT", "NAMES", "Answerer", "mechanisms", "spends_epsilon"]
 
 ANSWERERS: dict[str, type[HostAnswerer]] = {
     answerer.mechanism: answerer for answerer in (SlopeCounts, HatSags, TangentLines)
@@ -19,6 +19,11 @@ DIRECT: dict[str, DirectMechanism] = {
     Net.name: Net(),
 }
 NAMES = (*ANSWERERS, *DIRECT)
+
+
+def spends_epsilon(name: str) -> bool:
+    """Whether a mechanism is pure ε whatever δ is."""
+    return (mechanisms(beta=0.05) | DIRECT)[name].pure
 
 
 def mechanisms(beta: float) -> dict[str, HostMechanism]:

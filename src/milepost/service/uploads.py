@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import Request
 
 from milepost.errors import MilepostError
-from milepost.mechanisms import DIRECT, mechanisms
+from milepost.mechanisms import spends_epsilon
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import SIZE_SHARE
 from milepost.service.catalog import encoded
@@ -21,8 +21,7 @@ from milepost.synopsis import Synopsis
 def cost_of(synopsis: Synopsis) -> list[Guarantee]:
     """What a release that was made elsewhere cost, or a little more where its number of rows is private."""
     guarantee = synopsis.guarantee
-    pure = (mechanisms(beta=0.05) | DIRECT)[synopsis.mechanism].pure  # spends ε whatever δ is
-    whole = Guarantee(guarantee.epsilon) if pure else guarantee
+    whole = Guarantee(guarantee.epsilon) if spends_epsilon(synopsis.mechanism) else guarantee
     if synopsis.change.public_total or whole.pure:
         return [whole]
     return [Guarantee(SIZE_SHARE * guarantee.epsilon), whole]

@@ -1,0 +1,98 @@
+"""Registry: a release in the vocabulary of the OpenDP deployments registry, as a draft entry.
+
+What only the curator knows (who, why, where) is left empty; what the file says is filled in.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from milepost.card import counted, promise
+from milepost.mechanisms import spends_epsilon
+from milepost.privacy.guarantee import Guarantee
+from milepost.statement import lines
+from milepost.synopsis import Synopsis
+
+
+def registry(synopsis: Synopsis) -> dict[str, Any]:
+    """A draft entry; as JSON, which is YAML too."""
+    said, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
+    loss = {name: _LOSS[name](synopsis.guarantee) for name in variant.parameters}
+    versions = ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items())
+    about = f"a table of {counted(synopsis)}: {synopsis.space.kind}, {promise(synopsis)}."
+    return {
+        "status": "Draft",
+        "deployment": {
+            "product": {
+                "name": "",
+                "data_curators": [],
+                "intended_use": "",
+                "data_product_type": "Summary statistics",
+                "data_product_region": "",
+                "description": f"Mean distances to the people in {about}",
+                "publication_date": "",
+                "data_product_sector": "",
+            },
+            "dp_variant": {
+                "name": variant.name,
+                "input_metric": "Change-one distance" if change.replaces else "Symmetric distance",
+                "bound_on_input_distance": 1 if change.replaces else change.contributions,
+                "output_measure": variant.measure,
+                "bound_on_output_distance": loss["rho"] if variant is CONCENTRATED else [*loss.values()],
+                "data_domain": f"Rows of {', '.join(synopsis.space.names)}; {synopsis.space.outside}.",
+                "unprotected_quantities": said["Public"],
+            },
+            "privacy_loss": {
+                "privacy_unit": f"{(change.unit or 'row').capitalize()}-level",
+                "privacy_unit_description": said["Protected"],
+                "privacy_parameters": loss,
+                "privacy_parameters_description": said["Bounds"] or "All that was spent on this release.",
+            },
+            "model": {
+                "model_name": "Central",
+                "model_name_description": "The curator holds the rows and adds the noise; the file is all that leaves.",
+                "actors": "",
+                "release_type": "Single release",
+                "release_type_description": "One file answers every query; asking is free.",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+                "access_type_description": "",
+            },
+            "accounting": {
+                "post_processing": "All answers, intervals, maps and centres are computed from the released integers.",
+                "composition": "One mechanism" + ("." if change.public_total else ", and a noisy number of rows."),
+            },
+            "implementation": {
+                "pre_processing_eda_hyperparameter_tuning": said["Outliers"],
+                "mechanisms": f"{said['Mechanism']} {versions}.",
+                "justification": "",
+            },
+            "resources": {"sources": "", "registry_authors": []},
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A definition of privacy, how it measures loss, and the parameters that it is told by."""
+
+    name: str
+    measure: str
+    parameters: tuple[str, ...]
+
+
+PURE = Variant("Pure DP", "Max divergence", ("epsilon",))
+CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", ("epsilon", "delta", "rho"))
+APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "delta"))
+_LOSS: dict[str, Callable[[Guarantee], float]] = {
+    "epsilon": lambda guarantee: guarantee.epsilon,
+    "delta": lambda guarantee: guarantee.delta,
+    "rho": lambda guarantee: guarantee.rho,
+}
+
+
+def _variant(synopsis: Synopsis) -> Variant:
+    """Where the number of rows is private, a part of ε has told it, and the whole is told as (ε, δ)."""
+    if synopsis.guarantee.pure or spends_epsilon(synopsis.mechanism):
+        return PURE
+    return CONCENTRATED if synopsis.change.public_total else APPROXIMATE
