@@ -1,0 +1,119 @@
+"""Noise comes from one module; whatever else is random is public, or a name, and is listed here with its reason."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "milepost"
+
+NOISE = {"privacy/noise.py": "draws it", "privacy/guarantee.py": "asks OpenDP what a guarantee costs; draws nothing"}
+SEEDED = {  # NumPy's generators, each with a public seed
+    "demo.py": "made-up people",
+    "service/demo.py": "made-up people",
+    "mechanisms/curves.py": "how wide the band of all answers is, from noise of a known law",
+    "mechanisms/hats.py": "the same",
+    "mechanisms/slopes.py": "the same",
+    "mechanisms/labels.py": "the same",
+    "mechanisms/schauder.py": "the same",
+    "spaces/sphere.py": "public pairs, to measure distortion",
+    "spaces/angular.py": "the same",
+    "spaces/projected.py": "the same",
+    "spaces/references.py": "public points of a reference measure",
+    "spaces/bourgain.py": "public sets of queries",
+    "spaces/directions.py": "public directions",
+}
+NAMES = {  # the system's generator, for what must not be guessed or must not meet another
+    "whole.py": "names of temporary files",
+    "sessions/fingerprint.py": "the key of a store",
+    "privacy/ledger.py": "tokens of charges",
+    "service/keys.py": "keys",
+    "service/jobs.py": "ids of jobs",
+}
+FORBIDDEN = {"random", "numpy.random", "scipy.stats", "os.urandom", "uuid.uuid1", "uuid.uuid4"}
+
+
+def faults(path: str, source: str) -> list[str]:
+    """What a file takes that it must not."""
+    result, seeded = [], set[ast.AST]()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) == "np.random.default_rng":
+            seeded |= set(ast.walk(node.func))
+            if not node.args or path not in SEEDED:
+                result.append(f"line {node.lineno}: a generator without a seed, or in a file that has none")
+    for node in ast.walk(tree):
+        for name in _taken(node):
+            if name in FORBIDDEN:
+                result.append(f"imports {name}")
+            if name == "opendp" and path not in NOISE:
+                result.append("imports opendp")
+            if name == "secrets" and path not in NAMES:
+                result.append("imports secrets")
+        if isinstance(node, ast.Attribute) and node not in seeded and _name(node) == "np.random":
+            result.append(f"line {node.lineno}: np.random")
+        if isinstance(node, ast.Attribute) and (node.attr == "rvs" or _name(node) in FORBIDDEN):
+            result.append(f"line {node.lineno}: {node.attr}")
+    return result
+
+
+def _taken(node: ast.AST) -> list[str]:
+    """Modules, and names of modules, that an import takes; opendp's parts are opendp."""
+    if isinstance(node, ast.Import):
+        found = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        found = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    else:
+        return []
+    return ["opendp" if name.split(".")[0] == "opendp" else name for name in found]
+
+
+def _name(node: ast.AST) -> str:
+    """np.random.default_rng of its tree."""
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def _without_types(source: str) -> str:
+    """`np.random.Generator` names a type, and draws nothing."""
+    return source.replace("np.random.Generator", "Generator")
+
+
+@pytest.mark.parametrize("path", sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")))
+def test_randomness_is_where_it_may_be(path: str) -> None:
+    if not path.startswith("audit/"):  # which draws from known-bad mechanisms, too, and releases nothing
+        assert faults(path, _without_types((SOURCE / path).read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random",
+        "from random import gauss",
+        "from numpy import random",
+        "import numpy.random as r",
+        "from numpy.random import default_rng",
+        "import numpy as np\nnp.random.normal()",
+        "import numpy as np\nnp.random.default_rng()",
+        "import numpy as np\nnp.random.default_rng(0)",
+        "from scipy import stats",
+        "from scipy.stats import norm",
+        "import os\nos.urandom(8)",
+        "from os import urandom",
+        "import uuid\nuuid.uuid4()",
+        "import secrets",
+        "import opendp.prelude as dp",
+        "law.rvs(10)",
+    ],
+)
+def test_it_would_be_seen(source: str) -> None:
+    assert faults("mechanisms/tangents.py", source)
+
+
+def test_every_exception_is_used() -> None:
+    """A file that is listed and has no need of it is taken off the list."""
+    for path, word in [*((path, "opendp") for path in NOISE), *((path, "secrets") for path in NAMES)]:
+        assert f"import {word}" in (SOURCE / path).read_text(), path
+    for path in SEEDED:
+        assert "np.random" in (SOURCE / path).read_text(), path
