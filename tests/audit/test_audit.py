@@ -65,6 +65,7 @@ def test_the_exact_number_of_rows_is_caught() -> None:
     assert examine(known.case, 600).violated
 
 
+@pytest.mark.slow
 def test_innovations_against_noisy_answers_are_caught() -> None:
     """The shipped session with one line changed; as it is, the same test does not accuse it."""
     known = known_bad.against_noisy()
