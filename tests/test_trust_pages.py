@@ -12,6 +12,14 @@ import pytest
 
 import milepost as mp
 from milepost import mechanisms
+from milepost.contributions import NAME_BYTES, PLACE_BYTES, SHORT
+from milepost.mechanisms.links import MOST_QUERIES
+from milepost.mechanisms.mesh import CORE
+from milepost.privacy.change import WEIGHT_STEPS
+from milepost.privacy.noise import LARGEST_SCALE
+from milepost.release import SIZE_SHARE
+from milepost.service.settings import Settings
+from milepost.service.workers import THREADS
 from milepost.sessions.choice import SESSIONS
 from tests import special_values
 from tests.test_paper import collected
@@ -213,6 +221,39 @@ def test_pages_are_linked() -> None:
     for page in TRUST:
         assert f"({page.name})" in index
     assert "(../SECURITY.md)" in index
+
+
+FIGURES = {  # what pages say in passing, with the numbers that the code has
+    "guarantee.md": [f"{100 * SIZE_SHARE:g} % of ε tell it", f"in {WEIGHT_STEPS} steps"],
+    "known-limitations.md": [
+        f"keeps {NAME_BYTES + PLACE_BYTES + 3} bytes a row",  # and two of a weight, and a mark
+        f"Ids of more than {SHORT} bytes",
+        f"by {8 * SHORT} bits of SHA-256",
+        f"Up to {CORE:,} queries are linked",
+        f"More than {MOST_QUERIES:,} are refused",
+        f"`max_body` ({Settings().max_body >> 20} MB)",
+        f"; {Settings().max_connections} of them make others wait",
+        f"a row counts up to {WEIGHT_STEPS} steps",
+    ],
+    "proofs/composition.md": [f"noise of scale m/({SIZE_SHARE}·ε)"],
+}
+
+
+def test_figures_are_the_codes() -> None:
+    """A constant that changes changes its page."""
+    for page, phrases in FIGURES.items():
+        text = text_of(DOCS / page)
+        assert [phrase for phrase in phrases if phrase not in text] == []
+    assert THREADS == 4  # "Four threads for all"
+    assert 2**63 / LARGEST_SCALE == 256  # "e⁻²⁵⁶"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_headings(page: Path) -> None:
+    """Of pages that are there."""
+    for path, heading in re.findall(r"\]\(([\w./-]*\.md|)#([^)]+)\)", text_of(page)):
+        headings = re.findall(r"^#+ (.*)$", text_of((page.parent / path).resolve() if path else page), re.MULTILINE)
+        assert heading in {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 @pytest.mark.parametrize("page", [DOCS / "guarantee.md", DOCS / "known-limitations.md"], ids=lambda page: page.stem)
