@@ -30,7 +30,7 @@ PROOFS = sorted((DOCS / "proofs").glob("*.md"))
 TRUST = [DOCS / name for name in ("guarantee.md", "attack-model.md", "known-limitations.md", "special-values.md")]
 PAGES = [*TRUST, *PROOFS, ROOT / "SECURITY.md"]
 
-CITED = re.compile(r"`(src/[^`]+\.py)`: ((?:`(?!src/)[^`]+`(?:, )?)+)")
+CITED = re.compile(r"`(src/[^`]+\.py)`:\s((?:`(?!src/)[^`]+`(?:,\s)?)+)")
 PROVED = {  # what has to have a page, by where that is
     "slopes": "slopes",
     "hats": "hats",
@@ -242,7 +242,7 @@ FIGURES = {  # what pages say in passing, with the numbers that the code has
 def test_figures_are_the_codes() -> None:
     """A constant that changes changes its page."""
     for page, phrases in FIGURES.items():
-        text = text_of(DOCS / page)
+        text = " ".join(text_of(DOCS / page).split())
         assert [phrase for phrase in phrases if phrase not in text] == []
     assert THREADS == 4  # "Four threads for all"
     assert 2**63 / LARGEST_SCALE == 256  # "e⁻²⁵⁶"
