@@ -86,7 +86,7 @@ class Number:
         values = _numbers(cells, name, what, first_row)
         numeric.refuse_missing(values[:, None], [name], what, first_row)
         if query:
-            numeric.refuse_infinite(values[:, None], [name], first_row)
+            numeric.refuse_far(values[:, None], [self.low], [self.high], [name], first_row)
         return values if query else np.clip(values, self.low, self.high)
 
     def place(self, values: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from milepost.errors import MilepostError
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
+FARTHEST = 1e100  # widths of the bounds from them to a query
 TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
@@ -85,6 +86,25 @@ def refuse_infinite(points: FloatArray, names: Sequence[str], first_row: int = 0
         row, column = (int(k) for k in np.argwhere(infinite)[0])
         raise MilepostError(
             f"query points must be finite, got an infinite {names[column]!r} in row {first_row + row + 1}"
+        )
+
+
+def refuse_far(
+    points: FloatArray, low: Sequence[float], high: Sequence[float], names: Sequence[str], first_row: int = 0
+) -> None:
+    """Refuse query points from which distances would not be floats: infinite ones, and those beyond all reason.
+
+    low, high: the bounds of each column; where they are the same, those of the widest column count.
+    """
+    width = np.minimum(np.subtract(high, low), 1e200)  # so that the limit is a float
+    limit = np.maximum(np.abs(low), np.abs(high)) + FARTHEST * np.where(width > 0, width, width.max())
+    near = np.abs(points) <= limit
+    if not near.all():
+        refuse_infinite(points, names, first_row)
+        row, column = (int(k) for k in np.argwhere(~near)[0])
+        raise MilepostError(
+            f"query points must be within {FARTHEST:g} times the width of the bounds, got a {names[column]!r} that is "
+            f"farther in row {first_row + row + 1}"
         )
 
 
