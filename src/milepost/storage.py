@@ -1,6 +1,7 @@
 """Storage: a synopsis as a card and tensors, and back."""
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,14 @@ def card_of(synopsis: Synopsis) -> dict[str, Any]:
         "mechanism": synopsis.mechanism,
         "parameters": synopsis.answerer.parameters(),
         "queries": None if synopsis.queries is None else synopsis.queries.to_json(),
-        "versions": {name: metadata.version(name) for name in ("milepost", "opendp", "numpy")},
+        "versions": dict(_versions()),
     }
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """What a release is made with; to look it up takes milliseconds."""
+    return tuple((name, metadata.version(name)) for name in ("milepost", "opendp", "numpy"))
 
 
 def write(synopsis: Synopsis, path: Path) -> None:
