@@ -25,7 +25,6 @@ SPECIAL: dict[str, Any] = {
     "beyond": 10**400,
     "missing": None,
 }
-MISSING = {"nan", "missing"}
 Row = tuple[Any, ...]
 
 
@@ -48,20 +47,24 @@ class Case:
         """Queries as a user writes them."""
         return self.table(self.queries)
 
-    def with_value(self, row: Row, value: Any) -> Iterator[tuple[Row, tuple[int, ...]]]:
-        """A row with the value in each of its places, and in all of them; and in which."""
+    def with_value(self, row: Row, value: Any) -> Iterator[Row]:
+        """A row with the value in each of its places, and in all of them."""
         for place in range(len(row)):
-            yield (*row[:place], value, *row[place + 1 :]), (place,)
+            yield (*row[:place], value, *row[place + 1 :])
         if len(row) > 1:
-            yield (value,) * len(row), tuple(range(len(row)))
+            yield (value,) * len(row)
 
-    def refused(self, name: str, places: tuple[int, ...]) -> bool:
+    def refused(self, row: Row) -> bool:
         """Whether a private row must be refused, from the documentation alone."""
         if self.space.kind == "hamming":
             return False
         if self.space.kind == "gower":  # a number, a category that has `other` for the rest, a flag
-            return (0 in places and name in MISSING) or (2 in places and name != "-0.0")
-        return name in MISSING
+            return missing(row[0]) or row[2] not in (0, 1, "yes", "no")
+        return any(map(missing, row))
+
+
+def missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def rows_of(width: int, low: float, high: float, count: int = 24) -> list[Row]:

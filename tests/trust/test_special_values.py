@@ -40,8 +40,8 @@ def release(case: Case, rows: Sequence[Row], mechanism: str, **words: Any) -> mp
 def special_rows(case: Case) -> Iterator[tuple[str, Row, bool]]:
     """With one value each: its name, the row, and whether it must be refused."""
     for name, value in SPECIAL.items():
-        for row, places in case.with_value(case.rows[0], value):
-            yield name, row, case.refused(name, places)
+        for row in case.with_value(case.rows[0], value):
+            yield name, row, case.refused(row)
 
 
 def check_answers(case: Case, synopsis: mp.Synopsis) -> None:
@@ -149,7 +149,7 @@ def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> N
         return
     other = release(case, [*case.ends, *case.ends], mechanism)
     for name, value in SPECIAL.items():
-        for row, _ in case.with_value(case.queries[0], value):
+        for row in case.with_value(case.queries[0], value):
             (point,) = case.table([row])
             for ask, points in (("mean_distance", point), ("interval", [*case.asked, point])):
                 said = outcome(getattr(synopsis, ask), points)
@@ -170,7 +170,7 @@ def test_special_points_as_given_queries(kind: str, mechanism: str, ledger: mp.L
         return
     spent = 0
     for name, value in SPECIAL.items():
-        *_, (row, _) = case.with_value(case.queries[0], value)
+        *_, row = case.with_value(case.queries[0], value)
         words = {"queries": [*case.asked, row], "ledger": ledger, "dataset": "people"}
         said = outcome(release, case, case.rows, mechanism, **words)
         if isinstance(said, str):
@@ -197,7 +197,7 @@ def test_sessions_spend_no_question_on_a_refusal(kind: str, mechanism: str, ledg
         assert session == outcome(opened, case.rows)
         return
     for name, value in SPECIAL.items():
-        *_, (row, _) = case.with_value(case.queries[0], value)
+        *_, row = case.with_value(case.queries[0], value)
         before = session.remaining, session.asked
         said = outcome(session.ask, row)
         if isinstance(said, str):
