@@ -160,7 +160,7 @@ def released(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, .
 def asked(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
     """A session, and all that is public about it: answers, transcript, what is left."""
     case = pair.case
-    words = {word: pair.words[word] for word in ("mechanism", "neighbors", "n", "max_weight") if word in pair.words}
+    words = {word: value for word, value in pair.words.items() if word != "labels"}
     if "max_weight" in words:
         words["weights"] = [person.weight for person in people]
     table = table_of(pair, people, folder)
