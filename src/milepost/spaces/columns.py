@@ -243,8 +243,11 @@ def column_from_json(card: Sequence[Any]) -> Column:
     """The inverse of `to_json`."""
     kind, *words = card
     if kind == Category.kind:
-        return Category(tuple(words[0]))
-    return Number(*words) if kind == Number.kind else Flag()
+        return category(*words)
+    if kind == Number.kind:
+        low, high, step = words
+        return number(low, high, step=step or None)
+    return Flag()
 
 
 def _missing(cell: Any) -> bool:
