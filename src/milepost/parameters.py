@@ -1,8 +1,11 @@
-"""Parameters: what the numbers of a mechanism may be on a card, which somebody may have edited."""
+"""Parameters: what the numbers of a mechanism may be in a file, which somebody may have edited."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTUM_BITS
 from milepost.statistics.sketch import LARGEST_TOTAL
@@ -55,6 +58,11 @@ RULES = {
     },
     "total": {"scale": SCALE},
 }
+TYPES: dict[str, type] = {
+    **dict.fromkeys(("deviations", "kurtoses", "space.weight", "space.measured"), np.float64),
+    "space.places": np.int32,
+}
+POSITIVE = ("deviations", "space.weight")
 FLAGS = ("pure", "central")
 
 
@@ -69,3 +77,15 @@ def check_parameters(mechanism: str, parameters: Any) -> None:
                 check_parameters(name, part)
         elif not (rules[name].allows(value) if name in rules else name in FLAGS and isinstance(value, bool)):
             raise MilepostError(f"the card has a wrong {name} for {mechanism}")
+
+
+def check_tensors(tensors: dict[str, AnyArray]) -> None:
+    """Refuse other types than a release has, and numbers that are none; names may begin with a group's number."""
+    for name, tensor in tensors.items():
+        own = name if name.startswith("space.") else name.split(".")[-1]
+        wrong = tensor.dtype != TYPES.get(own, np.int64)
+        if not wrong and tensor.dtype == np.float64:
+            least = 1 / MOST if own in POSITIVE else -MOST
+            wrong = not ((tensor >= least) & (tensor <= MOST)).all()
+        if wrong:
+            raise MilepostError(f"the file's tensor {name!r} has another type than a release, or numbers that are none")

@@ -12,7 +12,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.parameters import check_parameters
+from milepost.parameters import check_parameters, check_tensors
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
@@ -65,6 +65,7 @@ def load(path: str | Path) -> Synopsis:
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
         )
     try:
+        check_tensors(tensors)
         own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
         space = space_from_json(card["space"], own)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])

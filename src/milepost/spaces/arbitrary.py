@@ -363,6 +363,8 @@ class AnyMetric:
             if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):
                 raise MilepostError("the file's host positions do not fit its queries")
             factor, *distortion = measured.tolist()
+            if not min(factor, *distortion[:2]) > 0:
+                raise MilepostError("the file's distortion is none")
             found = Measured(factor, Distortion(*distortion))
             result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
         return result
