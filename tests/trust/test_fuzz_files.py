@@ -31,7 +31,7 @@ BOUNDED = settings(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
-MEMORY = 64 << 20  # a file here has some kB
+MEMORY = 512 << 20  # more than the process had: its libraries take some when they are first used
 COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
 COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
 Place = tuple[str | int, ...]

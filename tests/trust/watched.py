@@ -1,7 +1,8 @@
 """Watched: an example that takes too long, or too much memory, is a failure."""
 
+import resource
 import signal
-import tracemalloc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -29,13 +30,18 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def most_memory() -> int:
+    """The most bytes that this process ever had."""
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
 @contextmanager
 def in_memory_of(most: int) -> Iterator[None]:
-    """Fails what has more bytes at once than this; NumPy's arrays are counted."""
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= most, f"{peak:,} bytes at once"
+    """Fails what makes the process grow by more than this beyond all that it ever had.
+
+    `tracemalloc` would see more, but CPython may crash when it stops while a thread of Arrow still reads ahead.
+    """
+    before = most_memory()
+    yield
+    assert most_memory() - before <= most, f"{most_memory() - before:,} bytes more"

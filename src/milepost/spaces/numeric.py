@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
+from milepost.spaces.objects import listed
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
@@ -47,7 +48,7 @@ def read_matrix(
     if columns is None:
         if len(names) != width:
             raise MilepostError(
-                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({', '.join(names)}); "
+                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({listed(names)}); "
                 "name the ones to use with columns=[…]"
             )
         columns = tuple(names)
@@ -56,7 +57,7 @@ def read_matrix(
         position = find(names, name, aliases)
         if position is None:
             raise MilepostError(
-                f"the table has no column {name!r}; it has {', '.join(names) or 'no columns'}. "
+                f"the table has no column {name!r}; it has {listed(names) or 'no columns'}. "
                 "Name the ones to use with columns=[…], in the order of the space"
             )
         values = from_column(batch.column(position), names[position])
