@@ -56,9 +56,9 @@ def used(path: Path, name: str, roles: dict[str, Any]) -> str:
     try:
         with in_time():
             synopsis = mp.release(path, space, epsilon=1, mechanism="laplace", queries=queries, **roles)
-            label = {"group": synopsis.labels[0]} if synopsis.labels else {}
+            label = synopsis.labels[0] if synopsis.labels else None
             asked = list(space.queries) if isinstance(space, mp.AnyMetric) else queries
-            values = synopsis.mean_distance(asked, **label)
+            values = synopsis.mean_distance(asked, group=label)
     except mp.MilepostError as refusal:
         found = refusal
     else:
@@ -239,6 +239,8 @@ lengths = st.sampled_from([3, 3, 3, 1, 0])
 damages = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), max_size=3)
 cuts = st.one_of(st.just(1.0), st.just(1.0), st.floats(0, 1))
 
+whole: Any = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
+
 
 def write_parquet(folder: Path, content: tuple[Any, int, Any, float]) -> Path:
     columns, length, damage, cut = content
@@ -253,15 +255,13 @@ def write_parquet(folder: Path, content: tuple[Any, int, Any, float]) -> Path:
 
 
 def test_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
-    made = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
-    found = check_many(tmp_path, 120, made, write_parquet)
+    found = check_many(tmp_path, 120, whole, write_parquet)
     assert min(found["released"], found["refused"]) > 5
 
 
 @pytest.mark.slow
 def test_many_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
-    made = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
-    found = check_many(tmp_path, 1200, made, write_parquet)
+    found = check_many(tmp_path, 1200, whole, write_parquet)
     assert min(found["released"], found["refused"]) > 50
 
 
