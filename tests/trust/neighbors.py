@@ -115,7 +115,7 @@ def table_of(pair: Pair, people: Sequence[Person], folder: Path) -> Any:
     if pair.container == "rows":
         return rows if pair.case.space.objects else [list(row) for row in rows]
     array = np.array(rows, dtype=np.float64).reshape(len(rows), pair.case.space.width)
-    names = [f"c{place}" for place in range(array.shape[1])]
+    names = list(pair.case.space.columns or [f"c{place}" for place in range(array.shape[1])])
     columns = {name: array[:, place] for place, name in enumerate(names)}
     if pair.container == "csv":
         text = "\n".join([",".join(names), *(",".join(map(repr, row)) for row in array.tolist()), ""])

@@ -122,19 +122,22 @@ def test_a_table_of_special_values_is_released_or_refused(kind: str, mechanism: 
 @every_mechanism
 @every_space
 def test_each_special_value_alone(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
-    """In each column, among other rows of two kinds: the same outcome, in the same words."""
+    """In each column, or in all at once, among other rows of two kinds: the same outcome, in the same words."""
     case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
     if isinstance(outcome(release, case, case.rows, mechanism), str):
         return
+    every = mechanism in ("slopes", "laplace")  # rows are read before a mechanism sees anything
     for name, row, refused in special_rows(case):
-        spent = ledger.spent("people").nano
-        first = outcome(release, case, [*case.rows, row], mechanism, **words)
+        if not every and len({*map(repr, row)}) > 1:
+            continue
+        paying = words if refused else {}
+        first = outcome(release, case, [*case.rows, row], mechanism, **paying)
         if refused:
             other = [*case.ends, *case.rows[:5], row]
             second = outcome(release, case, other, mechanism)
             assert without_row(str(second)) == without_row(first), name
             assert f"row {len(case.rows) + 1}" in first
-            assert ledger.spent("people").nano == spent, name
+            assert ledger.spent("people").nano == 0, name
         else:
             check_answers(case, first)
 
