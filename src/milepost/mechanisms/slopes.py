@@ -142,7 +142,10 @@ class SlopeCounts(Curves):
         if [len(count) for count in counts] != [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]:
             raise MilepostError("the file's counts do not fit its space")
         anchor = Anchor(hosts, parameters["central"]) if "central" in parameters else None
-        return cls(hosts, Total.load(n, parameters, tensors), parameters["power"], bits, counts, anchor)
+        total = Total.load(n, parameters, tensors)
+        if total.public != (anchor is None):
+            raise MilepostError("the file's card has an anchor without a noisy total, or the reverse")
+        return cls(hosts, total, parameters["power"], bits, counts, anchor)
 
 
 def _heights(hosts: Hosts, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
