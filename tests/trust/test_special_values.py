@@ -5,6 +5,7 @@ Either a refusal in fixed words, for which nothing is spent, or an answer that i
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ def release(case: Case, rows: Sequence[Row], mechanism: str, **words: Any) -> mp
     """Of private rows, for a few queries where the mechanism needs to know them."""
     queries = case.asked if mechanism in NEED_QUERIES and case.space.known is None else None
     return mp.release(case.table(rows), case.space, mechanism=mechanism, **PAID | {"queries": queries} | words)
+
+
+@cache
+def plain(kind: str, mechanism: str) -> Any:
+    """The release of ordinary rows, or the refusal where the mechanism does not suit the space."""
+    return outcome(release, CASES[kind], CASES[kind].rows, mechanism)
 
 
 def special_rows(case: Case) -> Iterator[tuple[str, Row, bool]]:
@@ -97,24 +104,21 @@ def test_a_row_outside_a_box_is_moved_to_its_end(kind: str) -> None:
 def test_a_table_of_special_values_is_released_or_refused(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """All that may be in a table at once; then each of those that may not, for which nothing is spent."""
     case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
-    found = outcome(release, case, case.rows, mechanism)
+    found = plain(kind, mechanism)
     good = [row for _, row, refused in special_rows(case) if not refused]
     synopsis = outcome(release, case, [*case.rows, *good, *case.ends], mechanism, **words)
-    if isinstance(found, str):  # the mechanism does not suit the space, whatever is in the table
+    if isinstance(found, str):
         assert synopsis == found
         assert ledger.spent("people").nano == 0
         return
     check_answers(case, synopsis)
     spent = ledger.spent("people").nano
     assert spent > 0
-    bad = [row for _, row, refused in special_rows(case) if refused]
-    for row in bad[:1]:
-        texts = {
-            without_row(str(outcome(release, case, rows, mechanism, **words)))
-            for rows in ([row, *case.rows], [*case.rows, row], [*case.ends, *good, row])
-        }
-        assert len(texts) == 1
-        assert "row …" in texts.pop()
+    for row in [row for _, row, refused in special_rows(case) if refused][:1]:
+        first = outcome(release, case, [row, *case.rows], mechanism, **words)
+        others = [outcome(release, case, rows, mechanism) for rows in ([*case.rows, row], [*case.ends, *good, row])]
+        assert {without_row(text) for text in others} == {without_row(first)}
+        assert "row 1;" in first or "row 1 " in first
     assert ledger.spent("people").nano == spent
 
 
@@ -124,7 +128,7 @@ def test_a_table_of_special_values_is_released_or_refused(kind: str, mechanism: 
 def test_each_special_value_alone(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """In each column, or in all at once, among other rows of two kinds: the same outcome, in the same words."""
     case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
-    if isinstance(outcome(release, case, case.rows, mechanism), str):
+    if isinstance(plain(kind, mechanism), str):
         return
     every = mechanism in ("slopes", "laplace")  # rows are read before a mechanism sees anything
     for name, row, refused in special_rows(case):
@@ -147,7 +151,7 @@ def test_each_special_value_alone(kind: str, mechanism: str, ledger: mp.Ledger) 
 def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> None:
     """By any release; in words that do not depend on the table."""
     case = CASES[kind]
-    synopsis = outcome(release, case, case.rows, mechanism)
+    synopsis = plain(kind, mechanism)
     if isinstance(synopsis, str):
         return
     other = release(case, [*case.ends, *case.ends], mechanism)
@@ -164,12 +168,13 @@ def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> N
                     assert np.shape(said) == np.shape(again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NEED_QUERIES)
 @every_space
 def test_special_points_as_given_queries(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """Refused before anything is spent, or answered by a number."""
     case = CASES[kind]
-    if case.space.known is not None or isinstance(outcome(release, case, case.rows, mechanism), str):
+    if case.space.known is not None or isinstance(plain(kind, mechanism), str):
         return
     spent = 0
     for name, value in SPECIAL.items():
@@ -225,7 +230,7 @@ def test_tables_without_rows(kind: str, mechanism: str, ledger: mp.Ledger) -> No
     def released(table: Any, **more: Any) -> mp.Synopsis:
         return mp.release(table, case.space, mechanism=mechanism, queries=queries, **PAID | more)
 
-    if isinstance(outcome(released, case.table(case.rows)), str):
+    if isinstance(plain(kind, mechanism), str):
         return
     assert outcome(released, empty, **words) == "the table is empty; at least one row is needed"
     assert ledger.spent("people").nano == 0
