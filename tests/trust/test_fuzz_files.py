@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
@@ -20,18 +20,10 @@ from milepost import file
 from milepost.card import facts
 from milepost.mechanisms import NAMES
 from tests.trust.cases import CASES, NEED_QUERIES, finite
-from tests.trust.watched import in_memory_of, in_time
+from tests.trust.watched import BOUNDED, MEMORY, in_memory_of, in_time
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
-BOUNDED = settings(
-    database=None,
-    deadline=None,
-    derandomize=True,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=list(HealthCheck),
-)
-MEMORY = 512 << 20  # more than the process had: its libraries take some when they are first used
 COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
 COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
 Place = tuple[str | int, ...]

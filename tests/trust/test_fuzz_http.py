@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import file
@@ -20,18 +20,10 @@ from milepost.service.problems import CODES
 from tests.service.conftest import SPACES, House, furnished
 from tests.service.test_access import BODIES
 from tests.trust.test_fuzz_files import WRONG, damaged, damages
-from tests.trust.watched import in_memory_of, in_time
+from tests.trust.watched import BOUNDED, MEMORY, in_memory_of, in_time
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
-BOUNDED = settings(
-    database=None,
-    deadline=None,
-    derandomize=True,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=list(HealthCheck),
-)
-MEMORY = 512 << 20
 ADDRESSES = [address for address in BODIES if address not in ("POST /v1/releases", "POST /v1/sessions")]  # make no jobs
 NAMED = {
     "release": [*["sides"] * 6, "none", "%00", "..", "x" * 300],

@@ -11,24 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
 from milepost.spaces.base import Space
 from tests.trust.cases import finite
-from tests.trust.watched import in_memory_of, in_time
+from tests.trust.watched import BOUNDED, MEMORY, in_memory_of, in_time
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
-BOUNDED = settings(
-    database=None,
-    deadline=None,
-    derandomize=True,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=list(HealthCheck),
-)
-MEMORY = 512 << 20  # more than the process had: its libraries take some when they are first used
 PRIVATE = "Zwickmühle"  # a cell that no refusal may quote
 SPACES: dict[str, tuple[Space, Any]] = {
     "numbers": (mp.L1({"x": (0, 10), "y": (-1, 1)}), [[1, 0], [2, 0.5]]),

@@ -7,6 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from hypothesis import HealthCheck, Phase, settings
+
+MEMORY = 512 << 20  # more than the process had: its libraries take some when they are first used
+BOUNDED = settings(
+    database=None,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
 SECONDS = 20  # of one example, which take milliseconds; a machine may be slow, but a hang is a hang
 
 

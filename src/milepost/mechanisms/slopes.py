@@ -118,7 +118,7 @@ class SlopeCounts(Curves):
         if self.hosts.simplex:
             return super().laws(inside, fraction)
         variances, steps = self._walks
-        return variances * (1 - 4 * fraction * (1 - fraction) / steps), np.zeros_like(fraction)
+        return variances * _within(fraction, steps), np.zeros_like(fraction)
 
     @cached_property
     def _walks(self) -> tuple[FloatArray, FloatArray]:
@@ -173,9 +173,8 @@ class WalkNoise:
         return self.deviation**2, 0.0
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """At fraction f of a cell, that cell's own step counts (2f − 1)² instead of 1."""
-        fraction = np.modf(positions / (1 << self.bits))[0]
-        return np.asarray(self.deviation**2 * (1 - 4 * fraction * (1 - fraction) / self.steps))
+        """Less than at borders."""
+        return np.asarray(self.deviation**2 * _within(np.modf(positions / (1 << self.bits))[0], self.steps))
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
         """A sum of Gaussian steps is normal."""
@@ -188,6 +187,11 @@ class WalkNoise:
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Largest and least of the walk, from a pool of standard ones in fresh order."""
         return self.deviation * generator.permutation(_standard_extremes(self.steps, draws))
+
+
+def _within(fraction: FloatArray, steps: FloatArray | int) -> FloatArray:
+    """The variance at fraction f of a cell ÷ that at borders: the cell's own step counts (2f − 1)² instead of 1."""
+    return np.asarray(1 - 4 * fraction * (1 - fraction) / steps)
 
 
 def split_of(hosts: Hosts, change: Change, guarantee: Guarantee) -> Split:
