@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 import milepost as mp
@@ -55,18 +56,19 @@ def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
     """The nearest segment of every customer that there could be, hatched where noise alone may have decided."""
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
-    spend, visits = np.meshgrid(np.linspace(0, 200, 101), np.linspace(0, 40, 61))
+    spend, visits = np.meshgrid(np.linspace(0, 200, 161), np.linspace(0, 40, 121))
     compared = synopsis.compare(np.column_stack([spend.ravel(), visits.ravel()]))
     place, flip = compared.place.reshape(spend.shape), compared.flip.reshape(spend.shape)
-    axes.contourf(spend, visits, place, levels=[-0.5, 0.5, 1.5, 2.5], colors=list(COLORS.values()), alpha=0.35)
-    axes.contourf(spend, visits, flip, levels=[doubt, 1], colors="none", hatches=["////"])
+    axes.pcolormesh(spend, visits, place, cmap=ListedColormap(list(COLORS.values())), alpha=0.35, rasterized=True)
+    axes.contourf(spend, visits, flip, levels=[doubt, 1], colors="none", hatches=["xxxx"])
     for label, color in COLORS.items():
         x, y = synopsis.group(label).center()
         axes.plot(x, y, "*", ms=15, color=color, mec="white")
-        axes.annotate(f"centre of {label}", (x, y), (0, -16), textcoords="offset points", ha="center", color="#333333")
+        away = (0, 9 if y > 20 else -17)
+        axes.annotate(f"centre of {label}", (x, y), away, textcoords="offset points", ha="center", color="#333333")
     for name, (x, y) in NEW.items():
         axes.plot(x, y, "o", ms=7, color="#333333", mec="white")
-        axes.annotate(name, (x, y), (7, 5), textcoords="offset points", weight="bold", color="#333333")
+        axes.annotate(name, (x, y), (8, -9), textcoords="offset points", weight="bold", color="#333333")
     axes.set_xlabel("spend, EUR a month")
     axes.set_ylabel("visits a month")
     words = f"Nearest segment, {synopsis.guarantee}; hatched: noise could change it in over {doubt:.0%} of cases"
