@@ -31,31 +31,29 @@ class Law:
     add: Callable[[IntArray, float], IntArray]
     draws: int
 
-    def below(self, scale: float, least: AnyArray) -> FloatArray:
+    def below(self, scale: float, least: AnyArray | int) -> FloatArray:
         """Pr[X < least], exactly."""
-        least = np.asarray(least, dtype=np.float64)
+        at: FloatArray = np.asarray(least, dtype=np.float64)
         if self.name == "laplace":
             r = np.exp(-1 / scale)
             # Pr[X ≥ m] = r^m/(1 + r) for m ≥ 1, and the law is symmetric
-            return np.where(
-                least >= 1, 1 - r ** np.maximum(least, 1) / (1 + r), r ** np.maximum(1 - least, 1) / (1 + r)
-            )
+            above, below = r ** np.maximum(at, 1) / (1 + r), r ** np.maximum(1 - at, 1) / (1 + r)
+            return np.asarray(np.where(at >= 1, 1 - above, below))
         if scale > EXACT:
-            return np.asarray(ndtr((least - 0.5) / scale))
+            return np.asarray(ndtr((at - 0.5) / scale))
         support = np.arange(-int(40 * scale) - 40, int(40 * scale) + 41)
         weight = np.exp(-(support**2) / (2 * scale**2))
-        return np.asarray(
-            np.concatenate([[0], np.cumsum(weight / weight.sum())])[(least - support[0]).astype(np.int64)]
-        )
+        shares = np.concatenate([[0], np.cumsum(weight / weight.sum())])
+        return np.asarray(shares[(at - support[0]).astype(np.int64)])
 
 
-LAWS = {law.name: law for law in (Law("gaussian", gaussian, 300_000), Law("laplace", laplace, 500_000))}
+LAWS = {law.name: law for law in (Law("gaussian", gaussian, 200_000), Law("laplace", laplace, 300_000))}
 SCALES = (1.5, 20.7, 1.3 * QUANTA)
 
 
 def borders(scale: float) -> IntArray:
-    """Integers about a quarter of the scale apart, from −4 to 4 scales."""
-    return np.unique(np.rint(np.arange(-4, 4.01, 0.25) * scale).astype(np.int64))
+    """Integers about a quarter of the scale apart, from −3 to 3 scales."""
+    return np.unique(np.rint(np.arange(-3, 3.01, 0.25) * scale).astype(np.int64))
 
 
 def cells(law: Law, scale: float, at: IntArray) -> FloatArray:
@@ -66,7 +64,7 @@ def cells(law: Law, scale: float, at: IntArray) -> FloatArray:
 def misfit(counts: IntArray, shares: FloatArray) -> tuple[float, int]:
     """χ² and its degrees of freedom."""
     expected = counts.sum() * shares
-    assert expected.min() > 20
+    assert expected.min() > 100  # so that χ² has its law far out, too
     return float(np.sum((counts - expected) ** 2 / expected)), len(counts) - 1
 
 
