@@ -5,19 +5,34 @@ among those that are known to, with the reason (docs/known-limitations.md).
 """
 
 import argparse
+import importlib
 import os
 import shlex
 import shutil
-import subprocess
+import signal
 import sys
 import time
 import tomllib
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-LONGEST = 300.0  # seconds; code that runs on for ever is noticed, too
+LONGEST = 300  # seconds; code that runs on for ever is noticed, too
+OPTIONS = (
+    "-n0",
+    "-x",
+    "-q",
+    "-m",
+    "not slow",
+    "-p",
+    "no:cacheprovider",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)
 KILLED, SURVIVED = (1, 2), 0  # exit codes of pytest: a test failed, or what it needs could not be set up
 
 
@@ -68,32 +83,71 @@ def tried(mutation: Mutation, tree: Path) -> str:
     """`killed`, `survived`, or what went wrong with the trial itself."""
     path = tree / "src" / "milepost" / mutation.file
     before = path.read_text()
-    path.write_text(mutation.applied(before))
-    command = [sys.executable, "-B", "-m", "pytest", "-n0", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
-    environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}", "OPENBLAS_NUM_THREADS": "1"}
+    _write(path, mutation.applied(before))
     try:
-        done = subprocess.run(  # noqa: S603
-            command + mutation.arguments, cwd=tree, env=environment, capture_output=True, timeout=LONGEST, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return "killed"
+        code = _tested(mutation.arguments, tree)
     finally:
-        path.write_text(before)
-    if done.returncode in KILLED:
+        _write(path, before)
+    if code in KILLED:
         return "killed"
-    return "survived" if done.returncode == SURVIVED else f"no trial: {done.stdout.decode()[-300:]}"
+    return "survived" if code == SURVIVED else f"no trial: pytest ended with {code}"
+
+
+def _write(path: Path, source: str) -> None:
+    """A source, whose compiled form is forgotten."""
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+    path.write_text(source)
+
+
+def _tested(arguments: list[str], tree: Path) -> int:
+    """The exit code of pytest in a fork, which has other packages in memory already, and of milepost nothing."""
+    child = os.fork()
+    if not child:
+        code = 3
+        try:
+            for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "milepost")]:
+                del sys.modules[name]
+            os.chdir(tree)
+            sys.path[:0] = [str(tree / "src"), str(tree)]
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            signal.alarm(LONGEST)
+            code = int(pytest.main([*OPTIONS, *arguments]))
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return 1 if code == -signal.SIGALRM else code
+
+
+def _prepare() -> None:
+    """Import what takes long and is never broken."""
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "opendp.prelude", "pyarrow.dataset", "pandas", "hypothesis"):
+        importlib.import_module(name)
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
 
 
 def main() -> None:
     """Try all, or those whose file or text has the given words."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
     parser.add_argument("words", nargs="*", help="only mutations of files whose path has one of these in it")
+    parser.add_argument("--unbroken", action="store_true", help="break nothing: all tests must pass")
     said = parser.parse_args()
     chosen = [one for one in mutations() if not said.words or any(word in one.file for word in said.words)]
     counts: dict[str, int] = {}
     bad = False
+    _prepare()
     with TemporaryDirectory() as folder:
         tree = copied(Path(folder))
+        if said.unbroken:
+            failed = [
+                tests for tests in dict.fromkeys(one.tests for one in chosen) if _tested(shlex.split(tests), tree)
+            ]
+            print("\n".join(failed) or "all tests pass when nothing is broken")
+            sys.exit(bool(failed))
         for one in chosen:
             start = time.monotonic()
             verdict = tried(one, tree)

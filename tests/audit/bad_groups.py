@@ -44,7 +44,7 @@ def released(change: Change, guarantee: Guarantee, group: int) -> list[NoisySums
 
 def one_ended() -> Known:
     """Leaving a group and entering another cost ε each, where both together should."""
-    guarantee, change = Guarantee(1.0), OneEnded(groups=2)
+    guarantee, change = Guarantee(2.0), OneEnded(groups=2)
     runs = [partial(released, change, guarantee, group) for group in (0, 1)]
     return taped("groups", "a move that is paid in one group only", Pure(guarantee.epsilon), *runs)
 

@@ -29,7 +29,7 @@ def test_what_is_known_to_be_wrong_is_caught(name: str) -> None:
     """True losses over 1.15 × the claim are seen; simulations are seeded, and others miss with less than 1e-6.
 
     Those of the shipped code with a line changed: where the loss is infinite, nearly every sample tells the tables
-    apart, and elsewhere the bound is ten standard deviations over the claim.
+    apart, and elsewhere the bound is six standard deviations or more over the claim.
     """
     known, samples = WRONG[name]
     assert known.true_loss > MARGIN * known.case.claim.loss

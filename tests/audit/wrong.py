@@ -15,8 +15,8 @@ def wrong() -> Iterator[tuple[Known, int]]:
         if known.true_loss > MARGIN * known.case.claim.loss:  # Algorithm 1 is right
             yield known, 200_000
     yield known_bad.exact_choice(), 1000
-    yield known_bad.exact_total(), 600
+    yield known_bad.exact_total(), 400
     yield known_bad.against_noisy(), 1500
-    yield bad_groups.uncounted(), 600
-    yield bad_groups.one_ended(), 10_000
-    yield known_bad.uncut(), 10_000
+    yield bad_groups.uncounted(), 200
+    yield bad_groups.one_ended(), 12_000
+    yield known_bad.uncut(), 4000
