@@ -19,20 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 300  # seconds; code that runs on for ever is noticed, too
-OPTIONS = (
-    "-n0",
-    "-x",
-    "-q",
-    "-m",
-    "not slow",
-    "-p",
-    "no:cacheprovider",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-)
+HASTY = "hasty"  # of Hypothesis: an example that fails is enough, and need not be made small
+OPTIONS = ("-n0", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", f"--hypothesis-profile={HASTY}")
+QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED = (1, 2), 0  # exit codes of pytest: a test failed, or what it needs could not be set up
 
 
@@ -114,7 +107,7 @@ def _tested(arguments: list[str], tree: Path) -> int:
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)
             signal.alarm(LONGEST)
-            code = int(pytest.main([*OPTIONS, *arguments]))
+            code = int(pytest.main([*OPTIONS, *QUIET, *arguments]))
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -124,10 +117,12 @@ def _tested(arguments: list[str], tree: Path) -> int:
 
 def _prepare() -> None:
     """Import what takes long and is never broken."""
-    for name in ("numpy", "scipy.stats", "scipy.optimize", "opendp.prelude", "pyarrow.dataset", "pandas", "hypothesis"):
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "opendp.prelude", "pyarrow.dataset", "pandas"):
         importlib.import_module(name)
     for plugin in entry_points(group="pytest11"):
         plugin.load()
+    phases = [Phase.explicit, Phase.generate]
+    settings.register_profile(HASTY, deadline=None, derandomize=True, phases=phases)
 
 
 def main() -> None:
