@@ -23,7 +23,7 @@ def plot(report: "Report") -> "Figure":
         axes.plot([0, min(finding.ratio, FARTHEST)], [place, place], color=color, lw=1.2)
         axes.plot(min(finding.ratio, FARTHEST), place, color=color, marker="o", ms=4)
         if finding.exact_ratio is not None:
-            axes.plot(min(finding.exact_ratio, FARTHEST), place, color=plots.INK, marker="|", ms=8)
+            axes.plot(min(finding.exact_ratio, FARTHEST), place, color=plots.LINES, marker="|", ms=9)
     axes.axvline(1, color=plots.INK, lw=1)
     labels = [f"{one.case.mechanism}: {one.case.pair}" for one in reversed(report.findings)]
     axes.set_yticks(range(count), [plots.plain(label, 64) for label in labels], fontsize=7)
