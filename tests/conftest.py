@@ -1,11 +1,17 @@
 """Shared fixtures: one small private table that every test may read."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
 
 from milepost import L1
+
+# all tests there are slow; tests/test_requirements.py sees to it that `make test-all` has what they need
+NEEDED = {"playwright": "browser", "schemathesis": "service/test_openapi.py"}
+collect_ignore = [part for package, part in NEEDED.items() if find_spec(package) is None]
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")

@@ -1,11 +1,13 @@
 """What is missing is skipped, and a failure where it is required."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from _pytest.outcomes import Failed, Skipped
 
 from tests import requirements
+from tests.conftest import collect_ignore
 from tests.requirements import require
 
 
@@ -22,3 +24,10 @@ def test_what_is_required_is_not_skipped(what: str, monkeypatch: pytest.MonkeyPa
         require(what)
     monkeypatch.setitem(requirements.REQUIREMENTS, what, lambda: None)
     require(what)
+
+
+@pytest.mark.slow
+def test_what_slow_tests_need_is_installed() -> None:
+    """Where it is not, their files are not even looked at."""
+    assert not collect_ignore
+    assert find_spec("pyspark")

@@ -17,6 +17,7 @@ def session(homes: pd.DataFrame, city: mp.L1) -> mp.Session:
     return mp.interactive(homes, city, epsilon=3, delta=1e-6, max_queries=50, mechanism="tangents")
 
 
+@pytest.mark.slow
 def test_answers_keep_their_promise() -> None:
     """Theorem 1 through the front door: 500 adaptive queries within the promise, which β = 1e-6 makes sure."""
     people = np.random.default_rng(0).beta(2, 3, (1_000_000, 2)) * [1, 2]

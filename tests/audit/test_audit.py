@@ -21,10 +21,11 @@ from tests.audit import bad_floats, known_bad
 from tests.audit.wrong import MARGIN, wrong
 
 WRONG = {known.case.pair: (known, samples) for known, samples in wrong()}
+SLOW = {"innovations against noisy answers": pytest.mark.slow}
 RIGHT = known_bad.sparse_vectors()["Algorithm 1 is right"]
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in WRONG])
 def test_what_is_known_to_be_wrong_is_caught(name: str) -> None:
     """True losses over 1.15 × the claim are seen; simulations are seeded, and others miss with less than 1e-6.
 
@@ -43,6 +44,7 @@ def test_nothing_known_is_forgotten() -> None:
     assert len(WRONG) == 4 + 5 + 1 + 1 + 6
 
 
+@pytest.mark.slow
 def test_innovations_against_exact_sums_are_not_accused() -> None:
     """The shipped session, by the test that catches the other one."""
     assert examine(known_bad.against_noisy(Innovations).case, 1500).verdict == "consistent"

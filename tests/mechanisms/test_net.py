@@ -243,6 +243,7 @@ def read_points(rows: Any, space: Space) -> Any:
 # How far off answers are.
 
 
+@pytest.mark.slow
 @guarantees
 def test_the_noise_has_its_scales(kind: str) -> None:
     """Over 20,000 numbers; a tenth less or more is rejected (tests/…/contract.py). False alarms: 1e-7."""

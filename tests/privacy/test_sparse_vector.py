@@ -60,6 +60,7 @@ def test_smaller_noise_would_be_caught(wrong: tuple[float, float]) -> None:
     assert worst_loss(1.0, 1, (threshold * wrong[0], query * wrong[1])) > 1.01
 
 
+@pytest.mark.slow
 def test_the_object_follows_that_law() -> None:
     """χ² of 20,000 epochs at a false-alarm rate of 1e-7; the law of a stream shifted by one is rejected."""
     values, threshold = [0, 2, -1, 4], 3

@@ -87,6 +87,7 @@ def kill(folder: Path, kind: str, times: int) -> None:
     assert mp.resume(path, PEOPLE).ask([1.2345, 2.3456]).value == fresh.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["field", "tangents"])
 def test_what_was_answered_survives_kill_9(tmp_path: Path, kind: str) -> None:
     kill(tmp_path, kind, 10)
@@ -117,6 +118,7 @@ def ask_all(path: Path, kind: str, barrier: Barrier, told: Path, seed: int) -> N
             file.write(f"{point[0]!r} {point[1]!r} {answer.value!r} {answer.error!r}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["field", "tangents"])
 def test_processes_share_one_session(tmp_path: Path, kind: str) -> None:
     """Begun by all of them at once: one session, equal answers at equal points, and exactly as many as are paid for."""

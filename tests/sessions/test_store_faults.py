@@ -106,6 +106,7 @@ def test_the_process_may_end_at_every_statement(
     end_at(tmp_path, monkeypatch, kind, after, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_process_may_end_at_the_last_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Around the commit."""

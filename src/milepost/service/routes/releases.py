@@ -15,7 +15,7 @@ from milepost.service.requests import Asking, Centering, Comparing, Mapping
 from milepost.service.shape import Name
 from milepost.synopsis import Synopsis
 
-QUICK = 64  # points that are answered at once, rather than by a thread
+QUICK = 1024  # numbers of points that are answered at once, rather than by a thread
 
 
 def releases(office: Office) -> APIRouter:
@@ -69,7 +69,7 @@ def releases(office: Office) -> APIRouter:
         check(asking.points)
         synopsis = answers.part_of(await found(release), asking.group)
         answer = partial(answers.distances, synopsis, asking.points, asking.confidence)
-        if len(asking.points) <= QUICK:
+        if len(asking.points) * max(map(len, asking.points)) <= QUICK:
             return JSONResponse(answer())
         return await workers.run(lambda: JSONResponse(answer()))
 
