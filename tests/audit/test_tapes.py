@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,13 @@ from milepost.audit.searched import Searched
 from milepost.audit.tape import Call, Pair, Tape, recording
 from milepost.errors import MilepostError
 from milepost.mechanisms import slopes
+from milepost.mechanisms.game import PrivateGame
+from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy import noise
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
+from milepost.spaces.base import QUANTA
+from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
 
 FAMILIES = (
@@ -124,3 +131,47 @@ def test_recording_ends_and_leaves_noise_as_it_was() -> None:
         raise RuntimeError("over")
     assert noise._add is before
     assert mp.audit(samples=200, mechanism="noise").findings
+
+
+def test_an_epoch_compares_noisy_values_with_a_noisy_threshold() -> None:
+    """From the noise that it was given: one draw for the threshold and a fresh one for each value, of their scales."""
+    for _ in range(40):
+        with recording() as calls:
+            epoch = AboveThreshold(3, 4, 1.0)
+            flags = [epoch.above(0)]
+            while not flags[-1] and len(flags) < 16:
+                flags.append(epoch.above(0))
+        threshold, queries = calls
+        assert (threshold.scale, queries.scale) == noise_scales(4, 1.0)
+        noisy = queries.noisy[::-1][: len(flags)]  # a stream hands out its last draw first
+        assert flags == (noisy >= 3 + threshold.noisy[0]).tolist()
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_a_game_reads_noisy_sums(pure: bool) -> None:
+    """On "above" it says the values and counts that noise of their own scales was added to, and no others."""
+    hosts = mp.L1([(0, 2), (0, 2)], weights=[1, 3]).hosts
+    margins = interactive_margins(hosts, 4, Guarantee(9.0, 0.0 if pure else 1e-6), 3, 0.5)
+    margins = replace(margins, threshold=-(1 << 40), updates=1)  # so that the first test is above
+    sketch = Sketch(2, cells=2)
+    sketch.add(np.array([[0, QUANTA]] * 4))
+    game = PrivateGame(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
+    with recording() as calls:
+        assert [updated for _, _, updated in game.ask(np.ones((1, 2), dtype=np.int64))] == [True]
+    read = [call for call in calls[2:] for _ in call.values]  # after the threshold's and the test's
+    law = "laplace" if pure else "gaussian"
+    assert {call.law for call in read} == {law}
+    assert sorted(call.scale for call in read) == sorted([*margins.value_scale, *margins.slope_scale])
+    said = [line.value for line in game.lines] + [line.count for line in game.lines]
+    assert sorted(said) == sorted(value for call in calls[2:] for value in call.noisy.tolist())
+    borders = sketch.borders()
+    exact = [*borders.value[:, 1].tolist(), *borders.below[:, 1].tolist()]
+    assert sorted(value for call in calls[2:] for value in call.values.tolist()) == sorted(exact)
+    for line in game.lines:  # each coordinate's reading has the noise of its own scale
+        for number, scales, sums in (
+            (line.value, margins.value_scale, borders.value),
+            (line.count, margins.slope_scale, borders.below),
+        ):
+            found = [call for call in calls[2:] if call.scale == scales[line.coordinate] and number in call.noisy]
+            assert found
+            assert sums[line.coordinate, 1] in found[0].values
