@@ -15,7 +15,7 @@ from milepost.privacy.ledger import Charge
 from milepost.release import SIZE_SHARE
 
 ROWS, LINE = np.linspace(0, 1, 50)[:, None], mp.L1([(0, 1)])
-PRIVATE = {"neighbors": "add-remove"}
+PRIVATE: dict[str, Any] = {"neighbors": "add-remove"}
 
 CALLS: dict[str, Callable[..., Any]] = {
     "slopes": lambda **said: mp.release(ROWS, LINE, epsilon=5, delta=1e-6, mechanism="slopes", **said),
@@ -72,9 +72,9 @@ def test_noise_is_drawn_after_it_is_charged_and_said(
 @pytest.mark.parametrize(("contributions", "share"), [(1, 1.0), (3, 3.0)])
 def test_the_size_of_a_private_table_has_noise_for_all_rows_of_a_person(contributions: int, share: float) -> None:
     """Its scale is that of a share of ε, and what follows is sized for the rest."""
-    unit = {"unit": [str(row) for row in range(50)], "contributions": contributions}
+    unit: dict[str, Any] = {"unit": [str(row) for row in range(50)], "contributions": contributions}
     with recording() as calls:
-        mp.release(ROWS, LINE, epsilon=5.0, mechanism="laplace", queries=[[0]], **PRIVATE, **unit)  # type: ignore[arg-type]
+        mp.release(ROWS, LINE, epsilon=5.0, mechanism="laplace", queries=[[0]], **PRIVATE, **unit)
     size, *rest = calls
     assert size.values.tolist() == [50]
     assert size.scale == pytest.approx(share / (SIZE_SHARE * 5.0), rel=1e-9)
