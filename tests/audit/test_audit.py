@@ -171,10 +171,12 @@ def with_claim(case: Case, share: float) -> Case:
 
 
 # The least share of a claim that must be seen; of the pair's true loss where it is known, of which 10⁵ samples see
-# about 0.9. The rest is seen by 4000 runs, below their mean minus five standard deviations, found by resampling. The
-# offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
+# about 0.9. Where more numbers differ there are fewer samples, and fewer than FEW see less. The rest is seen by 4000
+# runs, below their mean minus five standard deviations, found by resampling. The offline tangents divide their budget
+# among epochs that no pair of tables is known to use up: little of it is seen.
 TAPED = ("slopes", "hats", "gaussian", "laplace", "net", "field")
-SHARPNESS = {"noise": 0.8, "sparse-vector": 0.15, "tangents": 0.025, "bounds": 0.15} | dict.fromkeys(TAPED, 0.6)
+SHARPNESS = {"noise": 0.8, "sparse-vector": 0.15, "tangents": 0.025, "bounds": 0.15} | dict.fromkeys(TAPED, 0.5)
+FEW = 25_000
 
 
 @pytest.mark.slow
@@ -183,8 +185,10 @@ def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) ->
     """No claim is refuted (false-alarm rate 1e-6 a mechanism), and one that promised much less would be."""
     report = mp.audit(samples=100_000, mechanism=name)
     assert not report.violated, str(report)
-    shares = [finding.measured / (finding.case.exact or finding.case.claim.loss) for finding in report.findings]
-    assert min(shares) > SHARPNESS[name], str(report)
+    for finding in report.findings:
+        few = finding.case.exact is not None and finding.samples < FEW
+        share = finding.measured / (finding.case.exact or finding.case.claim.loss)
+        assert share > SHARPNESS[name] * (0.4 if few else 1), str(report)
 
 
 def test_every_mechanism_is_audited() -> None:
