@@ -35,10 +35,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.writerows(
             [*row, segment, k // 3, 0.5] for k, (row, segment) in enumerate(zip(rows, segments, strict=True))
         )
-    with pytest.raises(SystemExit) as stop:
-        cli.main(shlex.split(f"release {folder}/customers.csv {GROUPED} -o {folder}/groups.milepost"))
-    assert not stop.value.code
-    return folder
+    for _ in range(10):  # the empty group looks like one with people once in 100 times
+        with pytest.raises(SystemExit) as stop:
+            cli.main(shlex.split(f"release {folder}/customers.csv {GROUPED} --force -o {folder}/groups.milepost"))
+        assert not stop.value.code
+        if not mp.load(folder / "groups.milepost").group("empty").answerer.total.seen:
+            return folder
+    raise AssertionError("an empty group is to look empty 99 times of 100")
 
 
 @pytest.fixture
@@ -56,8 +59,10 @@ def test_release_says_that_its_counts_are_noisy(run: Run) -> None:
     found = re.search(r"about ([\d,]+) rows \(noisy\) in 4 groups, l1", result.out)
     assert found is not None
     assert int(found[1].replace(",", "")) == pytest.approx(12_000, abs=1000)
-    assert "by group, 1 group too small" in result.out
-    assert mp.load("new.milepost").labels == ("budget, plain", "family", "premium", "empty")
+    made = mp.load("new.milepost")
+    assert made.labels == ("budget, plain", "family", "premium", "empty")
+    small = not made.group("empty").answerer.total.seen
+    assert result.out.rstrip().endswith("by group, 1 group too small" if small else "by group")
 
 
 def test_every_role_reaches_the_library(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

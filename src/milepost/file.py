@@ -41,10 +41,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     try:
         outer = json.loads(entry)
         text, digest = outer["card"], outer["sha256"]
-        card = json.loads(text)
-    except (json.JSONDecodeError, KeyError, TypeError):
+        card, right = json.loads(text), _digest(text, tensors)
+    except (ValueError, KeyError, TypeError, RecursionError):  # no JSON, or with numbers or nesting beyond all limits
         raise MilepostError(f"{path} is damaged: its card cannot be read") from None
-    if digest != _digest(text, tensors) or not isinstance(card, dict):
+    if digest != right or not isinstance(card, dict):
         raise MilepostError(f"{path} is damaged: its content does not match its digest")
     return card, tensors
 

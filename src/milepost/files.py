@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -90,10 +91,10 @@ def split(batch: pa.RecordBatch, width: int) -> tuple[pa.RecordBatch, list[pa.Ar
 
 
 def _names(file: File, present: Sequence[str], positions: Sequence[int]) -> list[str]:
-    names = [present[position] for position in positions]
+    names, times = [present[position] for position in positions], Counter(present)
     for name in names:
-        if present.count(name) > 1:  # files are read by name
-            raise MilepostError(f"{file.name} has {present.count(name)} columns with the name {name!r}; rename them")
+        if times[name] > 1:  # files are read by name
+            raise MilepostError(f"{file.name} has {times[name]} columns with the name {name!r}; rename them")
     return names
 
 
@@ -191,6 +192,8 @@ def _csv_batches(
         raise MilepostError(f"there is no file {file.path}") from None
     except OSError as error:
         raise MilepostError(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+    except UnicodeDecodeError:  # of the first row: Arrow looks at names last
+        raise MilepostError(f"the first row of {file.name} is not in UTF-8; save the file in that encoding") from None
     except pa.ArrowInvalid as error:
         raise MilepostError(_csv_reason(str(error), file, present)) from None
 

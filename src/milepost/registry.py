@@ -3,13 +3,11 @@
 What only the curator knows (who, why, where) is left empty; what the file says is filled in.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from milepost.card import counted, promise
 from milepost.mechanisms import spends_epsilon
-from milepost.privacy.guarantee import Guarantee
 from milepost.statement import lines
 from milepost.synopsis import Synopsis
 
@@ -17,7 +15,7 @@ from milepost.synopsis import Synopsis
 def registry(synopsis: Synopsis) -> dict[str, Any]:
     """A draft entry; as JSON, which is YAML too."""
     said, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
-    loss = {name: _LOSS[name](synopsis.guarantee) for name in variant.parameters}
+    loss = {name: float(getattr(synopsis.guarantee, name)) for name in variant.parameters}
     versions = ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items())
     about = f"a table of {counted(synopsis)}: {synopsis.space.kind}, {promise(synopsis)}."
     return {
@@ -84,11 +82,6 @@ class Variant:
 PURE = Variant("Pure DP", "Max divergence", ("epsilon",))
 CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", ("epsilon", "delta", "rho"))
 APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "delta"))
-_LOSS: dict[str, Callable[[Guarantee], float]] = {
-    "epsilon": lambda guarantee: guarantee.epsilon,
-    "delta": lambda guarantee: guarantee.delta,
-    "rho": lambda guarantee: guarantee.rho,
-}
 
 
 def _variant(synopsis: Synopsis) -> Variant:

@@ -1,6 +1,7 @@
 """Storage: a synopsis as a card and tensors, and back."""
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.parameters import check_parameters, check_tensors
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
+from milepost.spaces.numeric import check_whole
 from milepost.spaces.queries import Queries
+from milepost.statistics.sketch import LARGEST_TOTAL
 from milepost.synopsis import Synopsis
 
 FORMAT = 2
@@ -35,8 +39,14 @@ def card_of(synopsis: Synopsis) -> dict[str, Any]:
         "mechanism": synopsis.mechanism,
         "parameters": synopsis.answerer.parameters(),
         "queries": None if synopsis.queries is None else synopsis.queries.to_json(),
-        "versions": {name: metadata.version(name) for name in ("milepost", "opendp", "numpy")},
+        "versions": dict(_versions()),
     }
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """What a release is made with; to look it up takes milliseconds."""
+    return tuple((name, metadata.version(name)) for name in ("milepost", "opendp", "numpy"))
 
 
 def write(synopsis: Synopsis, path: Path) -> None:
@@ -55,17 +65,24 @@ def load(path: str | Path) -> Synopsis:
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
         )
     try:
+        check_tensors(tensors)
         own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
         space = space_from_json(card["space"], own)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
         guarantee, change, labels = Guarantee(**card["guarantee"]), Change(**card["change"]), card["labels"]
+        if card["n"] is not None or change.public_total:
+            check_whole("n", card["n"], 1, LARGEST_TOTAL)
         if change.public_total:
             return Synopsis(space, _answerer(card, tensors, space, queries), guarantee, change, card["n"], queries)
         parts = [of_group(tensors, place) for place in range(len(labels))] if labels else [tensors]
         found = [_answerer(card, part, space, queries) for part in parts]
         return counted_synopsis(space, found, labels, guarantee, change, queries)
+    except MilepostError:
+        raise
     except (KeyError, TypeError, IndexError) as error:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
+    except (ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError):  # a card that was edited
+        raise MilepostError(f"{path} is not a synopsis that milepost has written: its card is wrong") from None
 
 
 def counted_synopsis(
@@ -83,7 +100,12 @@ def counted_synopsis(
 
 
 def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Answerer:
-    n = card["n"] or 0  # where it is private, the tensors have a noisy one
+    n = 0 if card["n"] is None else card["n"]  # where it is private, the tensors have a noisy one
+    mechanism, parameters = card["mechanism"], card["parameters"]
     if queries is None:
-        return ANSWERERS[card["mechanism"]].load(space.hosts, n, card["parameters"], tensors)
-    return NoisySums.load(DIRECT[card["mechanism"]].name, queries, n, card["parameters"], tensors)
+        loading = ANSWERERS[mechanism].load
+        check_parameters(mechanism, parameters)
+        return loading(space.hosts, n, parameters, tensors)
+    direct = DIRECT[mechanism].name
+    check_parameters(direct, parameters)
+    return NoisySums.load(direct, queries, n, parameters, tensors)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from milepost.errors import MilepostError
 from milepost.spaces.numeric import NO_ALIASES, Aliases, find
+from milepost.spaces.objects import listed
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Beside:
         found = _position(present, self.column)
         if found is None:
             raise MilepostError(
-                f"{self.role}: the table has no column {self.column!r}; it has {', '.join(present) or 'no columns'}"
+                f"{self.role}: the table has no column {self.column!r}; it has {listed(present) or 'no columns'}"
             )
         return found
 
@@ -58,12 +59,12 @@ class Wanted:
         free = [position for position in range(len(present)) if position not in apart]
         if self.width and names is None and len(free) != self.width:
             raise MilepostError(
-                f"the table has the columns {', '.join(present[position] for position in free)}; say with columns=[…] "
+                f"the table has the columns {listed([present[position] for position in free])}; say with columns=[…] "
                 "which one holds the objects, or which ones, for tuples of them"
             )
         absent = [name for name in names or () if find(present, name, self.aliases) is None]
         if self.width and absent:
-            raise MilepostError(f"the table has no column {absent[0]!r}; it has {', '.join(present) or 'no columns'}")
+            raise MilepostError(f"the table has no column {absent[0]!r}; it has {listed(present) or 'no columns'}")
         found = [position for name in names or () if (position := find(present, name, self.aliases)) is not None]
         return found if names is not None and len(found) == len(names) else free
 
@@ -71,7 +72,7 @@ class Wanted:
     def _asked(present: Sequence[str], column: str | int) -> int:
         found = _position(present, column)
         if found is None:
-            raise MilepostError(f"columns: the table has no column {column!r}; it has {', '.join(present)}")
+            raise MilepostError(f"columns: the table has no column {column!r}; it has {listed(present)}")
         return found
 
 

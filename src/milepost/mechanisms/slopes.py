@@ -118,7 +118,7 @@ class SlopeCounts(Curves):
         if self.hosts.simplex:
             return super().laws(inside, fraction)
         variances, steps = self._walks
-        return variances * (1 - 4 * fraction * (1 - fraction) / steps), np.zeros_like(fraction)
+        return variances * _within(fraction, steps), np.zeros_like(fraction)
 
     @cached_property
     def _walks(self) -> tuple[FloatArray, FloatArray]:
@@ -142,7 +142,10 @@ class SlopeCounts(Curves):
         if [len(count) for count in counts] != [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]:
             raise MilepostError("the file's counts do not fit its space")
         anchor = Anchor(hosts, parameters["central"]) if "central" in parameters else None
-        return cls(hosts, Total.load(n, parameters, tensors), parameters["power"], bits, counts, anchor)
+        total = Total.load(n, parameters, tensors)
+        if total.public != (anchor is None):
+            raise MilepostError("the file's card has an anchor without a noisy total, or the reverse")
+        return cls(hosts, total, parameters["power"], bits, counts, anchor)
 
 
 def _heights(hosts: Hosts, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
@@ -170,9 +173,8 @@ class WalkNoise:
         return self.deviation**2, 0.0
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """At fraction f of a cell, that cell's own step counts (2f − 1)² instead of 1."""
-        fraction = np.modf(positions / (1 << self.bits))[0]
-        return np.asarray(self.deviation**2 * (1 - 4 * fraction * (1 - fraction) / self.steps))
+        """Less than at borders."""
+        return np.asarray(self.deviation**2 * _within(np.modf(positions / (1 << self.bits))[0], self.steps))
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
         """A sum of Gaussian steps is normal."""
@@ -185,6 +187,11 @@ class WalkNoise:
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Largest and least of the walk, from a pool of standard ones in fresh order."""
         return self.deviation * generator.permutation(_standard_extremes(self.steps, draws))
+
+
+def _within(fraction: FloatArray, steps: FloatArray | int) -> FloatArray:
+    """The variance at fraction f of a cell ÷ that at borders: the cell's own step counts (2f − 1)² instead of 1."""
+    return np.asarray(1 - 4 * fraction * (1 - fraction) / steps)
 
 
 def split_of(hosts: Hosts, change: Change, guarantee: Guarantee) -> Split:

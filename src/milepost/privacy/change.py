@@ -1,6 +1,7 @@
 """Change: what one protected unit can alter. The only place that scales sensitivity. docs/proofs/change.md."""
 
 import math
+import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,6 +44,13 @@ class Change:
     def __post_init__(self) -> None:
         if self.neighbors not in RELATIONS:
             raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}")
+        if not (_whole(self.contributions) and (self.groups is None or _whole(self.groups))):
+            raise MilepostError("contributions and groups must be whole numbers of at least 1")
+        if not isinstance(self.unit, str | None):
+            raise MilepostError(f"unit must be a column's name, got {self.unit!r}")
+        most = self.max_weight
+        if most is not None and not (isinstance(most, int | float) and 0 < most <= sys.float_info.max):
+            raise MilepostError(f"max_weight must be a number above 0, got {most!r}")
 
     @property
     def public_total(self) -> bool:
@@ -113,3 +121,7 @@ class Change:
             return f"one row {what}"
         rows = "the row" if self.contributions == 1 else f"the rows, {self.contributions} at most,"
         return f"{rows} of one {self.unit} {what}{'’s' * self.replaces}"
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1 << 62

@@ -85,8 +85,7 @@ class AnyMetric:
     ) -> None:
         if not callable(distance):
             raise MilepostError(f"distance must be a function of two objects, got {distance!r}")
-        if isinstance(diameter, bool) or not isinstance(diameter, int | float) or not 1e-100 < diameter < 1e100:
-            raise MilepostError(f"diameter must be the largest distance, a positive number, got {diameter!r}")
+        _check_diameter(diameter)
         if not isinstance(distance, Metric):
             distance = Metric(distance) if batches else pairwise(distance)
         points = tuple(object_list(queries))
@@ -355,7 +354,8 @@ class AnyMetric:
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
         """The inverse of `to_json` and `tensors`."""
         result = object.__new__(cls)
-        fields = {key: value for key, value in card.items() if key not in ("kind", "universe")}
+        _check_diameter(card["diameter"])
+        fields = {key: card[key] for key in ("diameter", "repetitions", "calibrate", "random_state")}
         result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
         result._set({"records": card.get("universe"), "_universe": None})
         if tensors:
@@ -363,6 +363,13 @@ class AnyMetric:
             if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):
                 raise MilepostError("the file's host positions do not fit its queries")
             factor, *distortion = measured.tolist()
+            if not min(factor, *distortion[:2]) > 0:
+                raise MilepostError("the file's distortion is none")
             found = Measured(factor, Distortion(*distortion))
             result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
         return result
+
+
+def _check_diameter(diameter: Any) -> None:
+    if isinstance(diameter, bool) or not isinstance(diameter, int | float) or not 1e-100 < diameter < 1e100:
+        raise MilepostError(f"diameter must be the largest distance, a positive number, got {diameter!r}")

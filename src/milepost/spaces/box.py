@@ -11,7 +11,7 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.found import Found
-from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_infinite, refuse_missing
+from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_far, refuse_missing
 
 
 class Rows(ABC):
@@ -126,10 +126,10 @@ class Box(Rows):
         return points
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Public queries as points; they may lie outside the bounds but must be finite."""
+        """Public queries as points; they may lie outside the bounds, but not beyond all reason."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "query points", first_row)
-        refuse_infinite(points, self.names, first_row)
+        refuse_far(points, self.low, self.high, self.names, first_row)
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:

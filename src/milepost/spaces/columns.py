@@ -86,7 +86,7 @@ class Number:
         values = _numbers(cells, name, what, first_row)
         numeric.refuse_missing(values[:, None], [name], what, first_row)
         if query:
-            numeric.refuse_infinite(values[:, None], [name], first_row)
+            numeric.refuse_far(values[:, None], [self.low], [self.high], [name], first_row)
         return values if query else np.clip(values, self.low, self.high)
 
     def place(self, values: FloatArray) -> FloatArray:
@@ -243,8 +243,11 @@ def column_from_json(card: Sequence[Any]) -> Column:
     """The inverse of `to_json`."""
     kind, *words = card
     if kind == Category.kind:
-        return Category(tuple(words[0]))
-    return Number(*words) if kind == Number.kind else Flag()
+        return category(*words)
+    if kind == Number.kind:
+        low, high, step = words
+        return number(low, high, step=step or None)
+    return Flag()
 
 
 def _missing(cell: Any) -> bool:

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
+from milepost.spaces.objects import listed
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
+FARTHEST = 1e100  # widths of the bounds from them to a query
 TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
@@ -46,7 +48,7 @@ def read_matrix(
     if columns is None:
         if len(names) != width:
             raise MilepostError(
-                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({', '.join(names)}); "
+                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({listed(names)}); "
                 "name the ones to use with columns=[…]"
             )
         columns = tuple(names)
@@ -55,7 +57,7 @@ def read_matrix(
         position = find(names, name, aliases)
         if position is None:
             raise MilepostError(
-                f"the table has no column {name!r}; it has {', '.join(names) or 'no columns'}. "
+                f"the table has no column {name!r}; it has {listed(names) or 'no columns'}. "
                 "Name the ones to use with columns=[…], in the order of the space"
             )
         values = from_column(batch.column(position), names[position])
@@ -85,6 +87,25 @@ def refuse_infinite(points: FloatArray, names: Sequence[str], first_row: int = 0
         row, column = (int(k) for k in np.argwhere(infinite)[0])
         raise MilepostError(
             f"query points must be finite, got an infinite {names[column]!r} in row {first_row + row + 1}"
+        )
+
+
+def refuse_far(
+    points: FloatArray, low: Sequence[float], high: Sequence[float], names: Sequence[str], first_row: int = 0
+) -> None:
+    """Refuse query points from which distances would not be floats: infinite ones, and those beyond all reason.
+
+    low, high: the bounds of each column; where they are the same, those of the widest column count.
+    """
+    width = np.minimum(np.subtract(high, low), 1e200)  # so that the limit is a float
+    limit = np.maximum(np.abs(low), np.abs(high)) + FARTHEST * np.where(width > 0, width, width.max())
+    near = np.abs(points) <= limit
+    if not near.all():
+        refuse_infinite(points, names, first_row)
+        row, column = (int(k) for k in np.argwhere(~near)[0])
+        raise MilepostError(
+            f"query points must be within {FARTHEST:g} times the width of the bounds, got a {names[column]!r} that is "
+            f"farther in row {first_row + row + 1}"
         )
 
 

@@ -241,7 +241,7 @@ class MixedTable(ABC):
         object.__setattr__(result, "columns", tuple(given) if isinstance(given, dict) else None)
         parts = given.values() if isinstance(given, dict) else given
         object.__setattr__(result, "parts", tuple(column_from_json(part) for part in parts))
-        object.__setattr__(result, "weights", tuple(card["weights"]))
+        object.__setattr__(result, "weights", _checked(card["weights"], len(result.parts)))
         return result
 
 
@@ -307,3 +307,11 @@ class Hamming(MixedTable):
 def _alphabet(labels: Any) -> Category:
     """The labels of a place: letters of a text, or a list."""
     return category(list(labels) if isinstance(labels, str) else labels)
+
+
+def _checked(weights: Any, width: int) -> tuple[float, ...]:
+    """Weights of a card, in which all that a space may have are; as they are, to the last bit."""
+    result = named_numbers("weights", weights, None, width, 1.0)
+    if not (result and LEAST_SHARE / 2 * sum(result) <= min(result) and 1e-100 < sum(result) < 1e100):
+        raise MilepostError("weights of the card must be positive numbers, one a column")
+    return result
