@@ -83,7 +83,8 @@ def table(compared: mp.Comparison, truth: FloatArray) -> str:
         for k in np.argsort(compared.distance[row])[:2].tolist():
             private = f"{np.degrees(compared.distance[row, k]):.1f} ± {np.degrees(compared.error[row, k]):.1f}"
             cells.append(f"{compared.labels[k]:<11} {private:>10}  {np.degrees(truth[row, k]):.1f}")
-        lines.append(f"{letter[:35]}… {cells[0]}   {cells[1]}   {100 * compared.flip[row]:.1f} %")
+        flip = compared.flip[row]
+        lines.append(f"{letter[:35]}… {cells[0]}   {cells[1]}   {'< 0.1 %' if flip < 0.001 else f'{100 * flip:.1f} %'}")
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """The examples run from end to end, answer as the exact answers do, draw, and print what their page shows.
 
-Noise is drawn anew, so that answers are compared within intervals of confidence 1 − 1e-9. There are fewer than 150 of
-them in all: a false alarm in fewer than 1.5e-7 runs.
+Noise is drawn anew, so that answers are compared within intervals of confidence 1 − 1e-9. There are fewer than 200 of
+them in all: a false alarm in fewer than 2e-7 runs.
 """
 
 import re
@@ -128,7 +128,7 @@ def test_the_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
 
 @pytest.mark.slow
 def test_the_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is nearer by 0.9 edits is never called the farther one: over twelve standard deviations."""
+    """A name that is nearer by 0.9 edits is the one suggested, if any: ten standard deviations, Laplace's tail 1e-7."""
     run = Run("names", tmp_path, capsys, monkeypatch)
     names = run.module.spellings()
     countries, cities = run.module.typed(names)
