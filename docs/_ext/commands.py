@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from milepost import cli
+from milepost.cli.examples import EXAMPLES, folded
 
 
 def walk(command: Any = None, name: str = "milepost") -> Iterator[tuple[str, Any]]:
@@ -29,9 +30,8 @@ def section(name: str, command: Any) -> str:
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     words = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
     parts = [f"## {name}", command.help, f"```text\n{name} [OPTIONS] {words}".rstrip() + "\n```"]
-    examples = [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("milepost ")]
-    if examples:
-        parts.append("\n".join(["```console", *(f"$ {line}" for line in examples), "```"]))
+    examples = [line for example in EXAMPLES[name.removeprefix("milepost ")] for line in folded(example)]
+    parts.append("\n".join(["```text", *examples, "```"]))
     if arguments:
         rows = [f"| `{one.metavar}` | {_cell(one.help)} |" for one in arguments]
         parts.append("\n".join(["| argument | what it is |", "|---|---|", *rows]))

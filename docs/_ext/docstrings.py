@@ -7,7 +7,8 @@ from typing import Any
 
 import milepost
 
-ARRAY = re.compile(r"(?:numpy\.)?ndarray\[tuple\[(?:typing\.)?Any, \.\.\.\], (?:numpy\.)?dtype\[[\w.]+\]\]")
+ARRAY = re.compile(r"(~?numpy\.ndarray)\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?[\w.]+\]\]")
+CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
 
 
 def marked_up(text: str, names: Collection[str] = ()) -> str:
@@ -31,8 +32,10 @@ def names_of(thing: Any) -> list[str]:
 
 
 def short_signature(signature: str | None) -> str | None:
-    """Arrays of any shape are arrays, which the docstring describes; a default made anew is no code, so it is `...`."""
-    return None if signature is None else ARRAY.sub("numpy.ndarray", signature).replace("<factory>", "...")
+    """Arrays of any shape are arrays, which the docstring describes; defaults that are no code become some."""
+    if signature is None:
+        return None
+    return CLASS.sub(r"\1", ARRAY.sub(r"\1", signature)).replace("<factory>", "...")
 
 
 def _block(block: str, names: Collection[str]) -> str:

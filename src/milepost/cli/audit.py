@@ -14,8 +14,8 @@ def audit(
         str | None,
         typer.Option(
             "--mechanism",
-            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, private-total, tangents or "
-            "bounds.",
+            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, field, net, private-total, "
+            "tangents or bounds.",
         ),
     ] = None,
 ) -> None:
