@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from docs._ext.docstrings import split_items
 from milepost.service.app import described, make_app
 from milepost.service.office import Office
 from milepost.service.settings import Settings
@@ -59,13 +60,15 @@ def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any
 
 def shape(name: str, schema: dict[str, Any]) -> str:
     """One shape of a request or an answer, field by field."""
-    needed = set(schema.get("required", ()))
+    needed, fields = set(schema.get("required", ())), schema.get("properties", {})
+    start, items = split_items(" ".join(schema.get("description", "").split()), fields)
+    said = {name: words for names, words in items for name in names.split(", ")}
     rows = [
-        f"| `{field}` | {_type(of)} | {'yes' if field in needed else ''} | {_said(of)} |"
-        for field, of in schema.get("properties", {}).items()
+        f"| `{field}` | {_type(of)} | {'yes' if field in needed else ''} | {_said(of, said.get(field, ''))} |"
+        for field, of in fields.items()
     ]
-    table = "\n".join(["| field | type | needed | limits and default |", "|---|---|---|---|", *rows])
-    return "\n\n".join([f"### {name}", *([schema["description"]] if "description" in schema else []), table])
+    table = "\n".join(["| field | type | needed | what it is |", "|---|---|---|---|", *rows])
+    return "\n\n".join(part for part in (f"### {name}", start, table) if part)
 
 
 def _usual(of: dict[str, Any]) -> dict[str, set[str]]:
@@ -120,10 +123,10 @@ LIMITS = {
 }
 
 
-def _said(schema: dict[str, Any]) -> str:
+def _said(schema: dict[str, Any], words: str) -> str:
     """What a field is, its limits and its default; that whole numbers fit a float goes without saying."""
     options = [schema, *(schema.get("anyOf") or ())]
     found = [(key, one[key]) for one in options for key in LIMITS if key in one]
     limits = [LIMITS[key].format(value) for key, value in found if abs(value) != 2**53]
     default = [f"default `{json.dumps(schema['default'])}`"] if "default" in schema else []
-    return "; ".join([*([schema["description"]] if "description" in schema else []), *limits, *default])
+    return "; ".join(part for part in (words.rstrip(".;"), schema.get("description", ""), *limits, *default) if part)

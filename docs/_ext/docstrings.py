@@ -44,14 +44,24 @@ def _block(block: str, names: Collection[str]) -> str:
     if all(line.startswith("    ") for line in block.splitlines()):
         return f"::\n\n{block}"
     joined = " ".join(line.strip() for line in block.splitlines())
+    start, items = split_items(joined, names)
+    listed = [f"- **{inline(name)}**: {inline(said)}" for name, said in items]
+    return "\n\n".join(part for part in (inline(start), "\n".join(listed)) if part)
+
+
+def split_items(text: str, names: Collection[str]) -> tuple[str, list[tuple[str, str]]]:
+    """What a text says before it says `name: …` of some of these names, and what it says of each.
+
+    >>> split_items("A budget. share: how much is spent. left, cap: in words.", ["share", "cap", "left"])
+    ('A budget.', [('share', 'how much is spent.'), ('left, cap', 'in words.')])
+    """
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     if not known:
-        return inline(joined)
-    start, *items = re.split(rf"(?:^|(?<=\. ))((?:{known})(?:, (?:{known}))*): ", joined)
-    listed = [
-        f"- **{inline(name)}**: {inline(text.strip())}" for name, text in zip(items[::2], items[1::2], strict=True)
+        return text, []
+    start, *items = re.split(rf"(?:^|(?<=[.;] ))((?:{known})(?:, (?:{known}))*): ", text)
+    return re.sub(";$", ".", start.strip()), [
+        (name, said.strip()) for name, said in zip(items[::2], items[1::2], strict=True)
     ]
-    return "\n\n".join([*([inline(start.strip())] if start.strip() else []), "\n".join(listed)]).strip()
 
 
 def inline(text: str) -> str:

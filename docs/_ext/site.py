@@ -22,8 +22,12 @@ def filled(text: str) -> str:
 
 
 def _read(_: Sphinx, name: str, source: list[str]) -> None:
-    if name.startswith("docs/reference/"):
-        source[0] = filled(source[0])
+    source[0] = filled(source[0]) if name.startswith("docs/reference/") else source[0]
+
+
+def _outdated(_: Sphinx, env: Any, *__: Any) -> list[str]:
+    """Pages whose text did not change, but the code may have."""
+    return [name for name in env.found_docs if "<!-- generated: " in env.doc2path(name).read_text(encoding="utf-8")]
 
 
 def _docstring(_: Sphinx, what: str, __: str, thing: Any, ___: Any, lines: list[str]) -> None:
@@ -43,6 +47,7 @@ def _signature(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
+    app.connect("env-get-outdated", _outdated)
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
