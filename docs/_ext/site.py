@@ -5,7 +5,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from docs._ext import addresses, commands, docstrings, limits
+from docs._ext import addresses, commands, contents, docstrings, limits
 
 GENERATED = {
     "commands": commands.markdown,
@@ -22,7 +22,10 @@ def filled(text: str) -> str:
 
 
 def _read(_: Sphinx, name: str, source: list[str]) -> None:
-    source[0] = filled(source[0]) if name.startswith("docs/reference/") else source[0]
+    if name.startswith("docs/reference/"):
+        source[0] = filled(source[0])
+    if name == "docs/index":
+        source[0] = contents.with_navigation(source[0])
 
 
 def _outdated(_: Sphinx, env: Any, *__: Any) -> list[str]:

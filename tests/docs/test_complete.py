@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import typer
 import milepost
 import milepost.sklearn
 import milepost.spark
-from docs._ext import addresses, commands, docstrings, limits
+from docs._ext import addresses, commands, contents, docstrings, limits
 from milepost.cli.examples import EXAMPLES
 from milepost.service.problems import CODES
 from milepost.service.settings import Settings
@@ -171,5 +172,15 @@ def test_what_is_generated_has_its_place(mark: str) -> None:
     assert "".join(pages).count(f"\n<!-- generated: {mark} -->\n") == 1
 
 
-def test_the_examples_of_docstrings_are_true() -> None:
-    assert doctest.testmod(docstrings).failed == 0
+def test_every_page_is_in_the_navigation_once() -> None:
+    """Of docs, and those beside it."""
+    docs = ROOT / "docs"
+    listed = contents.sections((docs / "index.md").read_text(encoding="utf-8"))
+    found = [(docs / f"{page}.md").resolve() for pages in listed.values() for page in pages]
+    pages = [page for page in docs.rglob("*.md") if "_build" not in page.parts and page != docs / "index.md"]
+    assert sorted(found) == sorted([*pages, *ROOT.glob("*.md")])
+
+
+@pytest.mark.parametrize("module", [contents, docstrings])
+def test_the_examples_of_docstrings_are_true(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
