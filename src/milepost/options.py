@@ -74,7 +74,10 @@ QueriesOption = Annotated[
     typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
 ]
 ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B", help="Columns of the table or of POINTS to use, in the order of the space."
+    ),
 ]
 NeighborsOption = Annotated[
     str,

@@ -54,7 +54,9 @@ def ask(
     at: AtOption = None,
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", help="A name for the question, once a point; a name has one answer for good."),
+        typer.Option(
+            "--name", metavar="NAME", help="A name for the question, once a point; a name has one answer for good."
+        ),
     ] = None,
     output: AnswersOption = None,
     force: ForceOption = False,

@@ -22,10 +22,15 @@ EXAMPLES = {
             "milepost release homes.csv --space great-circle --center 52.52,13.405 --radius-km 30 --epsilon 1 "
             "--delta 1e-6 -o homes.milepost"
         ),
+        (
+            "milepost release homes.csv --space l2 --bounds x=0:10 --bounds y=0:10 --groups district "
+            "--labels north,south --epsilon 1 --delta 1e-6 -o districts.milepost"
+        ),
     ),
     "query": (
         "milepost query homes.milepost --at 35,4 --at 50,10",
         "milepost query homes.milepost points.csv",
+        "milepost query districts.milepost --at 5,5 --nearest",
         "milepost query homes.milepost points.parquet --keep id -o answers.parquet",
     ),
     "ask": (
