@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
 WRITTEN := $(VENV)/.written
 
-.PHONY: demo test test-all check bench docs clean
+.PHONY: demo test test-all check bench docs audit mutations clean
 
 $(USABLE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -51,6 +51,14 @@ $(WRITTEN): $(USABLE)
 docs: $(WRITTEN)  ## the documentation, at docs/_build/html/index.html; a warning is an error
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -c docs -d docs/_build/doctrees -b html . docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+SAMPLES ?= 1000000
+
+audit: $(COMPLETE)  ## the long audit: every claim, a million samples of each table; and what is known to be wrong
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.audit --samples $(SAMPLES) --plot audit.png
+
+mutations: $(COMPLETE)  ## break the privacy-critical code in many ways, one at a time; the quick tests must notice
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -36,19 +36,19 @@ def milepost(
     """Average distances to the people in a private table, under differential privacy."""
 
 
-COMMANDS = {  # in the words of `milepost --help`, where a line is short
-    demo.demo: "See it all with made-up people, and draw a map.",
-    plan.plan: "Print the error to expect; no data is touched.",
-    bounds.bounds: "Find bounds that nobody knows; spends ε.",
-    release.release: "Write a file that answers; spends (ε, δ) once.",
-    query.query: "Answer from a released file; asking is free.",
-    ask.ask: "Ask a session that a file keeps, point by point.",
-    show.show: "Print what is public about a file, or draw it.",
-    audit.audit: "Try to refute the privacy claims.",
-    serve.serve: "Serve releases and sessions over HTTP.",
-}
-for command, line in COMMANDS.items():
-    app.command(epilog=epilog(command.__name__), short_help=line)(command)
+COMMANDS = (
+    demo.demo,
+    plan.plan,
+    bounds.bounds,
+    release.release,
+    query.query,
+    ask.ask,
+    show.show,
+    audit.audit,
+    serve.serve,
+)
+for command in COMMANDS:
+    app.command(epilog=epilog(command.__name__))(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(keys.app, name="keys")
 

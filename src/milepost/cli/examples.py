@@ -46,7 +46,7 @@ EXAMPLES = {
         "milepost show homes.milepost --statement",
         "milepost show homes.milepost --plot homes.png",
     ),
-    "audit": ("milepost audit", "milepost audit --mechanism sparse-vector --runs 100000"),
+    "audit": ("milepost audit", "milepost audit --mechanism slopes --samples 100000 --plot audit.png"),
     "serve": (
         "milepost serve --data-dir house",
         "milepost serve --data-dir house --host 0.0.0.0 --port 443 --certificate house.pem --private-key house.key",
