@@ -53,7 +53,7 @@ def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any
         if status.startswith("2"):
             contents = [_body(kind, content) for kind, content in answer.get("content", {}).items()]
             back.append(f"`{status}` with {' or '.join(contents)}" if contents else f"`{status}` with nothing")
-        elif status not in ALWAYS or set(_codes(answer)) - _usual(of)[status]:
+        elif status not in ALWAYS or set(_codes(answer)) - usual(of)[status]:
             back.append(f"`{status}` for {', '.join(f'`{code}`' for code in _codes(answer))}")
     return "\n\n".join([*parts, f"Gives {'; '.join(back)}."])
 
@@ -71,7 +71,7 @@ def shape(name: str, schema: dict[str, Any]) -> str:
     return "\n\n".join(part for part in (f"### {name}", start, table) if part)
 
 
-def _usual(of: dict[str, Any]) -> dict[str, set[str]]:
+def usual(of: dict[str, Any]) -> dict[str, set[str]]:
     """Refusals of an address that adds none of its own."""
     answers = of["paths"]["/v1/me"]["get"]["responses"]
     return {status: set(_codes(answer)) for status, answer in answers.items() if status in ALWAYS}

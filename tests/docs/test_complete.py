@@ -157,6 +157,10 @@ def test_every_address_is_on_the_page() -> None:
         section = text.split(f"### {name}\n")[1].split("\n### ")[0]
         assert schema.get("description"), name
         assert all(f"| `{field}` |" in section for field in schema.get("properties", {}))
+    said = (
+        (ROOT / "docs" / "reference" / "http.md").read_text(encoding="utf-8").split("may be refused")[1].split(";")[0]
+    )
+    assert set(re.findall(r"`(\w+)`", said)) == set().union(*addresses.usual(document).values())
 
 
 def test_every_setting_and_refusal_is_on_the_page() -> None:
