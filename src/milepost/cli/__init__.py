@@ -11,6 +11,7 @@ import typer
 
 import milepost as mp
 from milepost.cli import ask, audit, bounds, demo, keys, ledger, plan, query, release, serve, show
+from milepost.cli.examples import BEGIN, epilog
 from milepost.terminal import fail, note
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    epilog=BEGIN,
 )
 
 
@@ -46,7 +48,7 @@ COMMANDS = (
     serve.serve,
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(epilog=epilog(command.__name__))(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(keys.app, name="keys")
 
