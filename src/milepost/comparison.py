@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from scipy.special import ndtr
 
 from milepost.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.card import labelled
@@ -177,7 +177,7 @@ def _first(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: B
     result = np.zeros(len(distance))
     for node, weight in zip(NODES.tolist(), (WEIGHTS / WEIGHTS.sum()).tolist(), strict=True):
         at = mean + sigma * node
-        beyond = ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
+        beyond = scipy.special.ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
         beyond[rows, place] = 1.0
         result += weight * np.where(seen, beyond, 1.0).prod(axis=1)
     return result
