@@ -14,6 +14,7 @@ from milepost import files
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.geometry import located
+from milepost.likeness import Likeness, likeness
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases, number
 from milepost.spaces.objects import entries, object_array, object_list, objects_of
@@ -277,33 +278,32 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             yield array[part], [cells[part] for cells in others]
 
 
-def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Any]:
-    """Query points as one batch, whether it was one single point, and a pandas index to keep (or None).
+def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Likeness | None]:
+    """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
 
-    width: columns of a point, where it is not the space's own. Polars frames have no index: their answers are arrays.
+    width: columns of a point, where it is not the space's own.
     """
     data = located(data, space)
     return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
 
 
-def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
+def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
     table = isinstance(data, pa.Table | pa.RecordBatch)
     if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
     wanted = Wanted(None, space.columns, space.aliases, space.width)
     found = [object_array(objects_of(batch)) for batch, _ in _object_parts(data, wanted)]
-    index = data.index if _is_pandas(data) else None
-    return np.concatenate(found) if found else object_array([]), False, index
+    return np.concatenate(found) if found else object_array([]), False, likeness(data)
 
 
-def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
+def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
     if _is_pandas(data):
         if data.ndim == 1:  # a Series: one point, or the values of a one-column space
             data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
-            return _from_pandas(data), width != 1, data.index if width == 1 else None
-        return _from_pandas(data), False, data.index
+            return _from_pandas(data), width != 1, likeness(data)
+        return _from_pandas(data), False, likeness(data)
     if _is_polars(data):
-        return _from_polars(data, range(data.width)), False, None
+        return _from_polars(data, range(data.width)), False, likeness(data)
     if isinstance(data, pa.Table):
         return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
     if isinstance(data, pa.RecordBatch):
@@ -313,8 +313,8 @@ def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
     array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
-    if array.ndim == 1 and width == 1 and len(array) != 1:  # values of a one-column space
-        return array.reshape(-1, 1), False, None
+    if array.ndim == 1 and width == 1 and (len(array) != 1 or likeness(data)):  # values of a one-column space
+        return array.reshape(-1, 1), False, likeness(data)
     if array.ndim == 1:
         return array.reshape(1, -1), True, None
     return array, False, None

@@ -10,6 +10,7 @@ from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.data import Columns, opened
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
+from milepost.likeness import shaped
 from milepost.mechanisms.groups import Label
 from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
@@ -143,19 +144,22 @@ def sized(
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
-    """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
+    """The true mean distances, shaped as those of `Synopsis.mean_distance`.
+
+    NOT PRIVATE: for the curator's own comparison, never for publication.
+    """
     if of_spark(data):
         raise MilepostError(
             "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
         )
-    batch, single, _ = query_points(points, space)
+    batch, single, like = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n = np.zeros(len(queries)), 0
     for block in records(opened(data), space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
     check_some(n)
-    return float(sums[0] / n) if single else sums / n
+    return shaped(sums / n, single, like, "exact")
 
 
 def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:
