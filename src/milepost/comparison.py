@@ -71,8 +71,7 @@ class Comparison:
 
     def frame(self) -> Any:
         """The same as a frame of the library that the points came in, with their index; of pandas for other points."""
-        columns = self.arrow().to_pydict()
-        return (self.like or Likeness("pandas")).frame(columns)
+        return (self.like or Likeness("pandas")).frame(self.arrow().to_pydict())
 
     def table(self, most: int | None = None) -> Table:
         """The comparison as a rich table, of the first points only where `most` says of how many."""
