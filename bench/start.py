@@ -31,7 +31,7 @@ def benchmark(_: bool, bounds: Bounds) -> None:
         line = f"  {name:<24}{seconds:.2f} s{seconds / best[BASELINE]:>7.2f} × {BASELINE}"
         if name in BOUNDS:
             most = max(BOUNDS[name][0], BOUNDS[name][1] * best[BASELINE])
-            _ = bounds.at_most(f"seconds of {name}", seconds, most)
+            bounds.at_most(f"seconds of {name}", seconds, most)
             line += f"   (bound {most:.2f} s)"
         print(line)
 

@@ -105,7 +105,7 @@ class _Package(ModuleType):
             return value
         if name in _EXTRAS:
             return import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Python sets a loaded module as an attribute of its package: `release` stays the function nevertheless

@@ -284,7 +284,18 @@ def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bo
     width: columns of a point, where it is not the space's own.
     """
     data = located(data, space)
+    _check_points(data, space)
     return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
+
+
+def _check_points(data: Any, space: Space) -> None:
+    """Refuse what could be points but for its form, and say in which it can."""
+    if data is None or (isinstance(data, dict) and not space.objects):
+        order = f"a point is a list, in the order {', '.join(space.names)}" if space.names else "a point is a list"
+        got = "None" if data is None else "a dict"
+        raise MilepostError(f"query points must be a point, a list of points or a frame, got {got}; {order}")
+    if not space.objects and isinstance(data, list | tuple) and len(data) and isinstance(data[0], dict):
+        raise MilepostError("query points must be lists of numbers, got dicts; make a frame, pd.DataFrame(points)")
 
 
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
@@ -308,8 +319,6 @@ def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
         return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
     if isinstance(data, pa.RecordBatch):
         return data, False, None
-    if isinstance(data, dict):
-        raise MilepostError("query points must be a point, a list of points or a frame, got a dict")
     array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
@@ -335,9 +344,11 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
     if array.ndim == 1 and array.dtype.kind in "iufb":
         array = array[:, None]
     if array.ndim != 2:
+        got = f"an array of {array.ndim} dimensions" if array.ndim else type(data).__name__
+        hint = "; make a frame of it, pd.DataFrame(data)" if isinstance(data, dict) else ""
         raise MilepostError(
             "data must be a 2-D array, a pandas or Polars frame, an Arrow table or the path of a CSV or Parquet file, "
-            f"got {type(data).__name__} with {array.ndim} dimensions"
+            f"got {got}{hint}"
         )
     return array
 

@@ -13,6 +13,7 @@ from milepost.audit.case import Case
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.shipped import shipped_cases
 from milepost.errors import MilepostError
+from milepost.spelling import did_you_mean
 
 FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
 FEWEST_RUNS = 100
@@ -107,7 +108,8 @@ def audit(
     if mechanism is not None:
         names = list(dict.fromkeys(case.mechanism for case in chosen))
         if mechanism not in names:
-            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}")
+            meant = did_you_mean(mechanism, names)
+            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}{meant}")
         chosen = [case for case in chosen if case.mechanism == mechanism]
     findings = []
     for case in chosen:

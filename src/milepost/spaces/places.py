@@ -4,8 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from milepost.arrays import FloatArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, warn
 from milepost.spaces.numeric import Aliases, find
 
 COLUMNS = ("lat", "lon")
@@ -47,3 +49,15 @@ def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
         f"{what} must be (lat, lon) in degrees, lat within ±90 and lon within ±360, got lat {latitude:g} and lon "
         f"{longitude:g}" + (f"; if that is (lon, lat), write ({longitude:g}, {latitude:g})" if swapped else "")
     )
+
+
+def warn_swapped(points: FloatArray, latitude: float, longitude: float, radius: float) -> None:
+    """Say where queries are out of a cap, of this radius in degrees, but would be in it the other way around."""
+    lat, lon = points[:, 0], points[:, 1]
+    wide = math.cos(math.radians(latitude))
+    swapped = (np.abs(lat - latitude) > radius) & (np.hypot(lon - latitude, wide * (lat - longitude)) <= radius)
+    if count := int(swapped.sum()):
+        warn(
+            f"{count} of {len(points)} query points lie outside the cap but inside as (lon, lat): "
+            "milepost takes (lat, lon)"
+        )
