@@ -6,7 +6,7 @@ USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
 
-.PHONY: demo test test-all check bench clean
+.PHONY: demo test test-all check bench audit mutations clean
 
 $(USABLE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -41,6 +41,14 @@ check: $(READY)  ## format, lint, types
 
 bench: $(COMPLETE)  ## every benchmark at full size
 	@set -e; for name in $$($(BIN)/python -m bench); do $(BIN)/python -m bench.$$name; done
+
+SAMPLES ?= 1000000
+
+audit: $(COMPLETE)  ## the long audit: every claim, a million samples of each table; and what is known to be wrong
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.audit --samples $(SAMPLES) --plot audit.png
+
+mutations: $(COMPLETE)  ## break the privacy-critical code in many ways, one at a time; the quick tests must notice
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -217,7 +217,7 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         ("show nowhere.milepost", "there is no file"),
         (f"plan {SPACE} --n 0 --epsilon 1", "n must be"),
         (f"plan {SPACE} --n 10 --epsilon 1 --max-queries 0", "max_queries must be"),
-        ("audit --runs 3", "runs must be"),
+        ("audit --samples 3", "samples must be"),
         ("audit --mechanism magic", "unknown mechanism 'magic'"),
         ("demo --output picture.doc", "must end in .png"),
         ("demo --output homes.csv/demo.png", "homes.csv"),
@@ -281,15 +281,15 @@ def test_audit_prints_its_findings_and_exits_with_1_when_a_claim_is_refuted(
 ) -> None:
     case = sparse_vectors()[name].case
     monkeypatch.setattr(report, "shipped_cases", lambda: [case])
-    result = run("audit --runs 2000")
+    result = run("audit --samples 2000")
     assert result.code == code
     assert name in result.out
-    assert "2,000 runs" in result.out
+    assert "2,000 samples" in result.out
     assert ["consistent", "violated"][code] in result.out
 
 
 def test_audit_takes_one_mechanism(run: Run) -> None:
-    result = run("audit --runs 500 --mechanism noise")
+    result = run("audit --samples 500 --mechanism noise")
     assert result.code == 0
     assert "laplace" in result.out
     assert "sparse" not in result.out

@@ -17,73 +17,59 @@ from milepost.audit.primitives import noise_cases
 from milepost.audit.shipped import shipped_cases
 from milepost.mechanisms import NAMES
 from milepost.mechanisms.field import Innovations
-from tests.audit import known_bad
+from tests.audit import bad_floats, known_bad
+from tests.audit.wrong import MARGIN, wrong
 
-KNOWN = {**known_bad.sparse_vectors(), **known_bad.noises(), "forgotten cell": known_bad.forgotten_cell()}
-RIGHT = "Algorithm 1 is right"
+WRONG = {known.case.pair: (known, samples) for known, samples in wrong()}
+SLOW = "innovations against noisy answers"
+RIGHT = known_bad.sparse_vectors()["Algorithm 1 is right"]
 
 
-@pytest.mark.parametrize("name", [name for name in KNOWN if name != RIGHT])
+@pytest.mark.parametrize("name", [name for name in WRONG if name != SLOW])
 def test_a_known_bad_mechanism_is_caught(name: str) -> None:
-    """True losses over 1.15 × the claim, summed exactly, are seen in 200,000 runs; the simulations are seeded."""
-    known = KNOWN[name]
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    finding = examine(known.case, 200_000)
+    """True losses over 1.15 × the claim are seen; simulations are seeded, and others miss with less than 1e-6.
+
+    Those of the shipped code with a line changed: where the loss is infinite, nearly every sample tells the tables
+    apart, and elsewhere the bound is six standard deviations or more over the claim.
+    """
+    check_caught(name)
+
+
+def check_caught(name: str) -> None:
+    known, samples = WRONG[name]
+    assert known.true_loss > MARGIN * known.case.claim.loss
+    finding = examine(known.case, samples)
     assert finding.verdict == "violated"
     assert finding.measured < known.true_loss
 
 
-def test_the_exact_choice_of_coordinate_is_caught() -> None:
-    """The shipped game with one line changed; the two tables never give the same line."""
-    known = known_bad.exact_choice()
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    assert examine(known.case, 1000).violated
-
-
-@pytest.mark.slow
-def test_a_move_that_is_paid_in_one_group_only_is_caught() -> None:
-    """The shipped code, with a change that forgets the group which a person leaves."""
-    known = known_bad.one_ended()
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    assert examine(known.case, 20_000).verdict == "violated"
-
-
-@pytest.mark.slow
-def test_differences_that_are_not_cut_are_caught() -> None:
-    """The shipped noise on differences of a function that breaks the triangle inequality, at full length."""
-    known = known_bad.uncut()
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    finding = examine(known.case, 20_000)
-    assert finding.verdict == "violated"
-    assert finding.measured < known.true_loss
-
-
-def test_the_exact_number_of_rows_is_caught() -> None:
-    """The shipped search with one scale changed; the two tables never give the same number."""
-    known = known_bad.exact_total()
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    assert examine(known.case, 600).violated
+def test_nothing_known_is_forgotten() -> None:
+    """All of the issues: four sparse vectors, five noises, and the shipped code with one line changed."""
+    assert len(WRONG) == 4 + 5 + 1 + 1 + 6
 
 
 @pytest.mark.slow
 def test_innovations_against_noisy_answers_are_caught() -> None:
     """The shipped session with one line changed; as it is, the same test does not accuse it."""
-    known = known_bad.against_noisy()
-    assert known.true_loss > 1.15 * known.case.claim.loss
-    assert examine(known.case, 1500).verdict == "violated"
+    check_caught(SLOW)
     assert examine(known_bad.against_noisy(Innovations).case, 1500).verdict == "consistent"
 
 
+def test_low_bits_do_not_accuse_equal_tables() -> None:
+    """Every float that the formula gives is known as one of its own."""
+    left = bad_floats.float_laplace().case.left(100_000)
+    assert left.kinds.all()
+
+
 def test_the_right_sparse_vector_is_not_accused() -> None:
-    known = KNOWN[RIGHT]
-    assert known.true_loss <= known.case.claim.loss
-    assert examine(known.case, 200_000).verdict == "consistent"
+    assert RIGHT.true_loss <= RIGHT.case.claim.loss
+    assert examine(RIGHT.case, 200_000).verdict == "consistent"
 
 
 @pytest.mark.parametrize("name", ["half the Laplace noise", "half the Gaussian noise"])
 def test_a_claim_that_is_just_true_is_not_accused(name: str) -> None:
     """The same draws with the claim they keep: measured close to it, and below."""
-    known = KNOWN[name]
+    known, _ = WRONG[name]
     claim = replace(known.case.claim, loss=known.true_loss * (1 + 1e-6))  # type: ignore[type-var]
     finding = examine(replace(known.case, claim=claim), 200_000)
     assert 0.85 < finding.ratio < 1
@@ -153,16 +139,20 @@ def test_equal_tables_refute_nothing() -> None:
 
 def test_a_report_shares_one_false_alarm_rate_and_prints_its_cases() -> None:
     """Known-bad cases among good ones; the table has a row for each."""
-    report = mp.audit(runs=50_000, cases=[KNOWN[RIGHT].case, KNOWN["half the Laplace noise"].case])
+    report = mp.audit(samples=50_000, cases=[RIGHT.case, WRONG["half the Laplace noise"][0].case])
     assert [finding.verdict for finding in report.findings] == ["consistent", "violated"]
     assert report.violated
     assert sum(finding.false_alarm for finding in report.findings) == pytest.approx(1e-6)
-    assert re.search(r"half the Laplace noise +ε ≤ 1.000 +ε ≥ 1.\d{3} +1.\d\d +violated", str(report))
+    assert re.search(r"half the Laplace noise +ε ≤ 1.000 +ε ≥ 1.\d{3} +50,000 +1.\d\d +violated", str(report))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"runs": 10}, "runs must"), ({"runs": True}, "runs must"), ({"mechanism": "magic"}, "unknown mechanism 'magic'")],
+    [
+        ({"samples": 10}, "samples must"),
+        ({"samples": True}, "samples must"),
+        ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
+    ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(mp.MilepostError, match=message):
@@ -180,20 +170,34 @@ def with_claim(case: Case, share: float) -> Case:
     return replace(case, claim=replace(case.claim, loss=case.claim.loss * share))  # type: ignore[type-var]
 
 
-# The share of a claim that 4000 runs must see: below their mean minus five standard deviations, found by resampling.
-# The offline tangents divide their budget among epochs that no pair of tables is known to use up: little of it is seen.
-SHARPNESS = {"noise": 0.35, "sparse-vector": 0.15, "slopes": 0.3, "hats": 0.12, "gaussian": 0.35, "laplace": 0.35}
-SHARPNESS |= {"tangents": 0.025, "private-total": 0.2, "bounds": 0.15, "net": 0.25, "field": 0.5}
+# The least share of a claim that must be seen; of the pair's true loss where it is known, of which 10⁵ samples see
+# about 0.9. Where more numbers differ there are fewer samples, and fewer than FEW see less. The rest is seen by 4000
+# runs, below their mean minus five standard deviations, found by resampling. The offline tangents divide their budget
+# among epochs that no pair of tables is known to use up: little of it is seen.
+TAPED = ("slopes", "hats", "gaussian", "laplace", "net", "field")
+SHARPNESS = {"noise": 0.8, "sparse-vector": 0.15, "tangents": 0.025, "bounds": 0.15} | dict.fromkeys(TAPED, 0.5)
+FEW = 25_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARPNESS)
 def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) -> None:
     """No claim is refuted (false-alarm rate 1e-6 a mechanism), and one that promised much less would be."""
-    report = mp.audit(runs=4000, mechanism=name)
+    report = mp.audit(samples=100_000, mechanism=name)
     assert not report.violated, str(report)
-    assert all(finding.ratio > SHARPNESS[name] for finding in report.findings), str(report)
+    for finding in report.findings:
+        few = finding.case.exact is not None and finding.samples < FEW
+        share = finding.measured / (finding.case.exact or finding.case.claim.loss)
+        assert share > SHARPNESS[name] * (0.4 if few else 1), str(report)
 
 
 def test_every_mechanism_is_audited() -> None:
     assert {case.mechanism for case in shipped_cases()} == set(SHARPNESS) >= set(NAMES)
+
+
+def test_a_report_is_drawn() -> None:
+    """A line for each case."""
+    report = mp.audit(samples=5000, cases=[RIGHT.case, WRONG["half the Laplace noise"][0].case, *noise_cases()])
+    axes = report.plot().axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()][-1] == "sparse-vector: Algorithm 1 is right"
+    assert len(axes.get_yticks()) == 4

@@ -1,7 +1,7 @@
 """Case: one mechanism on one pair of neighboring tables, and what it claims there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,15 +42,36 @@ class Outcomes:
 Draw = Callable[[int], Outcomes]
 
 
+SLOW = 50  # of so many samples that are asked for, code that is run one by one gives one
+FEWEST = 4000  # samples that a case takes, if so many are asked for, however slow it is
+
+
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, a pair of neighboring tables, the claim, and the shipped code run many times on each table."""
+    """A mechanism, a pair of neighboring tables, the claim, and the shipped code run many times on each table.
+
+    every: of so many samples that are asked for, one is taken; for code that cannot be run on vectors.
+    """
 
     mechanism: str
     pair: str
     claim: Claim
     left: Draw
     right: Draw
+    every: int = field(default=1, kw_only=True)
+
+    @property
+    def exact(self) -> float | None:
+        """The pair's true loss, in the units of the claim, where it is known."""
+        return None
+
+    def samples(self, asked: int) -> int:
+        """How many of each table are drawn when so many are asked for."""
+        return min(asked, max(FEWEST, asked // self.every))
+
+    def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
+        """So many outcomes of each table; those of one table are independent of each other."""
+        return self.left(samples), self.right(samples)
 
 
 def laplace_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from milepost.audit.case import Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
+from milepost.audit.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.audit.claims import Claim, Pure, concentrated
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_margins
@@ -32,9 +32,8 @@ def tangents_cases() -> Iterator[Case]:
         pair = [sketch_of(space, [[mover] * dimension, *others], cells=2) for mover in (0, 1)]
         claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else concentrated(guarantee.rho)
         left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
-        yield Case(
-            Tangents.name, f"lines, one of {n} records from corner to corner, d = {dimension}", claim, left, right
-        )
+        tables = f"lines, one of {n} records from corner to corner, d = {dimension}"
+        yield Case(Tangents.name, tables, claim, left, right, every=SLOW)
     yield _any_metric_case(Guarantee(24.0), 101)
 
 
@@ -44,13 +43,8 @@ def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
     points = [[0.0, 0.0], [1.0, 1.0]]  # as distances to the queries
     pair = [sketch_of(space, [mover, *points * (n // 2)], cells=2) for mover in points]
     left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
-    return Case(
-        Tangents.name,
-        f"lines, one of {n} records from one of two points to the other",
-        Pure(guarantee.epsilon),
-        left,
-        right,
-    )
+    tables = f"lines, one of {n} records from one of two points to the other"
+    return Case(Tangents.name, tables, Pure(guarantee.epsilon), left, right, every=SLOW)
 
 
 def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
@@ -100,7 +94,7 @@ def session_cases() -> Iterator[Case]:
         cost = margins.cost(space.hosts)
         claim: Claim = Pure(cost) if guarantee.pure else concentrated(cost)
         left, right = (_session(space, sketch, pair, margins, queries) for sketch in pair)
-        yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right)
+        yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right, every=SLOW)
 
 
 def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, queries: list[float]) -> Draw:

@@ -39,4 +39,4 @@ def sparse_vector_cases() -> Iterator[Case]:
 
         return lambda runs: Outcomes.of(kinds=np.array([first_above() for _ in range(runs)]))
 
-    yield Case("sparse-vector", "5 values up, 1 down", claim, draw(left), draw(right))
+    yield Case("sparse-vector", "5 values up, 1 down", claim, draw(left), draw(right), every=10)

@@ -3,20 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from milepost.audit import picture
 from milepost.audit.case import Case
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.shipped import shipped_cases
 from milepost.errors import MilepostError
 from milepost.spelling import did_you_mean
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
-FEWEST_RUNS = 100
+FEWEST_SAMPLES = 100
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Finding:
     measured: float
     hits: tuple[int, int]
     tested: int
+    samples: int
     false_alarm: float
 
     @property
@@ -39,9 +45,14 @@ class Finding:
         return self.measured / self.case.claim.loss
 
     @property
+    def exact_ratio(self) -> float | None:
+        """The pair's true loss as a share of the claim, where it is known."""
+        return None if self.case.exact is None else self.case.exact / self.case.claim.loss
+
+    @property
     def violated(self) -> bool:
-        """Whether the claim is refuted."""
-        return self.ratio > 1 + 1e-9
+        """Whether the claim is refuted: by what was measured, or by a true loss that is known to be larger."""
+        return max(self.ratio, self.exact_ratio or 0.0) > 1 + 1e-9
 
     @property
     def verdict(self) -> str:
@@ -54,56 +65,62 @@ class Report:
     """Findings for all cases, with one false-alarm rate for all of them together; print it for a table."""
 
     findings: tuple[Finding, ...]
-    runs: int
+    samples: int
 
     @property
     def violated(self) -> bool:
         """Whether any claim is refuted."""
         return any(finding.violated for finding in self.findings)
 
-    def table(self) -> Table:
-        """The report as a rich table."""
+    def table(self, title: str = "") -> Table:
+        """The report as a rich table; exact: the true loss of this pair of tables, where it is known."""
         alarm = sum(finding.false_alarm for finding in self.findings)
-        title = f"{self.runs:,} runs of each table, false-alarm rate {alarm:.2g}"
-        table = Table(title=title, box=SIMPLE, title_justify="left")
+        words = f"{self.samples:,} samples of each table, false-alarm rate {alarm:.2g}"
+        table = Table(title=f"{title}: {words}" if title else words, box=SIMPLE, title_justify="left")
         for name in ("mechanism", "tables"):
             table.add_column(name)
-        for name in ("claim", "measured", "ratio"):
+        for name in ("claim", "exact", "measured", "samples", "share"):
             table.add_column(name, justify="right")
         table.add_column("verdict")
         for finding in self.findings:
             case = finding.case
-            symbol = case.claim.symbol
+            symbol, exact = case.claim.symbol, "" if case.exact is None else f"{case.exact:.3f}"
             claim, measured = f"{symbol} ≤ {case.claim.loss:.3f}", f"{symbol} ≥ {finding.measured:.3f}"
-            table.add_row(case.mechanism, case.pair, claim, measured, f"{finding.ratio:.2f}", finding.verdict)
+            samples, share = f"{finding.samples:,}", f"{finding.ratio:.2f}"
+            table.add_row(case.mechanism, case.pair, claim, exact, measured, samples, share, finding.verdict)
         return table
+
+    def plot(self) -> "Figure":
+        """A picture: of each case, the share of its claim that was seen. Needs the `plots` extra."""
+        return picture.plot(self)
 
     def __str__(self) -> str:
         buffer = StringIO()
-        Console(file=buffer, width=150).print(self.table())
+        Console(file=buffer, width=170).print(self.table())
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def audit(
     *,
-    runs: int = 5000,
+    samples: int = 5000,
     mechanism: str | None = None,
     cases: Sequence[Case] | None = None,
     progress: Callable[[Case], object] = lambda _: None,
 ) -> Report:
     """Try to refute the privacy claims of the mechanisms, by running each many times on two neighboring tables.
 
-    runs: of each table, half to choose an event and half to test it. mechanism: audit only this one. cases: audit these
+    samples: of each table, half to choose an event and half to test it; where noise cannot be drawn for many runs at
+    once, fewer are taken. mechanism: audit only this one. cases: audit these
     instead of the shipped ones. progress: called with each case before it runs. Tables are made up, noise is unseeded.
     True claims are all reported "consistent" with probability 1 − 1e-6; the converse does not hold: an audit can only
     refute.
 
     >>> import milepost as mp
-    >>> mp.audit(runs=1000, mechanism="noise").violated
+    >>> mp.audit(samples=1000, mechanism="noise").violated
     False
     """
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < FEWEST_RUNS:
-        raise MilepostError(f"runs must be a whole number of at least {FEWEST_RUNS}, got {runs!r}")
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < FEWEST_SAMPLES:
+        raise MilepostError(f"samples must be a whole number of at least {FEWEST_SAMPLES}, got {samples!r}")
     chosen = list(shipped_cases() if cases is None else cases)
     if mechanism is not None:
         names = list(dict.fromkeys(case.mechanism for case in chosen))
@@ -114,21 +131,22 @@ def audit(
     findings = []
     for case in chosen:
         progress(case)
-        findings.append(examine(case, int(runs), FALSE_ALARM / len(chosen)))
-    return Report(tuple(findings), int(runs))
+        findings.append(examine(case, int(samples), FALSE_ALARM / len(chosen)))
+    return Report(tuple(findings), int(samples))
 
 
-def examine(case: Case, runs: int, false_alarm: float = FALSE_ALARM) -> Finding:
+def examine(case: Case, samples: int, false_alarm: float = FALSE_ALARM) -> Finding:
     """Choose an event on the first half of the runs and bound the loss by the second half's counts alone."""
-    left, right = case.left(runs), case.right(runs)
+    runs = case.samples(samples)
+    left, right = case.draw(runs)
     first, second = slice(0, runs // 2), slice(runs // 2, runs)
     tested = runs - runs // 2
     event = choose(case.claim, left.part(first), right.part(first), false_alarm)
     if event is None:
-        return Finding(case, 0.0, (0, 0), tested, false_alarm)
+        return Finding(case, 0.0, (0, 0), tested, runs, false_alarm)
     likely, unlikely = (left, right) if event.left else (right, left)
     hits = event.count(likely.part(second)), event.count(unlikely.part(second))
     # each of the two bounds fails with half the rate
     low = at_least(np.array(hits[0]), tested, false_alarm / 2)
     high = at_most(np.array(hits[1]), tested, false_alarm / 2)
-    return Finding(case, float(case.claim.refuted_below(low, high)), hits, tested, false_alarm)
+    return Finding(case, float(case.claim.refuted_below(low, high)), hits, tested, runs, false_alarm)

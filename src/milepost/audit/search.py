@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from milepost.audit.case import Case, Draw, Outcomes, laplace_ratio
+from milepost.audit.case import SLOW, Case, Draw, Outcomes, laplace_ratio
 from milepost.audit.claims import Claim, Pure
 from milepost.bounds import Grid, Scales, Search
 from milepost.privacy.change import Change
@@ -30,7 +30,7 @@ def bounds_cases() -> Iterator[Case]:
         claim: Claim = Pure(guarantee.epsilon)
         draws = [draw(magnitudes, pair, scales) for magnitudes in pair]
         words = {"replace": "one of 31 rows from 1 to −∞", "add-remove": "one of 31 rows, or 30"}
-        yield Case("bounds", words[neighbors], claim, *draws)
+        yield Case("bounds", words[neighbors], claim, *draws, every=SLOW)
 
 
 def table(mover: list[float]) -> Magnitudes:

@@ -4,11 +4,9 @@ Every case runs the library's own code; only its public numbers and its tables a
 are a few units: a given number of runs sees the largest share of a claim there, and the code is the same at any ε.
 """
 
+from milepost.audit import matrix
 from milepost.audit.case import Case
-from milepost.audit.curves import hats_cases, slopes_cases
-from milepost.audit.direct import field_cases, net_cases, per_query_cases
 from milepost.audit.games import session_cases, tangents_cases
-from milepost.audit.people import people_cases
 from milepost.audit.primitives import noise_cases, sparse_vector_cases
 from milepost.audit.search import bounds_cases
 
@@ -18,12 +16,12 @@ def shipped_cases() -> list[Case]:
     return [
         *noise_cases(),
         *sparse_vector_cases(),
-        *slopes_cases(),
-        *hats_cases(),
-        *per_query_cases(),
-        *field_cases(),
-        *net_cases(),
-        *people_cases(),
+        *matrix.slopes_cases(),
+        *matrix.hats_cases(),
+        *matrix.gaussian_cases(),
+        *matrix.laplace_cases(),
+        *matrix.net_cases(),
+        *matrix.field_cases(),
         *tangents_cases(),
         *session_cases(),
         *bounds_cases(),

@@ -1,31 +1,38 @@
 """`milepost audit`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import milepost as mp
+from milepost import plots
 from milepost.terminal import console, progress
 
 
 def audit(
-    runs: Annotated[int, typer.Option("--runs", help="How often each mechanism runs on each table.")] = 5000,
+    samples: Annotated[int, typer.Option("--samples", help="How many outcomes of each table are drawn.")] = 5000,
     mechanism: Annotated[
         str | None,
         typer.Option(
             "--mechanism",
-            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, private-total, tangents or "
+            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, net, field, tangents or "
             "bounds.",
         ),
     ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the findings: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
+    if plot is not None:
+        plots.check_picture(plot)
     with progress("Auditing") as status:
         report = mp.audit(
-            runs=runs,
+            samples=samples,
             mechanism=mechanism,
             progress=lambda case: status.update(f"Auditing {case.mechanism}: {case.pair} …"),
         )
-    console().print(report.table())
+    console(170).print(report.table())
+    if plot is not None:
+        plots.save(report.plot(), plot)
     if report.violated:
         raise typer.Exit(1)
