@@ -21,14 +21,15 @@ SOURCE = ROOT / "src" / "milepost"
 BROUGHT = {"pandas", "polars", "geopandas", "py4j"}  # by whoever hands over a frame; py4j is how PySpark is spoken to
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # those whose name is not that of the package
 TOP = {"tests", "bench", "docs", "examples", "src", ".ci"}
+PAGES = ("README.md", "docs/tutorial.md")
 EXTRAS = ["milepost.sklearn"]  # modules that need an extra which is not installed here
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # without this repository
 
 
 def call(*words: str | Path, folder: Path, **environment: str) -> str:
     """Runs a command and returns what it prints; what it prints of an error is told."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(  # noqa: S603
-        [str(word) for word in words], cwd=folder, env=clean | environment, capture_output=True, text=True, check=False
+        [str(word) for word in words], cwd=folder, env=CLEAN | environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{' '.join(map(str, words))}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -39,7 +40,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with both, and in `again` the wheel of the sdist; hatchling stays in a folder of its own."""
     folder = tmp_path_factory.mktemp("built")
     tools = folder / "tools"
-    pip("install", "--target", str(tools), "hatchling>=1.27,<2", folder=folder)
+    pip("install", "--no-compile", "--target", str(tools), "hatchling>=1.27,<2", folder=folder)
 
     def build(kind: str, source: Path, to: Path) -> None:
         words = ("-m", "hatchling", "build", "-t", kind, "-d", to)
@@ -63,9 +64,8 @@ def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     call(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
     programs = folder / "venv" / "bin"
     (wheel,) = built.glob("*.whl")
-    pip(
-        "--python", str(programs / "python"), "install", f"milepost[serve,plots,text] @ {wheel.as_uri()}", folder=folder
-    )
+    wanted = f"milepost[serve,plots,text] @ {wheel.as_uri()}"
+    pip("--python", str(programs / "python"), "install", "--no-compile", wanted, folder=folder)
     return programs
 
 
@@ -117,8 +117,16 @@ def test_the_metadata_is_whole(built: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
-def test_the_blocks_of_a_page_run(page: str, fresh: Path, tmp_path: Path) -> None:
+def test_a_fresh_environment_does_as_promised(fresh: Path, tmp_path: Path) -> None:
+    """All in one test, since the environment takes long to make and each worker would make its own."""
+    commands_work(fresh, tmp_path)
+    service_answers(fresh, tmp_path)
+    modules_are_there(fresh, tmp_path)
+    for page in PAGES:
+        blocks_run(page, fresh, tmp_path)
+
+
+def blocks_run(page: str, fresh: Path, tmp_path: Path) -> None:
     """With nothing of the repository but the page and the script that runs it."""
     for name in ("tests/blocks.py", page):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -127,15 +135,14 @@ def test_the_blocks_of_a_page_run(page: str, fresh: Path, tmp_path: Path) -> Non
     call(fresh / "python", tmp_path / "tests" / "blocks.py", tmp_path / page, folder=tmp_path, PATH=path)
 
 
-@pytest.mark.slow
-def test_the_commands_work(fresh: Path, tmp_path: Path) -> None:
+def commands_work(fresh: Path, tmp_path: Path) -> None:
     assert re.fullmatch(r"milepost \d+\.\d+\.\d+\n", call(fresh / "milepost", "--version", folder=tmp_path))
     call(fresh / "milepost", "demo", "--n", "20000", "--output", "x.png", folder=tmp_path)
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_the_service_answers_and_has_its_page(fresh: Path, tmp_path: Path) -> None:
+def service_answers(fresh: Path, tmp_path: Path) -> None:
+    """And has its page, with all that the page names."""
     with served(fresh, tmp_path) as url:
         assert json.loads(read(f"{url}/v1/health")) == {"status": "ok"}
         page = read(f"{url}/").decode()
@@ -149,7 +156,7 @@ def test_the_service_answers_and_has_its_page(fresh: Path, tmp_path: Path) -> No
 def served(programs: Path, folder: Path) -> Iterator[str]:
     """A service of an empty data directory on a free port."""
     words = [str(programs / "milepost"), "serve", "--data-dir", "house", "--port", "0"]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(words, cwd=folder, env=CLEAN, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             assert process.stdout is not None
             found = re.search(r"http://\S+:\d+", process.stdout.readline())
@@ -165,11 +172,11 @@ def read(url: str) -> bytes:
         return bytes(answer.read())
 
 
-@pytest.mark.slow
-def test_every_module_is_there_without_the_other_extras(fresh: Path, tmp_path: Path) -> None:
+def modules_are_there(fresh: Path, tmp_path: Path) -> None:
     """All but those of an extra can be imported where nothing but declared dependencies is installed."""
     code = """
 import importlib, json, pkgutil, milepost
+assert "site-packages" in milepost.__file__
 missing = []
 for module in pkgutil.walk_packages(milepost.__path__, "milepost."):
     try:
