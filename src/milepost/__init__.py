@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from milepost.storage import load
     from milepost.synopsis import Synopsis
 
+    __version__: str
+
 __all__ = [
     "L1",
     "L2",
@@ -105,6 +107,8 @@ class _Package(ModuleType):
             return value
         if name in _EXTRAS:
             return import_module(f"{__name__}.{name}")
+        if name == "__version__":
+            return import_module("importlib.metadata").version(__name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:

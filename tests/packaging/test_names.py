@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -84,3 +85,7 @@ def test_names_are_pickled() -> None:
 def test_a_name_that_is_not_there(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module 'milepost' has no attribute '{name}'"):
         getattr(milepost, name)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert milepost.__version__ == metadata.version("milepost")
