@@ -401,7 +401,7 @@ def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.Dat
     """At steps and between them, an almost noiseless release is exact, for spans that are no powers of two."""
     synopsis = released(counted, mechanism, STEPS)
     points = np.array([[18, 0], [40, 3], [40.5, 3.25], [63.99, 12.01], [90, 40], [89.5, 39.9], [5, 50]])
-    noise = 1e-3 if mechanism == "slopes" else 5e-3
+    noise = 1.5e-3 if mechanism == "slopes" else 5e-3  # over seven standard deviations
     np.testing.assert_allclose(synopsis.mean_distance(points), mp.exact(counted, STEPS, points), atol=noise)
     assert synopsis.error() < noise
     rough = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})

@@ -37,13 +37,13 @@ def released(people: pd.DataFrame, request: pytest.FixtureRequest) -> mp.Synopsi
 
 
 def test_every_group_is_answered_within_its_error(released: mp.Synopsis, people: pd.DataFrame) -> None:
-    """Three times the 95 % error is over five standard deviations, even for Laplace noise 1e-4; 36 answers."""
+    """The error that an answer passes once in 10⁹ times: 36 answers, so 4e-8 in all; that of 95 % is a third of it."""
     asked = [[1, 1], [5, 5], [9, 9]]
     for label in LABELS:
         exact = mp.exact(people[people.part == label], SPACE, asked)
         found = released.mean_distance(asked, group=label)
         low, high = released.interval(asked, group=label).T
-        assert np.abs(found - exact).max() < 3 * released.error(group=label)
+        assert np.abs(found - exact).max() < released.error(1 - 1e-9, group=label) < 9 * released.error(group=label)
         assert ((low <= found) & (found <= high)).all()
         assert released.group(label).n == pytest.approx((people.part == label).sum(), abs=200)
     assert released.error() == max(released.error(group=label) for label in LABELS)
@@ -98,10 +98,17 @@ def test_a_release_without_groups_has_none(people: pd.DataFrame) -> None:
 
 
 def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
-    """An empty group and one of two people, at ε = 0.5: each looks empty but for one time in 100 or two."""
+    """An empty group and one of two people, at ε = 0.5: each looks empty but for one time in 100 or two.
+
+    Where noise shows nobody at all, which it does every other time, nothing is promised: so 100 tries do.
+    """
     few = people.assign(part=np.where(people.index < 2, "few", people.part))
-    tries = (mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"]) for _ in range(10))
-    made = next(made for made in tries if not any(made.group(label).answerer.total.seen for label in ("few", "nobody")))
+    tries = (mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"]) for _ in range(100))
+    made = next(
+        made
+        for made in tries
+        if not made.group("few").answerer.total.seen and made.group("nobody").answerer.total.value < 1
+    )
     with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
         assert made.nearest([1, 1]) == "high"
     with pytest.warns(mp.PromiseWarning, match="too small"):

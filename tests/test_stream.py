@@ -158,8 +158,9 @@ class Batches:
         self.alive -= 1
 
 
-def test_few_batches_are_in_memory_at_a_time() -> None:
-    """Whatever their number; a session, which reads them again, keeps them."""
+def test_few_batches_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their number, on a machine of four processors; a session, which reads them again, keeps them."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
     batches = Batches(200)
     assert mp.release(iter(batches), PLANE, **SPENT).n == 200_000
     assert batches.most <= 12

@@ -24,7 +24,7 @@ from milepost.reading import read_sketch, read_sums
 from milepost.spaces.queries import Queries
 from tests.mechanisms.contract import SPACES, points
 
-ROWS, RELEASES, LEAST = 100, 1500, 0.915
+ROWS, RELEASES, LEAST, TOO_FEW = 100, 1500, 0.915, 0.93
 LINE = mp.L1([(0, 1)])
 ASKED = np.array([[0.0], [0.1], [0.5], [1.0]])
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
@@ -81,12 +81,17 @@ def test_intervals_cover(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["laplace", pytest.param("hats", marks=pytest.mark.slow)])
 def test_a_total_without_noise_would_be_seen(name: str) -> None:
-    """Intervals that leave out the total's noise fail where answers are far from the anchor."""
-    assert coverage(name, total=0.01)[0].min() < LEAST
+    """Intervals that leave out the total's noise fail where answers are far from the anchor.
+
+    They cover 0.89 there, and so more than TOO_FEW with probability 1e-6 at most; right ones seldom cover so few.
+    """
+    assert coverage(name, total=0.01)[0].min() < TOO_FEW
 
 
 def test_false_alarms() -> None:
     assert binom.cdf(LEAST * RELEASES, RELEASES, 0.95) < 5e-8
+    assert binom.sf(TOO_FEW * RELEASES - 1, RELEASES, 0.89) < 1e-6
+    assert binom.cdf(TOO_FEW * RELEASES, RELEASES, 0.95) < 1e-3
 
 
 @pytest.mark.parametrize("off", [0.0, 0.2, -0.7])

@@ -17,7 +17,7 @@ import pytest
 from milepost import Guarantee, Ledger, MilepostError, durable
 from milepost.privacy.account import LAYOUT
 from milepost.privacy.budget import NANO
-from tests.privacy.test_ledger_processes import start
+from tests.privacy.test_ledger_processes import PATIENCE, start
 
 TENTH = NANO // 10
 
@@ -197,7 +197,7 @@ def test_the_process_may_end_at_the_last_statements(
 
 def end_at(path: Path, action: str, number: int, after: bool) -> None:
     process = start(act_and_die, path, action, number, after)
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 9
     check_usable(path, action, None)
 
@@ -287,7 +287,7 @@ def test_writes_that_fail_at_any_size(path: Path) -> None:
     for size in range(0, 60_000, 3000):
         place = next(places)
         process = start(charge_within, place, size)
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode in (0, 3)
         check_usable(place, "charged", process.exitcode == 0)
         outcomes.add(process.exitcode)
@@ -314,7 +314,7 @@ def test_a_file_that_must_not_be_written(folder_too: bool) -> None:
         path.chmod(0o444)
         folder.chmod(0o555 if folder_too else 0o777)
         process = start(charge_as_nobody, path)
-        process.join(60)
+        process.join(PATIENCE)
         folder.chmod(0o755)
         assert process.exitcode == 0
         assert Ledger(path).left("homes").nano == NANO

@@ -18,6 +18,7 @@ PROCESSES = 32
 ROOM = 100  # charges
 SHARE = 0.01  # of ε = 1
 CHARGE = round(SHARE * NANO)
+PATIENCE = 300  # seconds: machines may be slow, and a process that hangs is still found
 
 START = multiprocessing.get_context("forkserver")  # children of one clean process, not of the test's
 START.set_forkserver_preload(["milepost", "tests.privacy.test_ledger_faults"])
@@ -31,7 +32,7 @@ def start(program: Callable[..., None], *arguments: Any) -> Any:
 
 def charge_until_refused(path: Path, barrier: Barrier, told: Path) -> None:
     """Begin with all others; write down how often a charge was granted."""
-    ledger = Ledger(path)
+    ledger = Ledger(path, wait=PATIENCE)
     barrier.wait()
     granted = 0
     try:
@@ -50,7 +51,7 @@ def crowd(folder: Path) -> None:
     barrier = START.Barrier(PROCESSES)
     processes = [start(charge_until_refused, path, barrier, folder / str(k)) for k in range(PROCESSES)]
     for process in processes:
-        process.join(120)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     told = [(folder / str(k)).read_text().split() for k in range(PROCESSES)]
     assert {refused for _, refused in told} == {"True"}  # for lack of budget, not of patience
@@ -78,7 +79,7 @@ def test_two_processes_may_create_the_same_ledger_at_once(tmp_path: Path) -> Non
     path, barrier = tmp_path / "ledger.db", START.Barrier(8)
     processes = [start(create_together, path, barrier, k) for k in range(8)]
     for process in processes:
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     accounts = Ledger(path).datasets()
     assert sorted(account.name for account in accounts) == ["both", *(f"own-{k}" for k in range(8))]
@@ -86,7 +87,7 @@ def test_two_processes_may_create_the_same_ledger_at_once(tmp_path: Path) -> Non
 
 
 def create_together(path: Path, barrier: Barrier, k: int) -> None:
-    ledger = Ledger(path)
+    ledger = Ledger(path, wait=PATIENCE)
     barrier.wait()
     ledger.create("both", epsilon=1)
     ledger.create(f"own-{k}", epsilon=1)
@@ -150,7 +151,7 @@ def test_a_killed_release_stays_spent(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     Ledger(path).create("homes", epsilon=1)
     process = start(die_before_noise, path)
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 9
     (entry,) = Ledger(path).history("homes")
     assert (entry.state, entry.counts) == ("reserved", True)
@@ -169,6 +170,6 @@ def test_a_ledger_goes_to_other_processes(tmp_path: Path) -> None:
     ledger.create("homes", epsilon=1)
     charge = ledger.charge("homes", Guarantee(0.25))
     process = start(charge.refund)
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 0
     assert ledger.left("homes").nano == NANO

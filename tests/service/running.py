@@ -25,7 +25,7 @@ class Service:
 
     def client(self, key: str) -> httpx.Client:
         """For the owner of a key."""
-        return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {key}"}, timeout=60)
+        return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {key}"}, timeout=300)
 
     def kill(self) -> None:
         """As a crash would."""
@@ -35,7 +35,7 @@ class Service:
     def stop(self, sent: signal.Signals = signal.SIGTERM) -> int:
         """As a supervisor would; its exit code."""
         self.process.send_signal(sent)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=300)
 
 
 def begin(root: Path, *settings: str) -> Service:

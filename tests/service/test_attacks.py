@@ -34,21 +34,24 @@ def lodge(tmp_path: Path) -> Iterator[House]:
     result.office.close()
 
 
-def at_once(house: House, *calls: Call) -> list[tuple[float, httpx.Response]]:
-    """Requests that run beside each other, and how many seconds each took."""
+def connected(house: House) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://house")
 
-    async def one(client: httpx.AsyncClient, call: Call) -> tuple[float, httpx.Response]:
-        delay, who, method, path, words = call
-        await asyncio.sleep(delay)
-        headers = {"authorization": f"Bearer {house.keys[who]}"} | words.pop("headers", {})
-        begun = time.monotonic()
-        answer = await client.request(method, path, headers=headers, **words)
-        return time.monotonic() - begun, answer
 
-    async def every() -> list[tuple[float, httpx.Response]]:
-        transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
-            return await asyncio.gather(*(one(client, call) for call in calls))
+async def sent(house: House, client: httpx.AsyncClient, call: Call) -> httpx.Response:
+    delay, who, method, path, words = call
+    await asyncio.sleep(delay)
+    headers = {"authorization": f"Bearer {house.keys[who]}"} | words.get("headers", {})
+    return await client.request(method, path, **words | {"headers": headers})
+
+
+def at_once(house: House, *calls: Call) -> list[httpx.Response]:
+    """Requests that run beside each other."""
+
+    async def every() -> list[httpx.Response]:
+        async with connected(house) as client:
+            return await asyncio.gather(*(sent(house, client, call) for call in calls))
 
     return asyncio.run(every())
 
@@ -85,39 +88,77 @@ def names(house: House) -> list[str]:
 def test_a_transcript_has_what_was_answered_while_it_was_closed(lodge: House) -> None:
     close: Call = (0.1, "carla", "POST", "/v1/sessions/annas/close", {})
     asked = [ask(0.05 * k, [7, k], f"{k}") for k in range(4)]
-    codes = [answer.status_code for _, answer in at_once(lodge, *asked, close, close)]
+    codes = [answer.status_code for answer in at_once(lodge, *asked, close, close)]
     assert sorted(codes[4:]) == [204, 409]
     assert set(codes[:4]) <= {200, 409}
     assert sorted(names(lodge)) == [f"{k}" for k in range(4) if codes[k] == 200]
     assert "annas" not in lodge.office.desk._sessions  # the table is forgotten
 
 
-@pytest.mark.usefixtures("slow")
-def test_nothing_but_the_clock_tells_when_an_answer_was_ready(lodge: House) -> None:
-    """Neither a transcript that waits for it, nor a number of questions that are left."""
-    lodge.office.clock._period = 1.0
-    looks: list[Call] = [(0.1 * k, "anna", "GET", "/v1/sessions/annas", {}) for k in range(1, 8)]
-    answers = at_once(lodge, ask(0, [1, 2], "a"), (0.05, "anna", "GET", "/v1/sessions/annas/transcript", {}), *looks)
-    took, transcript = answers[1]
-    assert [one["name"] for one in transcript.json()["questions"]] == ["a"]
-    assert took >= 0.9
-    assert {look.json()["remaining"] for _, look in answers[2:]} == {5}
-    assert lodge.client("anna").get("/v1/sessions/annas").json()["remaining"] == 4
+def test_nothing_but_the_clock_tells_when_an_answer_was_ready(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a transcript that waits for it, nor a number of questions that are left; the clock is stopped by hand."""
+    look: Call = (0, "anna", "GET", "/v1/sessions/annas", {})
+    waiting: list[float] = []
+
+    async def watched() -> None:
+        moment = asyncio.Event()
+
+        async def leave(arrived: float) -> None:
+            waiting.append(arrived)
+            await moment.wait()
+
+        async def until(count: int, *those: asyncio.Task[httpx.Response]) -> None:
+            while len(waiting) < count and not any(one.done() for one in those):
+                await asyncio.sleep(0.01)
+            assert len(waiting) == count
+            assert not any(one.done() for one in those)
+
+        monkeypatch.setattr(lodge.office.clock, "leave", leave)
+        async with connected(lodge) as client:
+            asking = asyncio.create_task(sent(lodge, client, ask(0, [1, 2], "a")))
+            await until(1, asking)  # its answer is ready
+            reading = asyncio.create_task(sent(lodge, client, (0, *look[1:3], f"{look[3]}/transcript", {})))
+            await until(2, asking, reading)
+            assert (await sent(lodge, client, look)).json()["remaining"] == 5
+            moment.set()
+            assert (await asking).json()["remaining"] == 4
+            assert [one["name"] for one in (await reading).json()["questions"]] == ["a"]
+            assert (await sent(lodge, client, look)).json()["remaining"] == 4
+
+    asyncio.run(watched())
 
 
-@pytest.mark.usefixtures("slow")
-def test_one_analyst_does_not_keep_all_threads(lodge: House) -> None:
-    asked = [ask(0, [k, k], f"{k}") for k in range(5)]
-    took, answer = at_once(lodge, *asked, (0.1, "bert", "GET", "/v1/datasets", {}))[-1]
-    assert answer.status_code == 200
-    assert took < 1  # all of them take 1.5 s
+def test_one_analyst_does_not_keep_all_threads(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another is answered while the first of many questions is being worked on, however long that takes."""
+    real, begun, told = FieldEngine.answer, Event(), Event()
+
+    def answer(self: FieldEngine, places: Any) -> Any:
+        begun.set()
+        told.wait(20)  # less than a request may take
+        return real(self, places)
+
+    monkeypatch.setattr(FieldEngine, "answer", answer)
+
+    async def answered() -> None:
+        async with connected(lodge) as client:
+            asked = [asyncio.create_task(sent(lodge, client, ask(0, [k, k], f"{k}"))) for k in range(5)]
+            while not begun.is_set():
+                await asyncio.sleep(0.01)
+            found = await sent(lodge, client, (0, "bert", "GET", "/v1/datasets", {}))
+            assert found.status_code == 200
+            assert not told.is_set()
+            assert not any(one.done() for one in asked)
+            told.set()
+            await asyncio.gather(*asked)
+
+    asyncio.run(answered())
 
 
 def test_the_same_key_at_once(lodge: House) -> None:
     same = at_once(lodge, *(ask(0, [3, 3], "k") for _ in range(8)))
-    assert len({answer.text for _, answer in same}) == 1
+    assert len({answer.text for answer in same}) == 1
     other = at_once(lodge, *(ask(0, [3, 4 + k], "l") for k in range(4)))
-    assert sorted(answer.status_code for _, answer in other) == [200, 409, 409, 409]
+    assert sorted(answer.status_code for answer in other) == [200, 409, 409, 409]
     assert lodge.client("anna").get("/v1/sessions/annas").json()["remaining"] == 3
     assert names(lodge) == ["k", "l"]
 
@@ -164,8 +205,8 @@ def test_of_two_uploads_at_once_one_is_stored_and_paid_for(tmp_path: Path) -> No
     charges = len(house.office.home.ledger.history("people"))
     path = "/v1/releases/new?dataset=people"
     answers = at_once(house, *((0, "carla", "PUT", path, {"content": content}) for content in contents))
-    assert sorted(answer.status_code for _, answer in answers) == [201, 409]
-    (stored,) = [k for k, (_, answer) in enumerate(answers) if answer.status_code == 201]
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    (stored,) = [k for k, answer in enumerate(answers) if answer.status_code == 201]
     assert house.office.home.release("new").read_bytes() == contents[stored]
     assert len(house.office.home.ledger.history("people")) == charges + 1
     assert sorted(path.name[:4] for path in house.office.home.releases.iterdir()) == ["ages", "city", "new."]
@@ -204,7 +245,7 @@ def test_what_is_wrong_is_refused_quickly(house: House, body: bytes) -> None:
     )
     assert answer.status_code in (413, 422)
     assert len(answer.content) < 1_000
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 10  # of which it takes less than 1
 
 
 @pytest.mark.parametrize("path", ["/static/%00", "/static/" + "a" * 5_000, "/static/%ff", "/static/"])
@@ -224,7 +265,7 @@ def test_nobody_is_waited_for_who_has_no_key(house: House) -> None:
         found: list[int] = []
 
         async def receive() -> dict[str, Any]:
-            await asyncio.sleep(60)
+            await asyncio.sleep(3600)
             return {}
 
         async def send(message: Any) -> None:
@@ -232,7 +273,7 @@ def test_nobody_is_waited_for_who_has_no_key(house: House) -> None:
 
         scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
         scope |= {"headers": [(b"content-length", b"1000")], "http_version": "1.1", "root_path": "", "scheme": "http"}
-        await asyncio.wait_for(house.app(scope, receive, send), 5)
+        await asyncio.wait_for(house.app(scope, receive, send), 300)
         return found[0]
 
     for path, status in (("/", 405), ("/v1/health", 405), ("/static/x.js", 405), ("/v1/me", 401)):
@@ -270,14 +311,14 @@ def test_a_job_whose_register_fails_is_over(lodge: House, monkeypatch: pytest.Mo
 def test_questions_have_an_end_though_they_are_free(tmp_path: Path) -> None:
     """The same point under ever new names is free, and would fill the disk."""
     house = furnished(tmp_path, {}, max_questions=3)
-    codes = [answer.status_code for k in range(5) for _, answer in at_once(house, ask(0, [1, 2], f"{k}"))]
+    codes = [answer.status_code for k in range(5) for answer in at_once(house, ask(0, [1, 2], f"{k}"))]
     assert codes == [200, 200, 200, 409, 409]
-    assert at_once(house, ask(0, [1, 2], "1"))[0][1].status_code == 200
+    assert at_once(house, ask(0, [1, 2], "1"))[0].status_code == 200
     house.office.close()
     with Office(tmp_path, Settings(max_questions=3, clock=0.02)) as office:
         again = House(office, make_app(office), house.keys)
         answers = at_once(again, ask(0, [1, 2], "7"), ask(0, [1, 2], "2"))
-        assert [answer.status_code for _, answer in answers] == [409, 200]
+        assert [answer.status_code for answer in answers] == [409, 200]
 
 
 def test_a_question_that_took_too_long_has_its_answer_afterwards(
@@ -286,17 +327,26 @@ def test_a_question_that_took_too_long_has_its_answer_afterwards(
     house, real, told = furnished(tmp_path, {}, timeout=1), FieldEngine.answer, Event()
 
     def answer(self: FieldEngine, places: Any) -> Any:
-        told.wait(10)
+        told.wait(60)
         return real(self, places)
 
     monkeypatch.setattr(FieldEngine, "answer", answer)
-    ((_, late),) = at_once(house, ask(0, [1, 2], "a"))
+    (late,) = at_once(house, ask(0, [1, 2], "a"))
     assert (late.status_code, late.json()["error"]["code"]) == (503, "timeout")
     told.set()
-    answers = [at_once(house, ask(0, [1, 2], "a"))[0][1] for _ in range(2)]
+    answers = [asked_again(house, ask(0, [1, 2], "a")) for _ in range(2)]
     assert [answer.json()["remaining"] for answer in answers] == [4, 4]
     assert answers[0].json() == answers[1].json()
     house.office.close()
+
+
+def asked_again(house: House, call: Call) -> httpx.Response:
+    """As its refusal says, where it took too long, which it may on a busy machine."""
+    for _ in range(100):
+        (answer,) = at_once(house, call)
+        if answer.status_code != 503:
+            break
+    return answer
 
 
 def test_a_session_in_its_store_waits_for_its_table(lodge: House) -> None:

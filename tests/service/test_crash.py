@@ -27,7 +27,8 @@ from tests.service.running import COMMAND, Service, begin, end, running
 pytestmark = pytest.mark.slow
 
 LIMIT = 100  # questions of a session
-CRASHES = 4
+CRASHES = 4  # and more, up to so many times this number, where they came at no interesting moment
+MOST = 10
 MADE: dict[str, Any] = {"table": "people.parquet", "dataset": "people", "delta": 1e-6, "space": PLANE}
 AGES = {"space": "l1", "bounds": {"age": [0, 100]}}  # what is made under load is made quickly
 SESSIONS = {"asked": "field", "whole": "slopes"}
@@ -75,7 +76,7 @@ class Clients:
         for thread in threads:
             thread.start()
         for session in SESSIONS if number else ():  # but the first time, not even a session has been read again
-            assert begun[session].wait(60)
+            assert begun[session].wait(300)
         time.sleep(seconds)
         end(service)
         for thread in threads:
@@ -116,6 +117,12 @@ class Clients:
                 except httpx.TransportError:
                     return
 
+    @property
+    def busy(self) -> bool:
+        """Whether there was enough to lose: answers of every session, jobs that were done and others that were not."""
+        answered = {session for session, _ in self.answers} == {*SESSIONS} and len(self.answers) > 20
+        return answered and {"done", "interrupted"} <= self.states
+
     def keep(self, of: tuple[str, str], answer: dict[str, Any]) -> None:
         """The same answer as before, if there was one."""
         known = self.answers.setdefault(of, answer)
@@ -137,9 +144,12 @@ def wait(client: httpx.Client, job: str) -> dict[str, Any]:
 
 
 def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
-    """After every restart, what clients know is what the service knows, and all of it is paid for."""
+    """After every restart, what clients know is what the service knows, and all of it is paid for.
+
+    A crash finds a job under way more often than not; how much is done between two of them depends on the machine.
+    """
     root, clients = tmp_path / "data", Clients(keys)
-    for number in range(CRASHES + 1):
+    for number in range(MOST * CRASHES):
         service = begin(root, "max_sessions=1000")
         try:
             with service.client(keys["anna"]) as anna, service.client(keys["carla"]) as carla:
@@ -147,13 +157,12 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
                 paid(anna, carla, Home(root), clients)
                 over(carla, clients)
             assert service.log.read_text() == ""
-            if number < CRASHES:
-                clients.load(service, number, clients.dice.uniform(0.1, 1.0))
+            if number >= CRASHES and clients.busy:
+                break
+            clients.load(service, number, clients.dice.uniform(0.1, 1.0))
         finally:
             end(service)
-    assert {session for session, _ in clients.answers} == {*SESSIONS}
-    assert len(clients.answers) > 20
-    assert {"done", "interrupted"} <= clients.states
+    assert clients.busy
     assert clients.refused <= {"session_exhausted", "budget_exceeded", "busy"}
 
 
@@ -215,7 +224,7 @@ def test_a_directory_is_served_once(tmp_path: Path, keys: dict[str, str]) -> Non
     root = tmp_path / "data"
     with running(root) as service, service.client(keys["anna"]) as anna:
         line = [*COMMAND, "--data-dir", str(root)]
-        second = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+        second = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
         assert second.returncode == 2
         assert "is served by another process already; stop that one first" in " ".join(second.stderr.split())
         assert anna.get("/v1/me").status_code == 200

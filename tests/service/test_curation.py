@@ -132,11 +132,11 @@ def test_plans(lodge: House) -> None:
 
 
 def test_rates(tmp_path: Path) -> None:
-    house = furnished(tmp_path, {}, sessions=False, rate=0.5, burst=3)
+    house = furnished(tmp_path, {}, sessions=False, rate=0.01, burst=3)  # one more in 100 seconds
     anna = house.client("anna")
     answers = [anna.get("/v1/me") for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
-    assert 1 <= int(answers[-1].headers["retry-after"]) <= 2
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 100
     assert house.client("bert").get("/v1/me").status_code == 200
     house.office.close()
 

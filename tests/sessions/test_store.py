@@ -7,6 +7,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -468,7 +469,8 @@ def test_numbers_come_back_as_they_were(path: Path) -> None:
 def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
     """No row, no exact sum and no exact innovation, while the session is open and after it.
 
-    Numbers whose noise happened to be 0 are left out, and must be few; small ones, too, which are anywhere.
+    Numbers whose noise happened to be 0 are left out, and must be few. Three bytes and zeros are found in a file by
+    chance, so smaller numbers are left out, too, or looked for beside their neighbor: false alarms below 1e-6.
     """
     session = opened(path, kind, max_queries=30)
     with closing(sqlite3.connect(path)) as reader:  # keeps the log beside the file
@@ -487,18 +489,21 @@ def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
 def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
     engine = session._engine
     found = [value.tobytes() for value in PEOPLE.ravel()] + [row.tobytes() for row in PEOPLE]
+    draws: list[int] = []
     if kind == "field":
         assert isinstance(engine, FieldEngine)
         numbers = [*engine._sums(np.array(points(30))), *engine._innovations.exact]
         assert len(numbers) == 60
     else:
         assert isinstance(engine, GameEngine)
-        assert engine._game._epoch is not None
-        numbers = [engine._game._epoch._threshold, *engine._game._epoch._queries._drawn]
+        epoch = engine._game._epoch
+        draws = [] if epoch is None else [epoch._threshold, *epoch._queries._drawn]  # none right after an update
         places, _ = engine.places(np.array(points(30)))
         everyone = np.arange(places.shape[1])
-        numbers += [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]
+        numbers = [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]
     noisy = {int(one) for step in session._steps for one in np.frombuffer(step.released, dtype=np.int64)}
-    secret = [int(number) for number in numbers if abs(number) > 1000 and number not in noisy]
-    assert len(secret) > 0.9 * len([number for number in numbers if abs(number) > 1000]) > 0
+    large = [int(number) for number in numbers if abs(number) >= 1 << 24]
+    secret = [number for number in large if number not in noisy]
+    assert len(secret) > 0.9 * len(large) > 0
+    found += [np.array(two, dtype=np.int64).tobytes() for two in pairwise(draws) if min(map(abs, two)) > 100]
     return found + [np.int64(number).tobytes() for number in secret]

@@ -11,7 +11,7 @@ import pytest
 
 import milepost as mp
 from milepost.errors import MilepostError
-from tests.privacy.test_ledger_processes import START, start
+from tests.privacy.test_ledger_processes import PATIENCE, START, start
 from tests.sessions.tables import PEOPLE, SAID, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
@@ -119,7 +119,7 @@ def test_processes_share_one_session(tmp_path: Path, kind: str) -> None:
     path, barrier = tmp_path / "homes.db", START.Barrier(3)
     processes = [start(ask_all, path, kind, barrier, tmp_path / str(seed), seed) for seed in range(3)]
     for process in processes:
-        process.join(120)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     steps = steps_of(path)
     assert len(steps) == len({step.key for step in steps}) == ROOM
@@ -149,7 +149,7 @@ def test_a_session_that_goes_on_is_not_charged_again(tmp_path: Path) -> None:
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", epsilon=1000, delta=1e-6)
     process = start(begin_and_die, path, "field", told)
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 9
     (entry,) = ledger.history("homes")
     assert (entry.state, entry.guarantees) == ("settled", (mp.Guarantee(SAID["epsilon"], SAID["delta"]),))

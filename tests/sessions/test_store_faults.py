@@ -15,7 +15,7 @@ import milepost as mp
 from milepost import durable
 from milepost.errors import MilepostError
 from tests.privacy.test_ledger_faults import Fault, die, fail
-from tests.privacy.test_ledger_processes import start
+from tests.privacy.test_ledger_processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
@@ -122,7 +122,7 @@ def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
     for number in range(1, count + 1)[first:]:
         place = next(places)
         process = start(ask_and_die, place, kind, number, after)
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 9
         kept.add(len(steps_of(place)))
         check(place, opened(place, kind), values, None)
@@ -252,7 +252,7 @@ def test_a_disk_without_room_for_a_store_costs_nothing(tmp_path: Path) -> None:
     ledger.create("homes", epsilon=200, delta=1e-6)
     for size in (0, 16, 4096):
         process = start(begin_within, tmp_path / f"{size}.db", ledger.path, size)
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 3
         assert not [entry for entry in ledger.history("homes") if entry.counts]
 
@@ -277,7 +277,7 @@ def test_a_store_that_must_not_be_written(folder_too: bool) -> None:
         path.chmod(0o444)
         folder.chmod(0o555 if folder_too else 0o777)
         process = start(ask_as_nobody, path)
-        process.join(60)
+        process.join(PATIENCE)
         folder.chmod(0o755)
         assert process.exitcode == 0
         assert [answer.value for answer in mp.resume(path, PEOPLE).ask_many(KNOWN)] == values

@@ -533,7 +533,10 @@ TABLES: dict[str, tuple[mp.GreatCircle | mp.Angular, FloatArray]] = {
 @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents", "gaussian", "laplace"])
 @pytest.mark.parametrize("table", TABLES)
 def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_path: Path) -> None:
-    """Within the error at a confidence of 1 − 1e-6, the embedding's part included, and after a file has kept them."""
+    """Within the error at a confidence of 1 − 1e-9, the embedding's part included, and after a file has kept them.
+
+    1 − 1e-6 for tangents, which promises it for all answers together.
+    """
     space, people = TABLES[table]
     queries = people[:5] if table == "angles" else space.inside(space.read_queries(people[:5]))
     delta = 0 if mechanism in ("hats", "laplace") else 1e-6
@@ -541,7 +544,8 @@ def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_pat
     synopsis = mp.release(people, space, epsilon=20, delta=delta, mechanism=mechanism, queries=given_queries, beta=1e-6)
     exact = mp.exact(people, space, queries)
     # five sides of fixed public pairs: the embedding's part holds for 95 % of pairs, and F averages over 20,000
-    assert np.abs(synopsis.mean_distance(queries) - exact).max() <= synopsis.error(1 - 1e-6)
+    confidence = 1 - (1e-6 if mechanism == "tangents" else 1e-9)
+    assert np.abs(synopsis.mean_distance(queries) - exact).max() <= synopsis.error(confidence)
     synopsis.save(tmp_path / "a.milepost")
     again = mp.load(tmp_path / "a.milepost")
     assert np.array_equal(again.mean_distance(queries), synopsis.mean_distance(queries))

@@ -17,7 +17,7 @@ BOUNDED = settings(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
-SECONDS = 20  # of one example, which take milliseconds; a machine may be slow, but a hang is a hang
+SECONDS = 120  # of one example, which take milliseconds; a machine may be slow, but a hang is a hang
 
 
 class HangError(BaseException):
