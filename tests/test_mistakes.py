@@ -116,12 +116,13 @@ def test_a_file_is_saved_where_there_is_a_folder(synopsis: mp.Synopsis, tmp_path
 
 
 def test_places_the_other_way_around() -> None:
-    """Only where they would be in the cap so."""
+    """Only where all of them would be in the cap so."""
     with pytest.warns(
-        mp.PromiseWarning, match=r"2 of 3 query points .* inside as \(lon, lat\): milepost takes \(lat, "
+        mp.PromiseWarning, match=r"outside the cap but inside as \(lon, lat\): milepost takes \(lat, lon"
     ):
-        CAP.read_queries(np.array([[13.4, 52.5], [13.3, 52.4], [52.5, 13.4]]))
-    CAP.read_queries(np.array([[52.5, 13.4], [48.1, 11.6], [0.0, 0.0]]))  # warnings are errors here
+        CAP.read_queries(np.array([[13.4, 52.5], [13.3, 52.4]]))
+    CAP.read_queries(np.array([[13.4, 52.5], [52.5, 13.4]]))  # warnings are errors here
+    CAP.read_queries(np.empty((0, 2)))
 
 
 def test_no_mistake_costs_anything(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from milepost.errors import MilepostError, warn
 from milepost.spaces.numeric import Aliases, find
 
 COLUMNS = ("lat", "lon")
+WIDE = 10.0  # degrees, about 1,100 km
 ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 
 
@@ -52,12 +53,13 @@ def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
 
 
 def warn_swapped(points: FloatArray, latitude: float, longitude: float, radius: float) -> None:
-    """Say where queries are out of a cap, of this radius in degrees, but would be in it the other way around."""
+    """Say when all queries are out of a cap, of this radius in degrees, but would be in it the other way around.
+
+    Not of a cap that is so wide that this may well be meant.
+    """
+    if radius > WIDE or not len(points):
+        return
     lat, lon = points[:, 0], points[:, 1]
-    wide = math.cos(math.radians(latitude))
-    swapped = (np.abs(lat - latitude) > radius) & (np.hypot(lon - latitude, wide * (lat - longitude)) <= radius)
-    if count := int(swapped.sum()):
-        warn(
-            f"{count} of {len(points)} query points lie outside the cap but inside as (lon, lat): "
-            "milepost takes (lat, lon)"
-        )
+    narrow = math.cos(math.radians(latitude))
+    if np.all((np.abs(lat - latitude) > radius) & (np.hypot(lon - latitude, narrow * (lat - longitude)) <= radius)):
+        warn("the query points lie outside the cap but inside as (lon, lat): milepost takes (lat, lon)")
