@@ -1,23 +1,33 @@
 """Milepost: how far is this point, on average, from the people in a private table?"""
 
-from milepost.audit import Report, audit
-from milepost.bounds import find_bounds
-from milepost.comparison import Comparison
-from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
-from milepost.field import Contours, Grid
-from milepost.interactive import interactive, resume
-from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
-from milepost.plan import Plan, plan
-from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger
-from milepost.progress import progress
-from milepost.release import exact, release
-from milepost.sessions.session import Answer, Session
-from milepost.sites import Site, Sites
-from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
-from milepost.spaces.columns import category, flag, number
-from milepost.storage import load
-from milepost.synopsis import Synopsis
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from milepost import sklearn as sklearn
+    from milepost import spark as spark
+    from milepost.audit import Report, audit
+    from milepost.bounds import find_bounds
+    from milepost.comparison import Comparison
+    from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
+    from milepost.field import Contours, Grid
+    from milepost.interactive import interactive, resume
+    from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
+    from milepost.plan import Plan, plan
+    from milepost.privacy.guarantee import Guarantee
+    from milepost.privacy.ledger import Ledger
+    from milepost.progress import progress
+    from milepost.release import exact, release
+    from milepost.sessions.session import Answer, Session
+    from milepost.sites import Site, Sites
+    from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
+    from milepost.spaces.columns import category, flag, number
+    from milepost.storage import load
+    from milepost.synopsis import Synopsis
+
+    __version__: str
 
 __all__ = [
     "L1",
@@ -62,3 +72,52 @@ __all__ = [
     "resume",
     "shortest_path",
 ]
+
+_HOMES = {  # the module of every name, which is loaded when the name is first used
+    "audit": ("Report", "audit"),
+    "bounds": ("find_bounds",),
+    "comparison": ("Comparison",),
+    "errors": ("ConflictError", "ExhaustedError", "MilepostError", "PromiseWarning"),
+    "field": ("Contours", "Grid"),
+    "interactive": ("interactive", "resume"),
+    "metrics": ("Metric", "edit_distance", "jaccard", "precomputed", "shortest_path"),
+    "plan": ("Plan", "plan"),
+    "privacy.guarantee": ("Guarantee",),
+    "privacy.ledger": ("Ledger",),
+    "progress": ("progress",),
+    "release": ("exact", "release"),
+    "sessions.session": ("Answer", "Session"),
+    "sites": ("Site", "Sites"),
+    "spaces": ("L1", "L2", "Angular", "AnyMetric", "Gower", "GreatCircle", "Hamming", "Lp"),
+    "spaces.columns": ("category", "flag", "number"),
+    "storage": ("load",),
+    "synopsis": ("Synopsis",),
+}
+_HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
+_EXTRAS = ("sklearn", "spark")  # modules that need an extra, reached without an import of their own
+
+
+class _Package(ModuleType):
+    """A module whose names come when they are used; a class, so that type checkers keep to the imports above."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _HOME:
+            value = getattr(import_module(_HOME[name]), name)
+            self.__dict__[name] = value
+            return value
+        if name in _EXTRAS:
+            return import_module(f"{__name__}.{name}")
+        if name == "__version__":
+            return import_module("importlib.metadata").version(__name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python sets a loaded module as an attribute of its package: `release` stays the function nevertheless
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *__all__, *_EXTRAS})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -20,6 +20,7 @@ from milepost.reading import PLAIN
 from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
+from milepost.spelling import spelled
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
 from milepost.stream import Stream
 from milepost.table import of_spark, table_of
@@ -32,6 +33,7 @@ MOST_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refuse
 NEAR_ZERO = 16  # an end of the rough range that is nearer to 0 by this factor than the other is 0
 
 
+@spelled
 def find_bounds(
     data: Any,
     columns: Columns = None,

@@ -15,6 +15,7 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries, moved_inside
+from milepost.spelling import did_you_mean
 from milepost.table import Summed, Table
 
 Promised = TypeVar("Promised")
@@ -183,13 +184,18 @@ def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta:
             raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]{session}")
         return Candidates(space, {}, {mechanism: direct[mechanism]}, given)
     known = ", ".join([*hosts, *direct])
-    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {known}")
+    meant = did_you_mean(mechanism, ["auto", *hosts, *direct])
+    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {known}{meant}")
 
 
 def given_queries(space: Space, queries: Any) -> Queries | None:
     """The points that were given to be asked about, or those that the space itself has."""
     if queries is None:
         return None if space.known is None else Queries(space.known, space)
+    if isinstance(queries, int | float | str):
+        raise MilepostError(
+            f"queries must be a list of points, got {queries!r}; how many may come is said by max_queries, of a session"
+        )
     if hasattr(queries, "__len__") and not len(queries):
         raise MilepostError("queries must be a list of points, got none")
     batch, single, _ = points(queries, space)

@@ -8,23 +8,26 @@ import numpy as np
 from milepost import data
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.likeness import Likeness
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.spaces.numeric import read_matrix
 from milepost.synopsis import Synopsis
 
 
-def part(synopsis: Synopsis, points: Any, columns: Sequence[str | int], raw: bool) -> tuple[FloatArray, bool, Any]:
+def part(
+    synopsis: Synopsis, points: Any, columns: Sequence[str | int], raw: bool
+) -> tuple[FloatArray, bool, Likeness | None]:
     """Some columns' part of the distance; points have these columns only, the others stand in the middle."""
     space = synopsis.space
     if space.objects:
         raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
     coordinates, places = _coordinates(synopsis, columns), _places(synopsis, columns)
-    batch, single, index = data.points(points, space, len(columns))
+    batch, single, like = data.points(points, space, len(columns))
     names = tuple(space.names[place] for place in places)
     given = read_matrix(batch, names if space.columns else None, len(names))
     whole = np.tile(space.center, (len(given), 1))
     whole[:, places] = given
-    return synopsis.hosted.parts(space.place(space.read_queries(whole)), coordinates, raw), single, index
+    return synopsis.hosted.parts(space.place(space.read_queries(whole)), coordinates, raw), single, like
 
 
 def cdf(synopsis: Synopsis, column: str | int, values: Any) -> Any:

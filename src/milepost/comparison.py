@@ -1,22 +1,23 @@
 """Comparison: how far points are from every group, which group is nearest, and whether the noise could tell."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from scipy.special import ndtr
 
 from milepost.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.card import labelled
 from milepost.data import points as batch_of
 from milepost.errors import MilepostError, warn
+from milepost.likeness import Likeness
 from milepost.mechanisms.groups import Groups, Label
 from milepost.sites import spell
 from milepost.synopsis import Synopsis
@@ -28,12 +29,13 @@ TIE = 1e-12  # by how much a share is moved so that it is the largest of several
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Points against groups; print it for a table, `arrow()` is one for programs.
+    """Points against groups; print it for a table, `arrow()` and `frame()` are ones for programs.
 
     distance, error: float64[k, groups], with the confidence of each error. seen: bool[groups], whether a group is
     larger than the noise of its count; others are too small to say anything and are never nearest while one is not.
     place: int64[k], of the nearest group. margin: float64[k], by how much it is nearer than the next one.
     flip: float64[k], the probability that noise alone would make another group nearest, if distances were as found.
+    like: the frame that the points came in.
     """
 
     labels: tuple[Label, ...]
@@ -46,6 +48,7 @@ class Comparison:
     flip: FloatArray
     confidence: float
     unit: str
+    like: Likeness | None = None
 
     @property
     def nearest(self) -> AnyArray:
@@ -65,6 +68,10 @@ class Comparison:
         for k, label in enumerate(self.labels):
             columns |= {f"distance {label}": self.distance[:, k], f"error {label}": self.error[:, k]}
         return pa.table(columns)
+
+    def frame(self) -> Any:
+        """The same as a frame of the library that the points came in, with their index; of pandas for other points."""
+        return (self.like or Likeness("pandas")).frame(self.arrow().to_pydict())
 
     def table(self, most: int | None = None) -> Table:
         """The comparison as a rich table, of the first points only where `most` says of how many."""
@@ -90,11 +97,11 @@ class Comparison:
 
 def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
     """Every point against every group; see `Synopsis.compare`."""
-    batch, _, _ = batch_of(points, synopsis.space)
+    batch, _, like = batch_of(points, synopsis.space)
     queries = synopsis.space.read_queries(batch)
     if not len(queries):
         raise MilepostError("there are no points to compare; give at least one")
-    return compare_queries(synopsis, queries)
+    return replace(compare_queries(synopsis, queries), like=like)
 
 
 def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
@@ -112,13 +119,13 @@ def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
     )
 
 
-def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Any]:
-    """The label of the nearest group of each point, whether it was one single point, and a pandas index."""
+def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
+    """The label of the nearest group of each point, whether it was one single point, and their frame's likeness."""
     groups = synopsis.grouped
-    batch, single, index = batch_of(points, synopsis.space)
+    batch, single, like = batch_of(points, synopsis.space)
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
-    return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, index
+    return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, like
 
 
 def chances(synopsis: Synopsis, points: Any) -> FloatArray:
@@ -177,7 +184,7 @@ def _first(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: B
     result = np.zeros(len(distance))
     for node, weight in zip(NODES.tolist(), (WEIGHTS / WEIGHTS.sum()).tolist(), strict=True):
         at = mean + sigma * node
-        beyond = ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
+        beyond = scipy.special.ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
         beyond[rows, place] = 1.0
         result += weight * np.where(seen, beyond, 1.0).prod(axis=1)
     return result

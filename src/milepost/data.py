@@ -14,6 +14,7 @@ from milepost import files
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.geometry import located
+from milepost.likeness import Likeness, likeness
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases, number
 from milepost.spaces.objects import entries, object_array, object_list, objects_of
@@ -277,44 +278,52 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             yield array[part], [cells[part] for cells in others]
 
 
-def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Any]:
-    """Query points as one batch, whether it was one single point, and a pandas index to keep (or None).
+def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Likeness | None]:
+    """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
 
-    width: columns of a point, where it is not the space's own. Polars frames have no index: their answers are arrays.
+    width: columns of a point, where it is not the space's own.
     """
     data = located(data, space)
+    _check_points(data, space)
     return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
 
 
-def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Any]:
+def _check_points(data: Any, space: Space) -> None:
+    """Refuse what could be points but for its form, and say in which it can."""
+    if data is None or (isinstance(data, dict) and not space.objects):
+        order = f"a point is a list, in the order {', '.join(space.names)}" if space.names else "a point is a list"
+        got = "None" if data is None else "a dict"
+        raise MilepostError(f"query points must be a point, a list of points or a frame, got {got}; {order}")
+    if not space.objects and isinstance(data, list | tuple) and len(data) and isinstance(data[0], dict):
+        raise MilepostError("query points must be lists of numbers, got dicts; make a frame, pd.DataFrame(points)")
+
+
+def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
     table = isinstance(data, pa.Table | pa.RecordBatch)
     if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
     wanted = Wanted(None, space.columns, space.aliases, space.width)
     found = [object_array(objects_of(batch)) for batch, _ in _object_parts(data, wanted)]
-    index = data.index if _is_pandas(data) else None
-    return np.concatenate(found) if found else object_array([]), False, index
+    return np.concatenate(found) if found else object_array([]), False, likeness(data)
 
 
-def _rows(data: Any, width: int) -> tuple[Batch, bool, Any]:
+def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
     if _is_pandas(data):
         if data.ndim == 1:  # a Series: one point, or the values of a one-column space
             data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
-            return _from_pandas(data), width != 1, data.index if width == 1 else None
-        return _from_pandas(data), False, data.index
+            return _from_pandas(data), width != 1, likeness(data)
+        return _from_pandas(data), False, likeness(data)
     if _is_polars(data):
-        return _from_polars(data, range(data.width)), False, None
+        return _from_polars(data, range(data.width)), False, likeness(data)
     if isinstance(data, pa.Table):
         return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
     if isinstance(data, pa.RecordBatch):
         return data, False, None
-    if isinstance(data, dict):
-        raise MilepostError("query points must be a point, a list of points or a frame, got a dict")
     array = _values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
-    if array.ndim == 1 and width == 1 and len(array) != 1:  # values of a one-column space
-        return array.reshape(-1, 1), False, None
+    if array.ndim == 1 and width == 1 and (len(array) != 1 or likeness(data)):  # values of a one-column space
+        return array.reshape(-1, 1), False, likeness(data)
     if array.ndim == 1:
         return array.reshape(1, -1), True, None
     return array, False, None
@@ -335,9 +344,11 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
     if array.ndim == 1 and array.dtype.kind in "iufb":
         array = array[:, None]
     if array.ndim != 2:
+        got = f"an array of {array.ndim} dimensions" if array.ndim else type(data).__name__
+        hint = "; make a frame of it, pd.DataFrame(data)" if isinstance(data, dict) else ""
         raise MilepostError(
             "data must be a 2-D array, a pandas or Polars frame, an Arrow table or the path of a CSV or Parquet file, "
-            f"got {type(data).__name__} with {array.ndim} dimensions"
+            f"got {got}{hint}"
         )
     return array
 

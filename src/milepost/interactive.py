@@ -24,7 +24,8 @@ from milepost.sessions.step import Engine
 from milepost.sessions.store import Store, Stored, StoreLog
 from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.spaces import space_from_json
-from milepost.spaces.base import Space
+from milepost.spaces.base import Space, check_space
+from milepost.spelling import spelled
 from milepost.storage import load
 from milepost.synopsis import Synopsis
 from milepost.table import Table, table_of
@@ -32,6 +33,7 @@ from milepost.table import Table, table_of
 FORMAT = 1
 
 
+@spelled
 def interactive(
     data: Any,
     space: Space,
@@ -62,6 +64,7 @@ def interactive(
     call, with the same table, goes on where the session was, in this process or another.
     ledger, dataset: as for `release`; a session that goes on is not charged again.
     """
+    check_space(space)
     check_oblivious(space)
     roles = Roles(None, (), unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
@@ -117,14 +118,12 @@ def shortest_path(graph: Any) -> Metric:
         return None
 
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
-        from scipy.sparse.csgraph import dijkstra
-
         to = [position(point) for point in y]
         found = [place for place in to if place is not None]
         if len(found) < len(to):
             raise MilepostError(f"{y[to.index(None)]!r} is no node of the graph")
         if new := sorted(set(found) - tables.keys()):
-            tables.update(zip(new, dijkstra(lengths, directed=False, indices=new), strict=True))
+            tables.update(zip(new, scipy.sparse.csgraph.dijkstra(lengths, directed=False, indices=new), strict=True))
         places = [position(point) for point in x]
         rows = np.array([place is not None for place in places], dtype=bool)
         known = np.array([place for place in places if place is not None], dtype=np.int64)
@@ -138,9 +137,7 @@ def shortest_path(graph: Any) -> Metric:
 
 def _edges(graph: Any) -> tuple[list[Any], Any]:
     """Nodes, and a sparse matrix of the lengths of the edges between them; the shortest of parallel ones."""
-    from scipy.sparse import coo_array, issparse
-
-    if issparse(graph):
+    if scipy.sparse.issparse(graph):
         if graph.ndim != 2 or graph.shape[0] != graph.shape[1] or not graph.shape[0]:
             shape = " × ".join(str(size) for size in graph.shape)
             raise MilepostError(f"shortest_path takes a square matrix of edge lengths, got shape {shape}")
@@ -156,7 +153,9 @@ def _edges(graph: Any) -> tuple[list[Any], Any]:
             pair = positions[left], positions[right]
             shortest[pair] = min(float(length), shortest.get(pair, np.inf))
         places = np.array(list(shortest), dtype=np.int64).reshape(-1, 2).T
-        lengths = coo_array((list(shortest.values()), tuple(places)), shape=(len(nodes), len(nodes))).tocsr()
+        lengths = scipy.sparse.coo_array(
+            (list(shortest.values()), tuple(places)), shape=(len(nodes), len(nodes))
+        ).tocsr()
         if not nodes:
             raise MilepostError("shortest_path takes a graph with nodes, got none")
     else:

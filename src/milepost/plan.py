@@ -19,8 +19,9 @@ from milepost.mechanisms.margins import check_game
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.sessions.choice import SESSIONS, session_choices
-from milepost.spaces.base import Space
-from milepost.spaces.numeric import check_whole
+from milepost.spaces.base import Space, check_space
+from milepost.spaces.numeric import check_whole, whole_hint
+from milepost.spelling import spelled
 from milepost.statistics.sketch import LARGEST_TOTAL
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Plan:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
+@spelled
 def plan(
     space: Space,
     *,
@@ -154,8 +156,9 @@ def plan(
     >>> mp.plan(mp.L1([(0, 1)] * 10), n=100_000, epsilon=1, delta=1e-6).best.mechanism
     'slopes'
     """
+    check_space(space)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_TOTAL:
-        raise MilepostError(f"n must be a whole number of rows between 1 and 2^37, got {n!r}")
+        raise MilepostError(f"n must be a whole number of rows between 1 and 2^37, got {n!r}{whole_hint(n)}")
     if (epsilon is None) == (error is None):
         raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
     if groups is not None:

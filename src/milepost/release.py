@@ -10,6 +10,7 @@ from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.data import Columns, opened
 from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
+from milepost.likeness import shaped
 from milepost.mechanisms.groups import Label
 from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
@@ -17,8 +18,9 @@ from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
 from milepost.reading import check_some, records
 from milepost.roles import Role, Roles
-from milepost.spaces.base import Space
+from milepost.spaces.base import Space, check_space
 from milepost.spaces.numeric import check_whole
+from milepost.spelling import spelled
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.storage import counted_synopsis
 from milepost.synopsis import Synopsis
@@ -28,6 +30,7 @@ EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
 
+@spelled
 def release(
     data: Any,
     space: Space,
@@ -75,6 +78,7 @@ def release(
     >>> abs(synopsis.mean_distance([5, 5]) - 5) < synopsis.error() + 0.1
     True
     """
+    check_space(space)
     roles = Roles(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     possible = candidates(space, queries, mechanism, beta)
@@ -142,20 +146,25 @@ def sized(
     return Size(min(max(noisy, 1), LARGEST_TOTAL), left)
 
 
+@spelled
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
-    """The true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication."""
+    """The true mean distances, shaped as those of `Synopsis.mean_distance`.
+
+    NOT PRIVATE: for the curator's own comparison, never for publication.
+    """
+    check_space(space)
     if of_spark(data):
         raise MilepostError(
             "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
         )
-    batch, single, _ = query_points(points, space)
+    batch, single, like = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n = np.zeros(len(queries)), 0
     for block in records(opened(data), space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
     check_some(n)
-    return float(sums[0] / n) if single else sums / n
+    return shaped(sums / n, single, like, "exact")
 
 
 def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:

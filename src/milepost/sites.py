@@ -86,11 +86,11 @@ def rank_sites(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = No
     space = synopsis.space
     if isinstance(points, Mapping) and names is None and not space.knows(points):
         points, names = list(points.values()), list(points)
-    batch, _, index = batch_of(points, space)
+    batch, _, like = batch_of(points, space)
     asked = [_written(space, query) for query in space.read_queries(batch)]
     if not asked:
         raise MilepostError("there are no sites to rank; give at least one point")
-    words = _names(asked, names if names is not None or index is None else list(index))
+    words = _names(asked, list(like.index) if names is None and like is not None and like.index is not None else names)
     values = np.asarray(synopsis.mean_distance(asked))
     errors = synopsis.interval(asked, synopsis.confidence)[:, 1] - values
     # all at once: each fails with an equal share, or the promise is about all answers anyway

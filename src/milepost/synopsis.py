@@ -10,6 +10,7 @@ import numpy as np
 from milepost import data
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
+from milepost.likeness import Likeness, shaped
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
@@ -57,11 +58,13 @@ class Synopsis:
         return replace(self, answerer=answerer, n=answerer.total.size)
 
     def nearest(self, points: Any) -> Any:
-        """The label of the group with the least mean distance from each point, shaped as for `mean_distance`."""
+        """The label of the group with the least mean distance from each point.
+
+        One label for one point; a Series where the points come in a frame, as for `mean_distance`; else an array.
+        """
         from milepost.comparison import nearest_groups
 
-        labels, single, index = nearest_groups(self, points)
-        return labels[:1].tolist()[0] if single else shaped(labels, False, index, "nearest")
+        return shaped(*nearest_groups(self, points), "nearest")
 
     def compare(self, points: Any) -> "Comparison":
         """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
@@ -85,8 +88,9 @@ class Synopsis:
     ) -> Any:
         """The average distance from each point to the people in the table.
 
-        points: one point (gives a float), an array or Polars frame of points (an array) or a pandas frame (a
-        Series with its index).
+        points: one point (gives a float), an array or list of points (an array), or a frame of pandas, GeoPandas or
+        Polars (a Series of its library called "mean_distance", with a pandas frame's index, so that
+        `frame.assign(far=synopsis.mean_distance(frame))` fits); a frame may have other columns, too.
         group: whose people, of a release with groups.
         columns: only these columns' part of the distance; points then have these columns only.
         raw: the estimate without post-processing.
@@ -102,30 +106,36 @@ class Synopsis:
             from milepost.columnwise import part
 
             return shaped(*part(self, points, columns, raw), "mean_distance")
-        places, single, index = self.read(points)
-        return shaped(self.answerer.values(places, raw), single, index, "mean_distance")
+        places, single, like = self.read(points)
+        return shaped(self.answerer.values(places, raw), single, like, "mean_distance")
 
-    def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, Any]:
+    def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, Likeness | None]:
         from milepost.mechanisms.lipschitz import lipschitz
 
         if self.known is None:
             raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
-        batch, single, index = data.points(points, self.space)
+        batch, single, like = data.points(points, self.space)
         read = self.space.read_queries(batch)
         places = read if self.queries is None else self.queries.find(self.space.inside(read))
         values = self.answerer.values(self.places(self.known))
         moved = lipschitz(values, self.space.between(self.known, self.known), self.space.diameter)
-        return moved[places], single, index
+        return moved[places], single, like
 
     def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
-        """Low and high end of each answer, bias included: float64[k, 2], or a pair for one point."""
+        """Low and high end of each answer, bias included.
+
+        A pair for one point; a frame with the columns "low" and "high" where the points come in a frame, with its
+        index; else float64[k, 2].
+        """
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
-        places, single, _ = self.read(points)
+        places, single, like = self.read(points)
         values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
         widths = widths if raw else np.minimum(widths, self.answerer.most)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
-        return (float(ends[0, 0]), float(ends[0, 1])) if single else ends
+        if single:
+            return float(ends[0, 0]), float(ends[0, 1])
+        return ends if like is None else like.frame({"low": ends[:, 0], "high": ends[:, 1]})
 
     def error(self, confidence: float = 0.95, uniform: bool = False, *, group: Any = None) -> float:
         """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True.
@@ -217,10 +227,10 @@ class Synopsis:
 
         return html(self)
 
-    def read(self, points: Any) -> tuple[AnyArray, bool, Any]:
-        """Places of points as users write them, whether it was one single point, and a pandas index to keep."""
-        batch, single, index = data.points(points, self.space)
-        return self.places(self.space.read_queries(batch)), single, index
+    def read(self, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
+        """Places of points as users write them, whether it was one single point, and their frame's likeness."""
+        batch, single, like = data.points(points, self.space)
+        return self.places(self.space.read_queries(batch)), single, like
 
     def places(self, points: AnyArray) -> AnyArray:
         """Host positions of points as the space reads them, or their numbers among the given queries."""
@@ -273,14 +283,3 @@ class Synopsis:
         groups = f", {count:,} group{'s' * (count > 1)}" if count else ""
         what = f"{self.space.kind}, {size(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
         return f"Synopsis({what}, ±{error:.4g}{unit})"
-
-
-def shaped(values: FloatArray, single: bool, index: Any, name: str) -> Any:
-    """A float for one point, a Series where the points had an index, else the array."""
-    if single:
-        return float(values[0])
-    if index is not None:
-        import pandas as pd
-
-        return pd.Series(values, index=index, name=name)
-    return values

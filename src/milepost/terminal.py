@@ -4,14 +4,16 @@ import sys
 import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
-from rich.console import Console
 
 from milepost.errors import MilepostError
 from milepost.progress import Display
 from milepost.progress import progress as shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def check_output(path: Path, force: bool) -> None:
@@ -28,8 +30,10 @@ def check_output(path: Path, force: bool) -> None:
         raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def console(wide: int = 0) -> Console:
+def console(wide: int = 0) -> "Console":
     """Where tables are printed; as wide as they need where nobody looks."""
+    from rich.console import Console
+
     return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
 
 

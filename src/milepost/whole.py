@@ -17,6 +17,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Whatever is raised meanwhile, Ctrl-C included, leaves what was there before and nothing else. A process that is
     killed may leave the temporary file, whose name begins with a dot.
     """
+    if path.is_dir() or not path.name:
+        raise MilepostError(f"{path} is a folder; give the name of a file in it")
+    if not path.parent.is_dir():
+        raise MilepostError(f"{path} cannot be written: there is no folder {path.parent}")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as stream:

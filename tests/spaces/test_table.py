@@ -100,7 +100,7 @@ class TestDistances:
         if space.columns:
             questions.append(pd.DataFrame(questions[1], columns=space.columns))
         for points in questions:
-            assert mp.exact(texts, space, points) == pytest.approx(exact)
+            assert list(mp.exact(texts, space, points)) == pytest.approx(exact)
         assert mp.exact(texts, space, asked[0]) == pytest.approx(exact[0])
         assert space.diameter == 5
 
@@ -363,9 +363,10 @@ class TestAnswers:
         asked = pd.DataFrame(ASKED, columns=list(NAMES), index=["x", "y", "z"])
         answers = synopsis.mean_distance(asked)
         assert list(answers.index) == ["x", "y", "z"]
-        for points in (ASKED, asked.to_dict("records"), pl.from_pandas(asked), np.array(ASKED, dtype=object)):
+        for points in (ASKED, asked.to_dict("records"), np.array(ASKED, dtype=object)):
             assert isinstance(found := synopsis.mean_distance(points), np.ndarray)
             assert np.array_equal(found, answers)
+        assert synopsis.mean_distance(pl.from_pandas(asked)).to_list() == answers.to_list()
         for point in (ASKED[1], list(ASKED[1]), asked.to_dict("records")[1], asked.iloc[1]):
             assert isinstance(value := synopsis.mean_distance(point), float)
             assert value == answers["y"]
@@ -627,7 +628,7 @@ def test_tables_by_position_and_arrow_queries() -> None:
     """As many columns as the space has are its columns; Arrow tables may ask, too."""
     space = mp.Gower([mp.number(0, 100), mp.category(["a", "b"])])
     frame = pd.DataFrame({"years": [3, 4], "plan": ["a", "b"]})
-    assert mp.exact(frame, space, frame.head(1)) == pytest.approx([0.2525])
+    assert list(mp.exact(frame, space, frame.head(1))) == pytest.approx([0.2525])
     assert mp.exact(pa.Table.from_pandas(frame), space, pa.table({"y": [3], "p": ["a"]})) == pytest.approx([0.2525])
     synopsis = mp.release(pd.concat([frame] * 500), space, epsilon=100)
     with pytest.raises(mp.MilepostError, match="explain"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from milepost.arrays import AnyArray, FloatArray
 
@@ -57,7 +57,7 @@ class Gaussian:
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
         """Φ⁻¹(Pr[E]) − Φ⁻¹(Pr′[E])."""
-        return np.asarray(np.maximum(ndtri(likely) - ndtri(unlikely), 0.0))
+        return np.asarray(np.maximum(scipy.special.ndtri(likely) - scipy.special.ndtri(unlikely), 0.0))
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
         """Events where the claimed profile is at a δ′ between 0.01 and 0.1."""
@@ -66,9 +66,11 @@ class Gaussian:
 
     def profile(self, unlikely: FloatArray) -> FloatArray:
         """δ′ of the claimed profile at the ε′ whose best event has probability `unlikely` on the other table."""
-        x = -ndtri(np.clip(unlikely, 1e-300, 1 - 1e-16))
+        x = -scipy.special.ndtri(np.clip(unlikely, 1e-300, 1 - 1e-16))
         with np.errstate(over="ignore", invalid="ignore"):
-            delta = ndtr(self.loss - x) - np.exp(self.loss * x - self.loss**2 / 2) * ndtr(-x)
+            delta = scipy.special.ndtr(self.loss - x) - np.exp(self.loss * x - self.loss**2 / 2) * scipy.special.ndtr(
+                -x
+            )
         return np.asarray(delta)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.audit.case import Outcomes
@@ -70,10 +70,10 @@ def _learn(left: IntArray, right: IntArray) -> tuple[IntArray, FloatArray]:
 def at_least(count: IntArray, runs: int, failure: float) -> FloatArray:
     """Clopper–Pearson: the probability is at least this, except with probability `failure`."""
     count = np.asarray(count)
-    return np.where(count == 0, 0.0, betaincinv(np.maximum(count, 1), runs - count + 1.0, failure))
+    return np.where(count == 0, 0.0, scipy.special.betaincinv(np.maximum(count, 1), runs - count + 1.0, failure))
 
 
 def at_most(count: IntArray, runs: int, failure: float) -> FloatArray:
     """Clopper–Pearson: the probability is at most this, except with probability `failure`."""
     count = np.asarray(count)
-    return np.where(count == runs, 1.0, betainccinv(count + 1.0, np.maximum(runs - count, 1), failure))
+    return np.where(count == runs, 1.0, scipy.special.betainccinv(count + 1.0, np.maximum(runs - count, 1), failure))

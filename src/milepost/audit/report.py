@@ -15,6 +15,7 @@ from milepost.audit.case import Case
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.shipped import shipped_cases
 from milepost.errors import MilepostError
+from milepost.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,7 +125,8 @@ def audit(
     if mechanism is not None:
         names = list(dict.fromkeys(case.mechanism for case in chosen))
         if mechanism not in names:
-            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}")
+            meant = did_you_mean(mechanism, names)
+            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}{meant}")
         chosen = [case for case in chosen if case.mechanism == mechanism]
     findings = []
     for case in chosen:

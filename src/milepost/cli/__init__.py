@@ -4,17 +4,17 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
 import milepost as mp
-from milepost.cli import ask, audit, bounds, demo, keys, ledger, plan, query, release, serve, show
-from milepost.cli.examples import BEGIN, epilog
+from milepost.cli.commands import Commands
+from milepost.cli.examples import BEGIN
 from milepost.terminal import fail, note
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -25,6 +25,8 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata  # takes longer than all the rest
+
         typer.echo(f"milepost {metadata.version('milepost')}")
         raise typer.Exit
 
@@ -34,23 +36,6 @@ def milepost(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Average distances to the people in a private table, under differential privacy."""
-
-
-COMMANDS = (
-    demo.demo,
-    plan.plan,
-    bounds.bounds,
-    release.release,
-    query.query,
-    ask.ask,
-    show.show,
-    audit.audit,
-    serve.serve,
-)
-for command in COMMANDS:
-    app.command(epilog=epilog(command.__name__))(command)
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

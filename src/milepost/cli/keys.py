@@ -15,7 +15,12 @@ from milepost.service.keys import create_key, revoke_key
 from milepost.service.register import Key, Register
 from milepost.terminal import console
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Keys of people and programs who use a service.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Keys of people and programs who use a service.",
+)
 
 DataDirOption = Annotated[Path, typer.Option("--data-dir", help="The data directory of the service.")]
 

@@ -17,7 +17,12 @@ from milepost.options import ForceOption
 from milepost.terminal import check_output, console, progress
 from milepost.whole import whole_file
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Budgets of private datasets, and what is spent.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Budgets of private datasets, and what is spent.",
+)
 
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.db.")]
 DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset in the ledger.")]

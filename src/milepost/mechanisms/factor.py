@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import solve_triangular
+import scipy
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
@@ -92,7 +92,7 @@ class Factor:
         for start in range(0, self.count, BLOCK):
             part = slice(start, min(start + BLOCK, self.count))
             rest = right[part] - self._rows[part, :start] @ result[:start]
-            result[part] = solve_triangular(self._rows[part, part], rest, lower=True, check_finite=False)
+            result[part] = scipy.linalg.solve_triangular(self._rows[part, part], rest, lower=True, check_finite=False)
         return result
 
 

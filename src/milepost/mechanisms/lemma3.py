@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+import scipy
+
 from milepost.privacy.guarantee import Guarantee
 
 
@@ -29,6 +31,4 @@ def _alpha(dimension: int, n: int, guarantee: Guarantee, log_failure: Callable[[
         right *= 3000 / (n * guarantee.epsilon) * log_failure(alpha)
         return log_alpha - math.log(4 * dimension * right)
 
-    from scipy.optimize import brentq  # slow to import
-
-    return math.exp(float(brentq(excess, -80.0, 120.0, xtol=1e-12)))
+    return math.exp(float(scipy.optimize.brentq(excess, -80.0, 120.0, xtol=1e-12)))

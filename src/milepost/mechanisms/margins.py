@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import erfcinv
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
@@ -199,12 +199,10 @@ def _reading_margin(
     value, slope = value_scale * value_step, slope_scale * slope_step
     if pure:
         # two equal Laplace laws of scale b: Pr[|sum| > sb] = (1 + s/2)e^{−s}
-        from scipy.optimize import brentq  # slow to import
-
-        steps = float(brentq(lambda s: math.log1p(s / 2) - s - math.log(failure / 2), 0.0, 200.0))
+        steps = float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure / 2), 0.0, 200.0))
         return np.maximum(value, slope) * (steps + 1e-9) + value_step + slope_step
     excess = 0.125 * (float(np.max(value_scale**-2.0)) + float(np.max(slope_scale**-2.0)))
-    deviations = math.sqrt(2) * float(erfcinv(failure / 2 * math.exp(-excess))) + 1e-9
+    deviations = math.sqrt(2) * float(scipy.special.erfcinv(failure / 2 * math.exp(-excess))) + 1e-9
     result: FloatArray = np.hypot(value, slope) * deviations + (value_step + slope_step) / 2
     return result
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lapack
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
@@ -64,7 +64,9 @@ class Mesh:
 
     @cached_property
     def _factor(self) -> Any:
-        return cho_factor(_matrix(len(self.core), *self._ends, self.scales[: self.inner] ** -2), lower=True)
+        return scipy.linalg.cho_factor(
+            _matrix(len(self.core), *self._ends, self.scales[: self.inner] ** -2), lower=True
+        )
 
     @cached_property
     def variances(self) -> FloatArray:
@@ -87,7 +89,7 @@ class Mesh:
         for _ in range(REFINED):
             off = weights * (noisy[: self.inner] - (found[left] - found[right]))  # of exact integers
             pulls = np.bincount(left, off, size + 1) - np.bincount(right, off, size + 1)
-            found[:-1] += np.rint(cho_solve(self._factor, pulls[:-1])).astype(np.int64)
+            found[:-1] += np.rint(scipy.linalg.cho_solve(self._factor, pulls[:-1])).astype(np.int64)
         result = np.zeros(self.count + 1, dtype=np.int64)
         result[self.core] = found[:-1]
         result[self.links.left[self.inner :]] = result[self.links.right[self.inner :]] + noisy[self.inner :]
@@ -137,7 +139,9 @@ def _design(lengths: FloatArray) -> _Design:
     found = []
     for turn in range(ROUNDS):
         precision = share / squares
-        covariance = _inverse(cho_factor(_matrix(size, left, right, precision), lower=True, check_finite=False)[0])
+        covariance = _inverse(
+            scipy.linalg.cho_factor(_matrix(size, left, right, precision), lower=True, check_finite=False)[0]
+        )
         variances = covariance.diagonal()
         if turn > max(PRUNED):
             found.append(_Design(left, right, precision, float(np.sqrt(variances.max()))))
@@ -176,6 +180,6 @@ def _matrix(size: int, left: IntArray, right: IntArray, precision: FloatArray) -
 
 def _inverse(factor: FloatArray) -> FloatArray:
     """Of a matrix, from its Cholesky factor's lower half."""
-    lower, _ = lapack.dpotri(factor, lower=1)
+    lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
     lower = np.tril(lower)
     return np.asarray(lower + np.tril(lower, -1).T)

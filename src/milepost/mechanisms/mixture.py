@@ -8,7 +8,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammainccinv, ndtr, ndtri
+import scipy
 
 from milepost.arrays import FloatArray
 
@@ -18,7 +18,7 @@ TAILS = np.geomspace(1e-16, 1, 2001)  # probabilities to which a random variance
 
 def normal_quantile(failure: float) -> float:
     """z with Pr[|N(0, 1)| > z] = failure."""
-    return -float(ndtri(failure / 2))
+    return -float(scipy.special.ndtri(failure / 2))
 
 
 def laplace_quantile(failure: float) -> float:
@@ -52,7 +52,7 @@ def _one(kurtosis: float) -> FloatArray:
 def _equal(kurtosis: float) -> FloatArray:
     """The variance of equal Laplace draws, of any real number."""
     draws = 3 / kurtosis
-    return np.asarray(gammainccinv(draws, _middles()) / draws)
+    return np.asarray(scipy.special.gammainccinv(draws, _middles()) / draws)
 
 
 def _middles() -> FloatArray:
@@ -61,6 +61,6 @@ def _middles() -> FloatArray:
 
 def _quantile(variances: FloatArray, failure: float) -> float:
     weights, deviations = np.diff(TAILS), np.sqrt(variances)
-    from scipy.optimize import brentq  # slow to import
-
-    return float(brentq(lambda z: 2 * float(weights @ ndtr(-z / deviations)) - failure, 0, 100))
+    return float(
+        scipy.optimize.brentq(lambda z: 2 * float(weights @ scipy.special.ndtr(-z / deviations)) - failure, 0, 100)
+    )

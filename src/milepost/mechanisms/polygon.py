@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from milepost.arrays import FloatArray
 from milepost.spaces.base import Hosts
@@ -38,9 +39,7 @@ def possible(polygon: Polygon, quantum: float) -> Polygon:
     A least-squares projection of the slopes; F(low) + F(high) = w, as for every table.
     """
     widths = np.diff(polygon.nodes)
-    from scipy.optimize import isotonic_regression  # slow to import
-
-    slopes = isotonic_regression(np.diff(polygon.heights) / widths, weights=widths).x
+    slopes = scipy.optimize.isotonic_regression(np.diff(polygon.heights) / widths, weights=widths).x
     heights = np.concatenate([[0.0], np.cumsum(np.clip(slopes, -quantum, quantum) * widths)])
     heights += (quantum * float(polygon.nodes[-1]) - heights[-1]) / 2
     return Polygon(polygon.nodes, heights)

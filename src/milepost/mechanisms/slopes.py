@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
@@ -182,7 +182,7 @@ class WalkNoise:
 
     def mass(self, failure: float) -> float:
         """A mass is the difference of two counts."""
-        return -float(ndtri(failure)) * math.sqrt(2) * self.count_share
+        return -float(scipy.special.ndtri(failure)) * math.sqrt(2) * self.count_share
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Largest and least of the walk, from a pool of standard ones in fresh order."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from milepost.errors import MilepostError
+from milepost.spelling import did_you_mean
 
 RELATIONS = ("replace", "add-remove")
 WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps, so many of which are the public maximum
@@ -43,7 +44,8 @@ class Change:
 
     def __post_init__(self) -> None:
         if self.neighbors not in RELATIONS:
-            raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}")
+            meant = did_you_mean(self.neighbors, RELATIONS)
+            raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{meant}")
         if not (_whole(self.contributions) and (self.groups is None or _whole(self.groups))):
             raise MilepostError("contributions and groups must be whole numbers of at least 1")
         if not isinstance(self.unit, str | None):

@@ -279,6 +279,8 @@ def spending(
         raise MilepostError("ledger and dataset go together: the ledger's file, and the name of the budget in it")
     if ledger is None or dataset is None:
         return nullcontext(Unrecorded())
+    if not isinstance(ledger, Ledger):
+        raise MilepostError(f"ledger must be an mp.Ledger, got {ledger!r}; open its file with mp.Ledger(…)")
     return ledger.spending(dataset, guarantee, what, label=label, protects=protects)
 
 

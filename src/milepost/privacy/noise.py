@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import erfcinv
+import scipy
 
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
@@ -90,7 +90,7 @@ def gaussian_tail(scale: float, failure: float) -> int:
 
     Pr[X ≥ m] ≤ Pr[N(0, σ²) ≥ m − 1] (Canonne, Kamath, Steinke 2020, Proposition 25), taken at m = t + 1.
     """
-    return math.ceil(scale * math.sqrt(2) * float(erfcinv(failure)))
+    return math.ceil(scale * math.sqrt(2) * float(scipy.special.erfcinv(failure)))
 
 
 def laplace_tail(scale: float, failure: float) -> int:

@@ -20,6 +20,7 @@ from milepost.spaces.directions import MOST_DIRECTIONS, sphere
 from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import check_whole, read_matrix, refuse_infinite, refuse_missing
 from milepost.spaces.trigonometry import angle
+from milepost.spelling import spelled
 
 MOST_COLUMNS = 1 << 12
 FEWEST = 8
@@ -54,6 +55,7 @@ class Angular(Rows):
     random_state: int
     columns: tuple[str, ...] | None
 
+    @spelled
     def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
         check_whole("dim", dim, 1, MOST_COLUMNS)
         if directions is not None:

@@ -19,6 +19,7 @@ from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
 from milepost.spaces.objects import json_of, key, object_list, objects_of
 from milepost.spaces.universe import Universe
+from milepost.spelling import spelled
 
 REPETITIONS = 32
 MOST_QUERIES = 1 << 16
@@ -71,6 +72,7 @@ class AnyMetric:
     records: int | None  # how many there are in the universe; None where any object may be one
     _universe: Universe | None = field(repr=False)
 
+    @spelled
     def __init__(
         self,
         distance: Metric | Callable[..., Any] | None,

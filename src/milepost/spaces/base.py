@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost.errors import MilepostError
 from milepost.spaces.found import Found
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import Aliases
@@ -147,6 +148,15 @@ class Distortion:
     def largest(self) -> float:
         """The largest relative deviation, on either side."""
         return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
+
+
+def check_space(space: Any) -> None:
+    """Refuse what is no space, such as a table, or bounds that are none yet."""
+    if isinstance(space, type) or not hasattr(type(space), "read_queries"):
+        got = f"the class {space.__name__}" if isinstance(space, type) else f"a {type(space).__name__}"
+        raise MilepostError(
+            f"space must be one such as mp.L1([(0, 10), (0, 10)]), got {got}; the order is mp.release(table, space, …)"
+        )
 
 
 class Space(Protocol):

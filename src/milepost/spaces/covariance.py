@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import solve_triangular
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 from milepost.spaces.base import QUANTA
@@ -196,7 +196,7 @@ def weighed(design: FloatArray, columns: IntArray, middle: IntArray) -> Covarian
     matrix[np.diag_indices(count)] += RIDGE
     factor = np.linalg.cholesky(matrix - RIDGE / 2 * np.eye(count))
     away = (columns - middle) / QUANTA  # exact
-    whitened = solve_triangular(factor, away.T, lower=True, check_finite=False).T
+    whitened = scipy.linalg.solve_triangular(factor, away.T, lower=True, check_finite=False).T
     lengths = np.square(whitened).sum(axis=1)
     longest = float(lengths.max()) * SLACK
     rounding, solving = (count + 4) * 2.0**-49 * longest, count**1.5 * 2.0**-43 * np.sqrt(longest)

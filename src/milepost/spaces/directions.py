@@ -7,7 +7,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from milepost.arrays import FloatArray, IntArray
 
@@ -18,7 +18,9 @@ MOST_DIRECTIONS = 1 << 14
 
 def length_factor(dimension: int) -> float:
     """c_d = √π·Γ((d+1)/2)/Γ(d/2): ‖v‖₂ = c_d·mean |⟨θ, v⟩| over the sphere."""
-    return math.sqrt(math.pi) * math.exp(float(gammaln((dimension + 1) / 2) - gammaln(dimension / 2)))
+    return math.sqrt(math.pi) * math.exp(
+        float(scipy.special.gammaln((dimension + 1) / 2) - scipy.special.gammaln(dimension / 2))
+    )
 
 
 @lru_cache(maxsize=32)

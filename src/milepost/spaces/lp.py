@@ -16,6 +16,7 @@ from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
 from milepost.spaces.references import around_ball, corners
+from milepost.spelling import spelled
 
 
 @dataclass(frozen=True, init=False)
@@ -38,6 +39,7 @@ class L1(Box):
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
+    @spelled
     def __init__(
         self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "", found: Any = None
     ) -> None:
@@ -164,6 +166,7 @@ class L2(Projected):
     kind: ClassVar[str] = "l2"
     fewest: ClassVar[int] = 8
 
+    @spelled
     def __init__(
         self,
         bounds: Any = None,
@@ -217,6 +220,7 @@ class Lp(Projected):
     fewest: ClassVar[int] = 32
     p: float
 
+    @spelled
     def __init__(
         self,
         p: Any,

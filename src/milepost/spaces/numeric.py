@@ -58,7 +58,7 @@ def read_matrix(
         if position is None:
             raise MilepostError(
                 f"the table has no column {name!r}; it has {listed(names) or 'no columns'}. "
-                "Name the ones to use with columns=[…], in the order of the space"
+                "Rename them, or name the ones of a private table with columns=[…], in the order of the space"
             )
         values = from_column(batch.column(position), names[position])
         if within is None:
@@ -117,10 +117,13 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
     if array.dtype.kind == "O":
         array = np.array([number(value) for value in array.flat], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "iufb":
-        raise MilepostError(f"points must be numbers, got an array of text or other objects ({array.dtype})")
+        raise MilepostError(
+            f"points must be numbers, got text or other objects ({array.dtype}); convert them, such as by astype(float)"
+        )
     if array.ndim != 2 or array.shape[1] != width:
         shape = " × ".join(str(size) for size in array.shape)
-        raise MilepostError(f"expected points with {_columns(width)}, got an array of shape {shape}")
+        got = f"an array of shape {shape}" if shape else "one value alone"
+        raise MilepostError(f"expected points with {_columns(width)}, got {got}")
     result = np.empty(array.shape, order="F")
     for start in range(0, len(array), TURNED):
         result[start : start + TURNED] = array[start : start + TURNED]
@@ -139,7 +142,7 @@ def number(value: Any) -> float:
             return -math.inf if plain < 0 else math.inf
         except ValueError:  # a signalling NaN
             return math.nan
-    raise MilepostError("points must be numbers, got text or another object among them")
+    raise MilepostError("points must be numbers, got text or another object among them; convert it, or leave it out")
 
 
 def from_column(column: Any, name: str) -> FloatArray:
@@ -162,7 +165,12 @@ def check_whole(what: str, value: Any, least: int, most: int = 1 << 62) -> None:
     """Refuse what is no whole number within these bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         bounds = f"of at least {least}" if most == 1 << 62 else f"between {least} and {most:,}"
-        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}")
+        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}{whole_hint(value)}")
+
+
+def whole_hint(value: Any) -> str:
+    """How a float such as 1e5 is written as a whole number."""
+    return f"; write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 
 def unit_of(unit: Any) -> str:
@@ -187,13 +195,17 @@ def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, 
         try:
             low, high = (float(value) for value in pair)
         except (TypeError, ValueError):
+            alone = not named and isinstance(pair, int | float)
+            hint = "; bounds of one column are a list of one pair, [(0, 10)]" if alone else ""
             raise MilepostError(
-                f"bounds of column {key!r} must be a pair of numbers (low, high), got {pair!r}"
+                f"bounds of column {key!r} must be a pair of numbers (low, high), got {pair!r}{hint}"
             ) from None
         if not np.isfinite([low, high]).all():
             raise MilepostError(f"bounds of column {key!r} must be finite, got ({low:g}, {high:g})")
         if not low <= high:
-            raise MilepostError(f"bounds of column {key!r} are reversed: low {low:g} is above high {high:g}")
+            raise MilepostError(
+                f"bounds of column {key!r} are reversed: low {low:g} is above high {high:g}; write ({high:g}, {low:g})"
+            )
         pairs.append((low, high))
     return (tuple(str(key) for key, _ in items) if named else None), pairs
 

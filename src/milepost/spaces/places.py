@@ -4,11 +4,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from milepost.arrays import FloatArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, warn
 from milepost.spaces.numeric import Aliases, find
 
 COLUMNS = ("lat", "lon")
+WIDE = 10.0  # degrees, about 1,100 km
 ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 
 
@@ -47,3 +50,16 @@ def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
         f"{what} must be (lat, lon) in degrees, lat within ±90 and lon within ±360, got lat {latitude:g} and lon "
         f"{longitude:g}" + (f"; if that is (lon, lat), write ({longitude:g}, {latitude:g})" if swapped else "")
     )
+
+
+def warn_swapped(points: FloatArray, latitude: float, longitude: float, radius: float) -> None:
+    """Say when all queries are out of a cap, of this radius in degrees, but would be in it the other way around.
+
+    Not of a cap that is so wide that this may well be meant.
+    """
+    if radius > WIDE or not len(points):
+        return
+    lat, lon = points[:, 0], points[:, 1]
+    narrow = math.cos(math.radians(latitude))
+    if np.all((np.abs(lat - latitude) > radius) & (np.hypot(lon - latitude, narrow * (lat - longitude)) <= radius)):
+        warn("the query points lie outside the cap but inside as (lon, lat): milepost takes (lat, lon)")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import hyp2f1, roots_gegenbauer
+import scipy
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.spaces.kernels import Reference
@@ -41,9 +41,9 @@ def _to_sphere(dimension: int, share: FloatArray) -> FloatArray:
     """The mean distance from a point, this share of a radius away from the centre, to the unit sphere."""
     inside = np.minimum(share, 1.0)
     if dimension < SMOOTH:
-        return np.asarray(hyp2f1(-0.5, (1 - dimension) / 2, dimension / 2, inside**2))
+        return np.asarray(scipy.special.hyp2f1(-0.5, (1 - dimension) / 2, dimension / 2, inside**2))
     # the cosine t between the two has a density of (1 − t²)^((d − 3)/2), which is Gegenbauer's weight
-    cosine, weight = roots_gegenbauer(NODES, dimension / 2 - 1)
+    cosine, weight = scipy.special.roots_gegenbauer(NODES, dimension / 2 - 1)
     return np.asarray(np.sqrt(1 + inside[:, None] ** 2 - 2 * inside[:, None] * cosine) @ (weight / weight.sum()))
 
 

@@ -20,9 +20,10 @@ from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import Aliases, check_whole, read_matrix, refuse_missing
-from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place
+from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place, warn_swapped
 from milepost.spaces.references import POINTS, around_cap
 from milepost.spaces.trigonometry import angle, sine_cosine
+from milepost.spelling import spelled
 
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
@@ -62,6 +63,7 @@ class GreatCircle(Rows):
     radius_km: float
     directions: int | None
 
+    @spelled
     def __init__(self, center: Any, radius_km: Any, directions: Any = None) -> None:
         latitude, longitude = named_place(center)
         number = isinstance(radius_km, int | float) and not isinstance(radius_km, bool)
@@ -141,6 +143,7 @@ class GreatCircle(Rows):
         for row in np.flatnonzero(~(np.abs(points) <= [90, 360]).all(axis=1)).tolist():
             raise impossible(f"query points (row {first_row + row + 1})", *points[row].tolist())
         points[:, 1] -= 360 * np.rint(points[:, 1] / 360)
+        warn_swapped(points, self.latitude, self.longitude, math.degrees(self._radius))
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:

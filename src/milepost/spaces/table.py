@@ -17,6 +17,7 @@ from milepost.spaces.columns import Category, Column, Flag, Number, category, co
 from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of, is_series, listed
+from milepost.spelling import spelled
 
 LEAST_SHARE = 1e-9  # of all weights: one column's
 
@@ -259,6 +260,7 @@ class Gower(MixedTable):
 
     kind: ClassVar[str] = "gower"
 
+    @spelled
     def __init__(self, columns: Any, weights: Any = None) -> None:
         self._settle(columns, weights)
 
@@ -280,6 +282,7 @@ class Hamming(MixedTable):
 
     kind: ClassVar[str] = "hamming"
 
+    @spelled
     def __init__(self, alphabets: Any) -> None:
         if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
             raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")

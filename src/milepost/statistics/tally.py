@@ -5,7 +5,7 @@ Products of sparse matrices with one entry a record: unlike `np.bincount` they a
 """
 
 import numpy as np
-from scipy.sparse import csc_array
+import scipy
 
 from milepost.arrays import AnyArray, IntArray
 
@@ -17,11 +17,11 @@ def tally(places: AnyArray, values: IntArray, size: int) -> IntArray:
 
     Places must have been checked: they are addresses.
     """
-    whole = csc_array((values, places, np.array([0, len(places)], dtype=np.int32)), shape=(size, 1))
+    whole = scipy.sparse.csc_array((values, places, np.array([0, len(places)], dtype=np.int32)), shape=(size, 1))
     return np.asarray(whole @ ONE)
 
 
 def tally_rows(places: AnyArray, weights: IntArray, rows: IntArray, size: int) -> IntArray:
     """The weighted sum of the rows at each place: int64[size, k], of rows int64[n, k]; the same of places."""
     records = np.arange(len(places) + 1, dtype=np.int32)
-    return np.asarray(csc_array((weights, places, records), shape=(size, len(places))) @ rows)
+    return np.asarray(scipy.sparse.csc_array((weights, places, records), shape=(size, len(places))) @ rows)

@@ -1,0 +1,91 @@
+"""The public names come when they are used, and behave as if they had always been there."""
+
+import ast
+import json
+import pickle
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import milepost
+
+HEAVY = ("numpy", "pyarrow", "rich", "scipy", "sqlite3")
+
+
+def fresh(code: str) -> Any:
+    """What a new interpreter prints, as JSON."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    return json.loads(done.stdout)
+
+
+def test_the_table_has_the_names_that_type_checkers_see() -> None:
+    tree = ast.parse(Path(milepost.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    extras = [name for name, module in seen.items() if module == "milepost"]
+    assert extras == list(milepost._EXTRAS)
+    seen = {name: module for name, module in seen.items() if name not in extras}
+    assert seen == milepost._HOME
+    assert sorted(seen) == sorted(milepost.__all__)
+
+
+def test_an_import_loads_nothing_and_a_star_everything() -> None:
+    code = f"""
+import json, sys, milepost
+before = [name for name in {HEAVY} if name in sys.modules]
+listed = [name for name in milepost.__all__ if name not in dir(milepost)]
+from milepost import *
+import milepost.cli
+missing = [name for name in milepost.__all__ if name not in globals()]
+print(json.dumps([before, listed, missing, release.__module__, "scipy.special" in sys.modules]))
+"""
+    assert fresh(code) == [[], [], [], "milepost.release", False]
+
+
+def test_a_module_does_not_hide_the_function_of_its_name() -> None:
+    """Whichever is loaded first."""
+    code = """
+import importlib, json
+for name in ("audit", "interactive", "plan", "progress", "release"):
+    importlib.import_module(f"milepost.{name}")
+import milepost
+print(json.dumps([callable(getattr(milepost, name)) for name in milepost.__all__]))
+"""
+    assert fresh(code) == [True] * len(milepost.__all__)
+
+
+def test_the_help_loads_no_command() -> None:
+    code = f"""
+import contextlib, io, json, sys
+from milepost import cli
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    cli.main(["--help"])
+print(json.dumps([name for name in {(*HEAVY, "milepost.cli.plan")} if name in sys.modules]))
+"""
+    assert fresh(code) == []
+
+
+def test_extras_need_no_import_of_their_own() -> None:
+    assert milepost.spark.__name__ == "milepost.spark"
+    assert {"sklearn", "spark"} <= set(dir(milepost))
+
+
+def test_names_are_pickled() -> None:
+    for value in (getattr(milepost, name) for name in milepost.__all__):
+        if isinstance(value, type | FunctionType):
+            assert pickle.loads(pickle.dumps(value)) is value  # noqa: S301
+
+
+@pytest.mark.parametrize("name", ["relase", "errors_", "__wrapped__"])
+def test_a_name_that_is_not_there(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"module 'milepost' has no attribute '{name}'"):
+        getattr(milepost, name)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert milepost.__version__ == metadata.version("milepost")
