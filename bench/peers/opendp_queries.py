@@ -8,6 +8,7 @@ which OpenDP's sampling is about ten times as fast. Answers are clipped into the
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
@@ -21,6 +22,7 @@ UNIT = 2.0**-20  # what sums are rounded to
 def noisy(values: FloatArray, l1: float, l2: float, job: Job) -> FloatArray:
     """Integers plus noise for ℓ₁ and ℓ₂ sensitivities, with OpenDP's own search for the scale."""
     whole = math.ceil(l1)
+    measurement: Any
     if job.delta > 0 and relative(job.epsilon, job.delta) * l2 < math.sqrt(2) * whole / job.epsilon:
         measurement = gaussian(relative(job.epsilon, job.delta) * l2)
     else:

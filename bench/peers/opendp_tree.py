@@ -7,6 +7,7 @@ The consistent leaves become a cumulative count that is made monotone, both free
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
@@ -17,7 +18,7 @@ from bench.peers.pilot import best
 from bench.peers.scale import gaussian, relative
 from bench.peers.stopwatch import timed
 
-SHAPES = ((64, 8), (256, 16), (1024, 32))  # leaves and branches
+SHAPES = ((64, 4), (64, 8), (256, 4), (256, 16), (1024, 4), (1024, 32))  # leaves and branches
 
 
 def leaves_of(counts: FloatArray, branches: int, job: Job) -> FloatArray:
@@ -26,7 +27,7 @@ def leaves_of(counts: FloatArray, branches: int, job: Job) -> FloatArray:
     leaves = counts.shape[1]
     consistent = dp.t.make_consistent_b_ary_tree(branches)
     integers = dp.vector_domain(dp.atom_domain(T=int))
-    tree = dp.t.make_b_ary_tree(integers, dp.l1_distance(T=int), leaves, branches)
+    tree: Any = dp.t.make_b_ary_tree(integers, dp.l1_distance(T=int), leaves, branches)
     rows = counts.astype(np.int64).tolist()
 
     if job.delta == 0:
@@ -59,7 +60,10 @@ def heights_of(leaves: FloatArray, job: Job) -> FloatArray:
 def answered(heights: FloatArray, places: FloatArray) -> FloatArray:
     """Coordinates added up."""
     borders = np.linspace(0, SIDE, heights.shape[1])
-    return np.sum([np.interp(column, borders, row) for column, row in zip(places.T, heights, strict=True)], axis=0)
+    result = np.zeros(len(places))
+    for column, row in zip(places.T, heights, strict=True):
+        result += np.interp(column, borders, row)
+    return result
 
 
 def release(job: Job, people: FloatArray, leaves: int, branches: int) -> FloatArray:
@@ -75,7 +79,7 @@ def answer(job: Job, table: Table) -> Outcome:
     def one(shape: tuple[int, int]) -> FloatArray:
         return answered(release(job, table.people, *shape), table.places)
 
-    (leaves, branches) = best(SHAPES, one, table.means)
+    leaves, branches = best(SHAPES, one, table.means)
     pairs = [timed(lambda: release(job, table.people, leaves, branches)) for _ in range(job.releases)]
     answering = timed(lambda: answered(pairs[0][0], table.places))[1]
     answers = np.array([answered(heights, table.places) for heights, _ in pairs])

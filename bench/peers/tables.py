@@ -25,11 +25,21 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def rough(value: float) -> str:
+    """One digit, without an exponent."""
+    return f"{float(f'{value:.1g}'):g}"
+
+
+def brief(value: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def ratio(record: Record | None) -> str:
     """A typical error ÷ single, with its standard error."""
     if record is None:
         return "–"
-    return f"{number(record['typical'] / record['single'])} ± {record['typical_deviation'] / record['single']:.1g}"
+    return f"{number(record['typical'] / record['single'])} ± {rough(record['typical_deviation'] / record['single'])}"
 
 
 def metres(kilometres: float | None) -> str:
@@ -65,9 +75,9 @@ def detailed(results: Results, delta: float, neighbors: str) -> str:
             if record is None:
                 cells += ["–"] * (2 if k == 1 else 3)
                 continue
-            cells.append(f"{metres(record['typical'])} ± {1000 * record['typical_deviation']:.1g}")
+            cells.append(f"{metres(record['typical'])} ± {rough(1000 * record['typical_deviation'])}")
             if k > 1:
-                cells.append(f"{metres(record['largest'])} ± {1000 * record['largest_deviation']:.1g}")
+                cells.append(f"{metres(record['largest'])} ± {rough(1000 * record['largest_deviation'])}")
             cells.append(metres(record["largest_95"]))
         found = (results.one("errors", **about, peer=peer, k=k) for k in KS)
         cells.append(", ".join(dict.fromkeys(str(record["releases"]) for record in found if record)))
@@ -81,18 +91,18 @@ def detailed(results: Results, delta: float, neighbors: str) -> str:
 def times(results: Results) -> str:
     """100,000 people, 10,000 answers: seconds, and ÷ NumPy."""
     header = ["seconds"]
-    rows: dict[str, dict[tuple[str, int], list[str]]] = {}
     for space in SPACES:
         header += [f"{TITLES[space]}: release", "10⁴ answers", "÷ NumPy"]
+    rows: dict[str, dict[tuple[str, int], list[str]]] = {name: {} for name in results.peers("time")}
     for metric, width in SPACES:
         known = results.one("exact", metric=metric, width=width, peer=NAMES[0])
         base = known["seconds"] if known else float("nan")
         for record in results.find("time", metric=metric, width=width):
-            together = record["again"] + record["answering"]
-            cells = [f"{record['again']:.2g}", f"{record['answering']:.2g}" if record["answering"] else "with it"]
-            rows.setdefault(record["peer"], {})[metric, width] = [*cells, f"{together / base:.2g}"]
+            answering = brief(record["answering"]) if record["answering"] else "with it"
+            together = brief((record["again"] + record["answering"]) / base)
+            rows[record["peer"]][metric, width] = [brief(record["again"]), answering, together]
         for record in results.find("exact", metric=metric, width=width):
-            cells = ["–", f"{record['seconds']:.2g}", f"{record['seconds'] / base:.2g}"]
+            cells = ["–", brief(record["seconds"]), brief(record["seconds"] / base)]
             rows.setdefault(f"no privacy: {record['peer']}", {})[metric, width] = cells
     empty = ["–"] * 3
     return markdown(
@@ -108,12 +118,12 @@ def headline(results: Results) -> str:
         found = [results.one("errors", **about, peer=peer, delta=DELTA, k=k) for k in KS]
         pure = results.one("errors", **about, peer=peer, delta=0.0, k=KS[-1])
         time = results.one("time", peer=peer, metric="l1", width=2)
-        seconds = f"{time['again'] + time['answering']:.2g} s" if time else "–"
+        seconds = f"{brief(time['again'] + time['answering'])} s" if time else "–"
         rows.append([peer, *(metres(r["typical"] if r else None) for r in [*found, pure]), seconds])
     sampling = results.one("sampling", metric="l1", width=2, n=MIDDLE)
     scale = metres(sampling["typical"] if sampling else None)
     exact = results.one("exact", peer=NAMES[0], metric="l1", width=2)
-    rows.append(["*no privacy: sampling error, NumPy*", *[scale] * 4, f"{exact['seconds']:.2g} s" if exact else "–"])
+    rows.append(["*no privacy: sampling error, NumPy*", *[scale] * 4, f"{brief(exact['seconds'])} s" if exact else "–"])
     return markdown(
         ["typical error in metres", "1 place", "100 places", "10,000 places", "10,000, pure ε", "time, 100,000 people"],
         rows,
