@@ -8,7 +8,7 @@ import numpy as np
 from bench.peers.job import FloatArray
 
 T = TypeVar("T")
-RELEASES = 4  # of each option
+RELEASES = 12  # of each option
 
 
 def best(options: Sequence[T], answers: Callable[[T], FloatArray], means: FloatArray) -> T:

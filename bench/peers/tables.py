@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 def rough(value: float) -> str:
     """One digit, without an exponent."""
-    return f"{float(f'{value:.1g}'):g}"
+    return f"{float(f'{value:.1g}'):g}" if value > 1e-9 else "0"
 
 
 def brief(value: float) -> str:
