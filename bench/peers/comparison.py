@@ -135,6 +135,7 @@ def compare(scope: Scope, only: tuple[str, ...] = ()) -> Record:
         "versions": {
             name: installed[name] for name in ("opendp", "mbi", "jax", "diffprivlib", "python-dp") if name in installed
         },
+        "runs": "several runs, of a peer or some each" if only else "one run",
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
     }
 

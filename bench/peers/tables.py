@@ -138,4 +138,4 @@ def missing(results: Results) -> str:
 def versions(results: Results) -> str:
     """What was compared."""
     found = ", ".join(f"{name} {version}" for name, version in results.content["versions"].items())
-    return f"Measured with {found} ({results.content['machine']})."
+    return f"Measured in {results.content['runs']}, with {found} ({results.content['machine']})."
