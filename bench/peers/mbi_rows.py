@@ -16,7 +16,7 @@ from bench.peers.pilot import best
 from bench.peers.scale import relative
 from bench.peers.stopwatch import timed
 
-CELLS = {"l1": (16, 32, 64), "l2": (16, 32)}
+CELLS = {"l1": (16, 32, 64, 128), "l2": (16, 32)}
 ITERATIONS = 1000  # mbi's default
 
 jax = importlib.import_module("jax")

@@ -40,7 +40,7 @@ PEERS = (
         "milepost_given",
         "milepost",
         False,
-        _by_places(60, 12, 0),
+        _by_places(60, 24, 0),
         own=True,
         ks=(1, 100),
         sizes=(10_000,),
