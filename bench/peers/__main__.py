@@ -52,6 +52,7 @@ def main() -> int:
         results = Results.load().updated(results)
     if options.write or options.redraw:
         results.save()
+        results = Results.load()  # rounded as they are stored, so that the page is what they print
         page.write(results)
     print(page.everything(results))
     return 0
