@@ -1,6 +1,5 @@
 """Page: docs/comparison.md, whose tables stand between markers and come from the results."""
 
-import re
 from pathlib import Path
 
 from bench.peers import environment, plot, tables
@@ -38,8 +37,11 @@ def parts(results: Results) -> dict[str, str]:
 def filled(text: str, contents: dict[str, str]) -> str:
     """The text with what stands between `<!-- name -->` and `<!-- /name -->` replaced, for each name in it."""
     for name, content in contents.items():
-        marked = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->)", re.DOTALL)
-        text = marked.sub(lambda match, new=content: f"{match[1]}{new}\n{match[2]}", text)  # type: ignore[misc]
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, found, rest = text.partition(start)
+        _, closed, after = rest.partition(end)
+        if found and closed:
+            text = f"{before}{start}{content}\n{end}{after}"
     return text
 
 
