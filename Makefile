@@ -61,4 +61,4 @@ mutations: $(COMPLETE)  ## break the privacy-critical code in many ways, one at 
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-    if path.stem not in {"load", "run"}:
+for path in sorted(Path(__file__).parent.glob("[a-z]*")):
+    if (path.suffix == ".py" or (path / "__main__.py").is_file()) and path.stem not in {"load", "run"}:
         print(path.stem)

@@ -132,7 +132,7 @@ def problems(text: str) -> list[str]:
 
 
 def _bench(name: str) -> bool:
-    return (ROOT / "bench" / f"{name}.py").is_file() or name == "py"
+    return any((ROOT / "bench" / part).is_file() for part in (f"{name}.py", f"{name}/__main__.py")) or name == "py"
 
 
 @cache

@@ -1,0 +1,62 @@
+"""`python -m bench.peers`: Milepost beside what users would take instead, at equal ε, δ and relation.
+
+Without options: set up the peers' environment where it is not there, run everything, print the tables.
+"""
+
+import argparse
+import sys
+
+from bench.peers import environment, page
+from bench.peers.comparison import QUICK, Scope, compare
+from bench.peers.results import PATH, Results
+from bench.run import Bounds
+
+
+def check() -> int:
+    """A small size with the peers of the development environment; 1 where Milepost is not ahead where it should be."""
+    print("Only OpenDP, NumPy and SciPy, which development needs anyway: mbi and JAX would take a minute to install.")
+    results = Results(compare(QUICK))
+    bounds = Bounds()
+    for approximate in (True, False):
+        ours = results.typical("Milepost", 10_000, approximate)
+        words = f"10,000 places, {'δ = 1e-6' if approximate else 'pure ε'}: Milepost ÷"
+        flat = ours / results.typical("OpenDP, per query", 10_000, approximate)
+        print(f"{words} OpenDP per query {bounds.at_most(f'{words} OpenDP per query', flat, 0.1)} (bound 0.1)")
+        print(f"{words} OpenDP tree {ours / results.typical('OpenDP, tree', 10_000, approximate):.3g}")
+    for miss in bounds.missed:
+        print("MISSED", miss)
+    return 1 if bounds.missed else 0
+
+
+def main() -> int:
+    """Parse and do."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="a small size; exit 1 when a bound is missed")
+    parser.add_argument("--setup", action="store_true", help="only set up .venv-peers")
+    parser.add_argument("--write", action="store_true", help="run, then write the results, the page and the picture")
+    parser.add_argument("--redraw", action="store_true", help="write page and picture from the stored results")
+    parser.add_argument("--headline", action="store_true", help="print the README's table from the stored results")
+    parser.add_argument("--only", action="append", help="with --write: run this file again, keep what others found")
+    options = parser.parse_args()
+    if options.check:
+        return check()
+    if options.setup:
+        for package, why in environment.set_up().items():
+            print(f"{package} does not install: {why}")
+        return 0
+    if options.headline:
+        print(page.headline(Results.load()))
+        return 0
+    results = Results.load() if options.redraw else Results(compare(Scope(), tuple(options.only or ())))
+    if options.only and PATH.is_file():
+        results = Results.load().updated(results)
+    if options.write or options.redraw:
+        results.save()
+        results = Results.load()  # rounded as they are stored, so that the page is what they print
+        page.write(results)
+    print(page.everything(results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""City: seeded people in a box, places to ask about, and the exact mean distances, for each metric and size."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bench.peers.job import PLACES, SIDE, FloatArray, Job, Table, mean_distances
+from bench.peers.without_privacy import columns
+
+TOWNS, SPREAD, OUTSIDE = 4, 0.8, 0.25  # towns, their deviation, and the share of people who live anywhere
+
+
+def people_of(n: int, width: int) -> FloatArray:
+    """Made-up people: in a few towns, and some anywhere."""
+    rng = np.random.default_rng([n, width])
+    towns = rng.uniform(0.2 * SIDE, 0.8 * SIDE, (TOWNS, width))
+    people = rng.normal(towns[rng.integers(TOWNS, size=n)], SPREAD)
+    anywhere = rng.random(n) < OUTSIDE
+    people[anywhere] = rng.uniform(0, SIDE, (int(anywhere.sum()), width))
+    return np.clip(people, 0, SIDE)
+
+
+def places_of(width: int) -> FloatArray:
+    """Places anywhere in the box."""
+    return np.random.default_rng(1).uniform(0, SIDE, (PLACES, width))
+
+
+def table_of(job: Job) -> Table:
+    """The job's people, the places, and the truth."""
+    people, places = people_of(job.n, job.width), places_of(job.width)
+    exact = columns(people, places) if job.metric == "l1" else mean_distances(people, places, job.metric)
+    return Table(people, places, exact)
+
+
+def sampling(people: FloatArray, places: FloatArray, metric: str) -> float:
+    """The error, rms over places, that people have who drew such a table from a larger population: deviation/√n."""
+    order = {"l1": 1, "l2": 2}[metric]
+    variances = [np.var(np.linalg.norm(people - place, order, axis=1)) for place in places[:: len(places) // 100]]
+    return float(np.sqrt(np.mean(variances) / len(people)))
+
+
+def write(folder: Path, job: Job, table: Table) -> None:
+    """For the processes that peers run in."""
+    for part, values in (("people", table.people), ("places", table.places), ("means", table.means)):
+        np.save(folder / f"{job.table}-{part}.npy", values)

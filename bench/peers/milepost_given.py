@@ -1,0 +1,25 @@
+"""Milepost where the places are known beforehand: `queries=`, and what `auto` then takes."""
+
+from functools import partial
+
+import numpy as np
+
+import milepost as mp
+from bench.peers.job import Job, Outcome, Table
+from bench.peers.milepost_release import space_of
+from bench.peers.stopwatch import timed
+
+
+def answer(job: Job, table: Table) -> Outcome:
+    """Releases of the table, each for its own k places."""
+    release = partial(
+        mp.release, table.people, space_of(job), epsilon=job.epsilon, delta=job.delta, neighbors=job.neighbors
+    )
+    answers, taken, names = [], [], set()
+    for number in range(job.releases):
+        places = table.places[job.asked(number)]
+        synopsis, seconds = timed(partial(release, queries=places))
+        answers.append(synopsis.mean_distance(places))
+        taken.append(seconds)
+        names.add(synopsis.mechanism)
+    return Outcome(np.array(answers), taken, note=", ".join(sorted(names)))

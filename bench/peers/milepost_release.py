@@ -1,0 +1,37 @@
+"""Milepost as it comes: one release that answers every place, by the mechanism that it chooses itself."""
+
+from functools import partial
+
+import numpy as np
+
+import milepost as mp
+from bench.peers.job import SIDE, Job, Outcome, Table
+from bench.peers.stopwatch import timed
+from milepost.spaces.base import Space
+
+
+def space_of(job: Job) -> Space:
+    """The box with the job's metric."""
+    box = [(0.0, SIDE)] * job.width
+    return mp.L1(box) if job.metric == "l1" else mp.L2(box)
+
+
+def answer(job: Job, table: Table, mechanism: str = "auto") -> Outcome:
+    """Releases of the table; every one answers all places."""
+    release = partial(
+        mp.release,
+        table.people,
+        space_of(job),
+        epsilon=job.epsilon,
+        delta=job.delta,
+        mechanism=mechanism,
+        neighbors=job.neighbors,
+    )
+    answers, taken, answering, name = [], [], 0.0, ""
+    for _ in range(job.releases):
+        synopsis, seconds = timed(release)
+        values, answering = timed(partial(synopsis.mean_distance, table.places))
+        answers.append(values)
+        taken.append(seconds)
+        name = synopsis.mechanism
+    return Outcome(np.array(answers), taken, answering, name)

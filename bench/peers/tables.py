@@ -1,0 +1,141 @@
+"""Tables: Markdown from results."""
+
+from collections.abc import Iterable, Sequence
+
+from bench.accuracy import DELTA
+from bench.peers.comparison import MIDDLE, NAMES, SIZES, SPACES
+from bench.peers.registry import KS
+from bench.peers.results import Record, Results
+
+POWERS = {1: "1", 100: "100", 1_000: "10³", 10_000: "10⁴", 100_000: "10⁵"}
+TITLES = {("l1", 2): "`L1` in the plane", ("l1", 8): "`L1` with 8 columns", ("l2", 2): "`L2` in the plane"}
+GUARANTEES = {DELTA: "ε = 1, δ = 10⁻⁶", 0.0: "pure ε = 1"}
+OURS = "Milepost"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column is text, the others numbers."""
+    lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Three digits; large ones without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def rough(value: float) -> str:
+    """One digit, without an exponent."""
+    return f"{float(f'{value:.1g}'):g}" if value > 1e-9 else "0"
+
+
+def brief(value: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def ratio(record: Record | None) -> str:
+    """A typical error ÷ single, with its standard error."""
+    if record is None:
+        return "–"
+    return f"{number(record['typical'] / record['single'])} ± {rough(record['typical_deviation'] / record['single'])}"
+
+
+def metres(kilometres: float | None) -> str:
+    """As metres."""
+    return "–" if kilometres is None else number(1000 * kilometres)
+
+
+def typical(results: Results, metric: str, width: int, delta: float) -> str:
+    """Typical errors ÷ single: every peer, k and n."""
+    about = {"metric": metric, "width": width, "delta": delta, "neighbors": "replace"}
+    columns = [(k, n) for k in KS for n in SIZES]
+    rows = []
+    for peer in results.peers("errors", **about):
+        found = [results.one("errors", **about, peer=peer, k=k, n=n) for k, n in columns]
+        rows.append([peer, *map(ratio, found)])
+    scales = []
+    for k, n in columns:
+        sampling = results.one("sampling", metric=metric, width=width, n=n)
+        known = results.one("errors", **about, peer=OURS, k=k, n=n)
+        scales.append(number(sampling["typical"] / known["single"]) if sampling and known else "–")
+    header = [f"{TITLES[metric, width]}, {GUARANTEES[delta]}", *(f"k {POWERS[k]}, n {POWERS[n]}" for k, n in columns)]
+    return markdown(header, [*rows, ["*sampling error*", *scales]])
+
+
+def detailed(results: Results, delta: float, neighbors: str) -> str:
+    """10,000 people in the plane: typical and largest errors in metres, and the number of releases."""
+    about = {"metric": "l1", "width": 2, "n": MIDDLE, "delta": delta, "neighbors": neighbors}
+    rows = []
+    for peer in results.peers("errors", **about):
+        cells = []
+        for k in KS:
+            record = results.one("errors", **about, peer=peer, k=k)
+            if record is None:
+                cells += ["–"] * (2 if k == 1 else 3)
+                continue
+            cells.append(f"{metres(record['typical'])} ± {rough(1000 * record['typical_deviation'])}")
+            if k > 1:
+                cells.append(f"{metres(record['largest'])} ± {rough(1000 * record['largest_deviation'])}")
+            cells.append(metres(record["largest_95"]))
+        found = (results.one("errors", **about, peer=peer, k=k) for k in KS)
+        cells.append(", ".join(dict.fromkeys(str(record["releases"]) for record in found if record)))
+        rows.append([peer, *cells])
+    header = [f"metres, {GUARANTEES[delta]}", "k 1: typical", "95 %"]
+    for k in KS[1:]:
+        header += [f"k {POWERS[k]}: typical", "largest", "95 %"]
+    return markdown([*header, "releases"], rows)
+
+
+def times(results: Results) -> str:
+    """100,000 people, 10,000 answers: seconds, and ÷ NumPy."""
+    header = ["seconds"]
+    for space in SPACES:
+        header += [f"{TITLES[space]}: release", "10⁴ answers", "÷ NumPy"]
+    rows: dict[str, dict[tuple[str, int], list[str]]] = {name: {} for name in results.peers("time")}
+    for metric, width in SPACES:
+        known = results.one("exact", metric=metric, width=width, peer=NAMES[0])
+        base = known["seconds"] if known else float("nan")
+        for record in results.find("time", metric=metric, width=width):
+            answering = brief(record["answering"]) if record["answering"] else "with it"
+            together = brief((record["again"] + record["answering"]) / base)
+            rows[record["peer"]][metric, width] = [brief(record["again"]), answering, together]
+        for record in results.find("exact", metric=metric, width=width):
+            cells = ["–", brief(record["seconds"]), brief(record["seconds"] / base)]
+            rows.setdefault(f"no privacy: {record['peer']}", {})[metric, width] = cells
+    empty = ["–"] * 3
+    return markdown(
+        header, [[name, *(cell for space in SPACES for cell in row.get(space, empty))] for name, row in rows.items()]
+    )
+
+
+def headline(results: Results) -> str:
+    """For the README: typical errors in metres among 10,000 people in a city of 10 km, and time."""
+    about = {"metric": "l1", "width": 2, "n": MIDDLE, "neighbors": "replace"}
+    rows = []
+    for peer in results.peers("errors", **about, delta=DELTA):
+        found = [results.one("errors", **about, peer=peer, delta=DELTA, k=k) for k in KS]
+        pure = results.one("errors", **about, peer=peer, delta=0.0, k=KS[-1])
+        time = results.one("time", peer=peer, metric="l1", width=2)
+        seconds = f"{brief(time['again'] + time['answering'])} s" if time else "–"
+        rows.append([peer, *(metres(r["typical"] if r else None) for r in [*found, pure]), seconds])
+    sampling = results.one("sampling", metric="l1", width=2, n=MIDDLE)
+    scale = metres(sampling["typical"] if sampling else None)
+    exact = results.one("exact", peer=NAMES[0], metric="l1", width=2)
+    rows.append(["*no privacy: sampling error, NumPy*", *[scale] * 4, f"{brief(exact['seconds'])} s" if exact else "–"])
+    return markdown(
+        ["typical error in metres", "1 place", "100 places", "10,000 places", "10,000, pure ε", "time, 100,000 people"],
+        rows,
+    )
+
+
+def missing(results: Results) -> str:
+    """Who is not in the tables, and why."""
+    return "\n".join(f"- {name}: {why}." for name, why in results.content["missing"].items())
+
+
+def versions(results: Results) -> str:
+    """What was compared."""
+    found = ", ".join(f"{name} {version}" for name, version in results.content["versions"].items())
+    return f"Measured in {results.content['runs']}, with {found} ({results.content['machine']})."

@@ -1,0 +1,61 @@
+"""No privacy: how long exact answers take with NumPy, SciPy's cdist and scikit-learn's BallTree."""
+
+import importlib
+from collections.abc import Callable
+
+import numpy as np
+
+from bench.peers.job import FloatArray, Job, Outcome, Table, mean_distances
+from bench.peers.stopwatch import least, timed
+
+TOLERANCE = 1e-4  # relative, of the tree; 0 would visit every leaf
+
+
+def plain(people: FloatArray, places: FloatArray, metric: str) -> FloatArray:
+    """NumPy alone, a place at a time."""
+    order = {"l1": 1, "l2": 2}[metric]
+    return np.array([np.linalg.norm(people - place, order, axis=1).mean() for place in places])
+
+
+def columns(people: FloatArray, places: FloatArray) -> FloatArray:
+    """ℓ₁ alone: NumPy's sort and running sums, a coordinate at a time."""
+    result = np.zeros(len(places))
+    for column, place in zip(people.T, places.T, strict=True):
+        ordered = np.sort(column)
+        sums, below = np.concatenate([[0.0], np.cumsum(ordered)]), np.searchsorted(ordered, place)
+        result += (sums[-1] - 2 * sums[below] + (2 * below - len(ordered)) * place) / len(ordered)
+    return result
+
+
+def ball_tree(people: FloatArray, metric: str, diameter: float) -> Callable[[FloatArray], FloatArray]:
+    """A linear kernel as wide as the space adds up 1 - distance/width; one point at itself tells its constant."""
+    kind = importlib.import_module("sklearn.neighbors").BallTree
+    tree, one = (kind(points, metric={"l1": "manhattan", "l2": "euclidean"}[metric]) for points in (people, people[:1]))
+    wide = {"h": diameter, "kernel": "linear", "rtol": TOLERANCE}
+    constant = float(one.kernel_density(people[:1], **wide)[0])
+
+    def answers(places: FloatArray) -> FloatArray:
+        found = tree.kernel_density(places, **wide) / constant / len(people)
+        return np.asarray(diameter * (1 - found), dtype=np.float64)
+
+    return answers
+
+
+def answer(job: Job, table: Table) -> Outcome:
+    """Seconds for k places by NumPy, cdist, BallTree and sorted columns, in this order; answers are of every 500th.
+
+    Only those places are timed, and multiplied, but for sorted columns, whose time is not proportional to k.
+    """
+    some, people = table.places[: job.k : 500], table.people
+    tree, built = timed(lambda: ball_tree(people, job.metric, job.diameter))
+    ways: list[Callable[[], FloatArray]] = [
+        lambda: plain(people, some, job.metric),
+        lambda: mean_distances(people, some, job.metric),
+        lambda: tree(some),
+    ]
+    answers = np.array([way() for way in ways])
+    seconds = [least(way) * job.k / len(some) for way in ways]
+    seconds[-1] += built
+    if job.metric == "l1":
+        seconds.append(least(lambda: columns(people, table.places)))
+    return Outcome(answers, seconds)

@@ -1,0 +1,155 @@
+"""The comparison with peers: its page, tables and statistics; `python -m bench.peers --check` runs some of them."""
+
+import math
+import re
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from bench.peers import city, page, tables
+from bench.peers.comparison import QUICK, SPACES, Scope, jobs_of, single
+from bench.peers.environment import packages
+from bench.peers.errors import errors_of
+from bench.peers.job import PLACES, SIDE, Job, Table, farthest, mean_distances
+from bench.peers.registry import KS, NOT_RUN, PEERS
+from bench.peers.results import Results
+from bench.peers.without_privacy import columns, plain
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return Results.load()
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page.PAGE.read_text()
+
+
+def between(text: str, name: str) -> str:
+    found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- /{re.escape(name)} -->", text, re.DOTALL)
+    assert found, f"no marker {name}"
+    return found[1]
+
+
+def test_page_shows_the_stored_results(text: str, results: Results) -> None:
+    """Every part of the page is what `python -m bench.peers --redraw` would write."""
+    for name, content in page.parts(results).items():
+        assert between(text, name) == content
+
+
+def test_readme_shows_the_same_headline(results: Results) -> None:
+    """Where the README has the markers."""
+    readme = page.README.read_text()
+    if f"<!-- {page.HEADLINE} -->" in readme:
+        assert between(readme, page.HEADLINE) == page.headline(results)
+
+
+def test_tables_parse(results: Results) -> None:
+    """All rows of a table have as many cells as its header, and its numbers are numbers."""
+    for name, content in page.parts(results).items():
+        if "|" not in content:
+            continue
+        for table in content.split("\n\n"):
+            header, rule, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+            assert len(rule) == 1, name
+            assert rows, name
+            for row in rows:
+                assert len(row) == len(header), (name, row)
+                for cell in row[1:]:
+                    assert cell in {"–", "with it"} or re.match(r"[\d,.e+-]+( s| ± [\d.e+-]+|(, \d+)*)?$", cell), cell
+
+
+def test_every_peer_is_measured_or_named(results: Results) -> None:
+    """One that does not install or run is in the list of the missing, with the reason."""
+    measured = {record["peer"] for record in results.find("errors")}
+    named = results.content["missing"]
+    assert {peer.name for peer in PEERS} == measured | (set(named) - set(NOT_RUN))
+    assert all(len(why) > 20 for why in named.values())
+
+
+def test_all_settings_are_there(results: Results) -> None:
+    """The stored results are of the whole comparison, not of a small one."""
+    for peer in PEERS:
+        if peer.name in results.content["missing"]:
+            continue
+        for job in jobs_of(peer, Scope()):
+            about = {"peer": peer.name, "metric": job.metric, "width": job.width, "delta": job.delta}
+            found = results.find("time" if job.timed else "errors", **about, n=job.n, neighbors=job.neighbors)
+            assert found, (peer.name, job)
+            assert job.timed or {record["releases"] for record in found} <= {
+                peer.releases(k, job.n) for k in (*KS, PLACES)
+            }
+
+
+def test_picture_is_there(text: str) -> None:
+    """The page shows it."""
+    assert "images/comparison.png" in text
+    assert (page.PAGE.parent / "images" / "comparison.png").is_file()
+
+
+def test_requirements_are_ranges() -> None:
+    """Each package has a lower and an upper bound."""
+    assert all(re.fullmatch(r"[a-z-]+>=[\d.]+,<[\d.]+", line) for line in packages())
+
+
+def test_markers_are_filled_and_the_rest_is_kept() -> None:
+    """Also where the new text has backslashes."""
+    before = "a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n"
+    assert page.filled(before, {"x": r"new \1", "z": "?"}) == "a\n<!-- x -->\nnew \\1\n<!-- /x -->\nb <!-- y -->\n"
+
+
+def test_errors_of_known_answers() -> None:
+    """Two releases of four places, two at a time."""
+    errors = np.array([[1.0, -3.0, 0.0, 1.0], [1.0, 3.0, -1.0, 0.0]])
+    found = errors_of(errors, 2)
+    assert found.typical == pytest.approx(math.sqrt(22 / 8))
+    assert found.largest == pytest.approx(2)
+    assert found.typical_deviation == 0
+    assert found.largest_95 is None  # too few
+    assert asdict(errors_of(errors, 4))["largest"] == 3
+
+
+def test_exact_ways_agree() -> None:
+    """Brute force, NumPy and sorted columns; nobody is farther than the farthest corner."""
+    rng = np.random.default_rng(0)
+    people, places = rng.uniform(0, SIDE, (50, 3)), rng.uniform(0, SIDE, (7, 3))
+    for metric in ("l1", "l2"):
+        exact = mean_distances(people, places, metric)
+        np.testing.assert_allclose(plain(people, places, metric), exact)
+        assert (exact <= farthest(places, metric)).all()
+    np.testing.assert_allclose(columns(people, places), mean_distances(people, places, "l1"))
+
+
+def test_single_is_a_worst_placed_query_alone() -> None:
+    """As DESIGN says: 4.531 × diameter/n for ε = 1, δ = 1e-6, and √2 × diameter/n for pure ε = 1."""
+    approximate = Job("l1", 2, 1_000, 1, 1.0, 1e-6, "replace", 1)
+    pure = Job("l1", 2, 1_000, 1, 1.0, 0.0, "replace", 1)
+    assert single(approximate) / (20 / 1_000) == pytest.approx(4.531, abs=1e-3)
+    assert single(pure) / (20 / 1_000) == pytest.approx(math.sqrt(2))
+
+
+def test_releases_are_asked_about_other_places() -> None:
+    """k places each, all different until there are no more."""
+    job = Job("l1", 2, 1_000, 100, 1.0, 0.0, "replace", 1)
+    assert len(np.unique([job.asked(release) for release in range(100)])) == PLACES
+
+
+def test_scopes() -> None:
+    """--check stays in the environment of development; the whole has every space."""
+    assert {peer.package for peer in PEERS if peer.quick} <= {"milepost", "opendp"}
+    assert QUICK.timed is None
+    assert {(job.metric, job.width) for peer in PEERS for job in jobs_of(peer, Scope())} == set(SPACES)
+    assert set(tables.TITLES) == set(SPACES)
+
+
+def test_city_is_seeded() -> None:
+    """The same people whoever asks, all in the box."""
+    job = Job("l1", 2, 500, 1, 1.0, 0.0, "replace", 1)
+    one, other = city.table_of(job), city.table_of(job)
+    assert isinstance(one, Table)
+    np.testing.assert_array_equal(one.people, other.people)
+    assert one.people.min() >= 0
+    assert one.people.max() <= SIDE
+    np.testing.assert_allclose(one.means[:20], mean_distances(one.people, one.places[:20], "l1"))
