@@ -70,8 +70,8 @@ class Groups:
     def refuse(self) -> NoReturn:
         """That a question has to name a group."""
         raise MilepostError(
-            f"this release has the groups {self.listed}: name one with group=…, or take one with group(…); "
-            "nearest and compare ask about all of them"
+            f"this release has the groups {self.listed}: name one with group=…, or take one, as in "
+            f"synopsis.group({self.labels[0]!r}); nearest and compare ask about all of them"
         )
 
     def tensors(self) -> dict[str, AnyArray]:

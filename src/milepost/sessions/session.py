@@ -192,8 +192,9 @@ class Session:
         first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._numbers}
         fresh = dict(sorted(first.items(), key=lambda item: item[1]))
         if self.remaining is not None and len(fresh) > self.remaining:
+            queries = "query" if len(fresh) == 1 else "queries"
             raise ExhaustedError(
-                f"{len(fresh)} queries asked, {self.remaining} of max_queries={self.limit} left; none was answered"
+                f"{len(fresh)} {queries} asked, {self.remaining} of max_queries={self.limit} left; none was answered"
             )
         return fresh
 
