@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
+WRITTEN := $(VENV)/.written
 
-.PHONY: demo test test-all check bench audit mutations clean
+.PHONY: demo test test-all check bench docs audit mutations clean
 
 $(USABLE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -42,6 +43,15 @@ check: $(READY)  ## format, lint, types
 bench: $(COMPLETE)  ## every benchmark at full size
 	@set -e; for name in $$($(BIN)/python -m bench); do $(BIN)/python -m bench.$$name; done
 
+$(WRITTEN): $(USABLE)
+	@echo "Setting up $(VENV) for the documentation (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $(WRITTEN)
+
+docs: $(WRITTEN)  ## the documentation, at docs/_build/html/index.html; a warning is an error
+	@$(BIN)/python -m sphinx -W --keep-going -n -q -c docs -d docs/_build/doctrees -b html . docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 SAMPLES ?= 1000000
 
 audit: $(COMPLETE)  ## the long audit: every claim, a million samples of each table; and what is known to be wrong
@@ -51,4 +61,4 @@ mutations: $(COMPLETE)  ## break the privacy-critical code in many ways, one at 
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

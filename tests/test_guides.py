@@ -14,11 +14,24 @@ import pytest
 
 import milepost as mp
 from milepost import cli
+from tests.blocks import LENIENT, Noise, check, written
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "groups.md").read_text()
 CELL = r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)"
 ROW = rf"^ +(\d+), (\d+) +{CELL} +{CELL} +{CELL} +(?:\S+ +)?(budget|family|premium) "
+
+
+RUN = {  # pages whose blocks are all run, and whether that takes longer than a second
+    "tutorial.md": True,
+    "how-to/bounds.md": True,
+    "how-to/wanted-error.md": True,
+    "how-to/any-metric.md": True,
+    "how-to/interactive.md": True,
+    "how-to/sharing.md": False,
+    "explanation/one-price.md": True,
+}
+NEW = [*RUN, "how-to/index.md", "explanation/how-it-works.md"]
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -89,3 +102,99 @@ def test_the_guide_to_scale_streams() -> None:
     assert printed.split(", within")[0] == shown.split(", within")[0] == "2,000,000 rows"
     new, old = (float(text.split()[-2]) for text in (printed, shown))
     assert abs(new / old - 1) < 0.2
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * slow) for page, slow in RUN.items()])
+def test_a_page_prints_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words, and numbers but for noise, of which the page says how much there may be.
+
+    That is over six standard deviations of the difference of two answers everywhere: less likely than 1e-8 each.
+    """
+    monkeypatch.chdir(tmp_path)
+    check((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+def test_the_tutorial_needs_nothing_but_numpy() -> None:
+    """It is also run where nothing else is installed."""
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^(?:import|from) (\w+)", page, flags=re.MULTILINE)) == {"milepost", "numpy", "pathlib"}
+
+
+@pytest.mark.parametrize("page", NEW)
+def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
+    """Other pages, and pictures with words for those who do not see them and the command that draws them."""
+    path = ROOT / "docs" / page
+    text = path.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#]+)", text):
+        assert link.startswith("https://") or (path.parent / link).exists(), link
+    pictures = re.findall(r"^!\[(.*)\]\((.*)\)$", text, flags=re.MULTILINE)
+    assert all(len(words) > 40 for words, _ in pictures)
+    drawn = re.findall(r"^<!-- drawn by: python -m docs.pictures (\w+) -->\n!\[", text, flags=re.MULTILINE)
+    assert [Path(picture).stem.split("-")[0] for _, picture in pictures] == drawn
+
+
+def test_every_how_to_page_is_listed() -> None:
+    """So are the guides that lie elsewhere."""
+    folder = ROOT / "docs" / "how-to"
+    listed = set(re.findall(r"\]\(([^)#]+)", (folder / "index.md").read_text(encoding="utf-8")))
+    elsewhere = {f"../{name}.md" for name in ("groups", "spark", "service", "scale", "ledger", "spaces")}
+    assert listed >= {page.name for page in folder.glob("*.md")} - {"index.md"} | elsewhere
+
+
+class TestBlocks:
+    """The runner of pages notices what is wrong, and allows no more than a page says."""
+
+    PAGE = "```python\nx = 2\nprint('x is', x / 3)\n```\n\n```text\nx is 0.6666666666666666\n```\n"
+
+    def test_names_go_on_from_block_to_block(self) -> None:
+        assert check(self.PAGE + "```pycon\n>>> x + 1\n3\n>>> y = 5\n```\n```python\nz = x + y\n```\n")["z"] == 7
+
+    @pytest.mark.parametrize("wrong", ["x was 0.6666666666666666", "x is 0.67", "x is", "x is 0.6666666666666666 1"])
+    def test_other_words_and_numbers_are_wrong(self, wrong: str) -> None:
+        with pytest.raises(AssertionError, match="line 7"):
+            check(self.PAGE.replace("x is 0.6666666666666666", wrong))
+
+    def test_noise_is_allowed_as_far_as_the_page_says(self) -> None:
+        near = self.PAGE.replace("x is 0.6666666666666666", "x is 0.66")
+        check("<!-- noise: 0.01, 5 % -->\n" + near)
+        for less in ("0.001, 5 %", "0.01, 0.5 %", "none"):
+            with pytest.raises(AssertionError, match=r"0\.66 is shown"):
+                check(f"<!-- noise: {less} -->\n" + near)
+
+    def test_whole_numbers_have_a_limit_of_their_own(self) -> None:
+        assert not Noise(0.5, 1.0).difference("n ≈ 29,975 ± 1.3", "n ≈ 29,975 ± 1.4")
+        assert Noise(0.5, 1.0).difference("n ≈ 29,975", "n ≈ 29,976") == "29,975 is shown, 29,976 is printed"
+        assert not Noise.of("0.5, 100 %, whole 300").difference("n ≈ 29,975", "n ≈ 29,800")
+        assert LENIENT.difference("k = 3", "k = 4")
+
+    def test_versions_times_and_widths_do_not_matter(self) -> None:
+        shown, printed = "numpy 2.4.6 at 2026-11-16T04:58:24Z", "  numpy   2.0.0rc1 at 2027-01-01T00:00:00.5Z ──"
+        assert not Noise().difference(shown, printed)
+
+    def test_examples_of_a_prompt_are_compared(self) -> None:
+        check("<!-- noise: 0.2, 10 % -->\n```pycon\n>>> 10 / 3\n3.4\n```\n")
+        with pytest.raises(AssertionError):
+            check("```pycon\n>>> 10 / 3\n3.4\n```\n")
+
+    def test_commands_are_run_and_compared_where_something_is_shown(self) -> None:
+        lines = iter(["first\n", "second\n", "third 3\n"])
+        page = "```console\n$ a \\\n  b\n$ c\nsecond\n$ d\nthird 3\n```\n"
+        ran: list[str] = []
+
+        def command(line: str) -> str:
+            ran.append(line.split()[0])
+            return next(lines)
+
+        check(page, command)
+        assert ran == ["a", "c", "d"]
+        with pytest.raises(AssertionError, match="3 is shown, 4 is printed"):
+            check(page, lambda line: {"a": "", "c": "second", "d": "third 4"}[line[0]])
+
+    def test_a_command_that_fails_is_an_error(self) -> None:
+        with pytest.raises(RuntimeError, match="exit code 2"):
+            check("```console\n$ milepost show missing.milepost\n```\n")
+
+    def test_pages_are_written_anew(self) -> None:
+        page = self.PAGE.replace("x is 0.6666666666666666", "…") + "```console\n$ c\n…\n$ d\n```\n"
+        result = written(page, lambda line: f"ran {line}\n")
+        assert result == self.PAGE + "```console\n$ c\nran c\n$ d\n```\n"

@@ -117,14 +117,6 @@ def test_the_table_names_every_public_space_and_mechanism() -> None:
         assert f"`{name}`" in table
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md", "docs/groups.md", "docs/service.md"]
-)
-def test_links_lead_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text()):
-        assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), link
-
-
 def test_every_page_is_linked_from_the_index() -> None:
     docs = ROOT / "docs"
     linked = {(docs / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text())}

@@ -248,14 +248,6 @@ def test_figures_are_the_codes() -> None:
     assert 2**63 / LARGEST_SCALE == 256  # "e⁻²⁵⁶"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_lead_to_headings(page: Path) -> None:
-    """Of pages that are there."""
-    for path, heading in re.findall(r"\]\(([\w./-]*\.md|)#([^)]+)\)", text_of(page)):
-        headings = re.findall(r"^#+ (.*)$", text_of((page.parent / path).resolve() if path else page), re.MULTILINE)
-        assert heading in {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
-
-
 @pytest.mark.parametrize("page", [DOCS / "guarantee.md", DOCS / "known-limitations.md"], ids=lambda page: page.stem)
 def test_examples_print_what_is_shown(page: Path) -> None:
     """Each block of Python is followed by what it prints, to the letter: none of it is noisy."""

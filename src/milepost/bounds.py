@@ -57,6 +57,7 @@ def find_bounds(
     metric: `L1` or `L2`.
     coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
     ledger, dataset: the ledger that epsilon is charged to before the table is read, and the name of the budget.
+
     Guarantee: the bounds, and all noisy numbers behind them, are epsilon-differentially private.
 
     >>> import milepost as mp

@@ -14,11 +14,17 @@ SpaceOption = Annotated[
 ]
 BoundsOption = Annotated[
     list[str] | None,
-    typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Once a column; LOW:HIGH goes by position."),
+    typer.Option(
+        "--bounds",
+        metavar="NAME=LOW:HIGH",
+        help="The public interval of a column; once a column. LOW:HIGH goes by position.",
+    ),
 ]
 DistanceWeightsOption = Annotated[
     list[str] | None,
-    typer.Option("--distance-weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 by default."),
+    typer.Option(
+        "--distance-weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 where not said."
+    ),
 ]
 StepOption = Annotated[
     list[str] | None,
@@ -27,46 +33,57 @@ StepOption = Annotated[
 CenterOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--center", metavar="NAME=VALUE", help="Of a ball (l2), once a column; LAT,LON of a great-circle cap."
+        "--center",
+        metavar="NAME=VALUE",
+        help="The centre of a ball (l2), once a column; or LAT,LON of a great-circle cap.",
     ),
 ]
-RadiusOption = Annotated[float | None, typer.Option("--radius", help="Of a ball (l2).")]
-RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="Of a great-circle cap.")]
+RadiusOption = Annotated[float | None, typer.Option("--radius", help="The radius of a ball (l2).")]
+RadiusKmOption = Annotated[float | None, typer.Option("--radius-km", help="The radius of a great-circle cap, in km.")]
 DimOption = Annotated[int | None, typer.Option("--dim", help="How many numbers a vector has (angular).")]
-PowerOption = Annotated[float | None, typer.Option("--p", help="Of lp, between 1 and 2.")]
+PowerOption = Annotated[float | None, typer.Option("--p", help="The power of lp, between 1 and 2.")]
 DistanceUnitOption = Annotated[
-    str | None, typer.Option("--distance-unit", help="Of distances of l1, l2 or lp, for labels, such as km.")
+    str | None, typer.Option("--distance-unit", help="The unit of distances of l1, l2 or lp, for labels: km.")
 ]
 DirectionsOption = Annotated[
     int | None,
     typer.Option(
-        "--directions", help="How many projections stand for the distance, unless l1 or edit; more are closer."
+        "--directions", help="How many projections stand for the distance; more are closer to it. Not for l1 and edit."
     ),
 ]
 DiameterOption = Annotated[
-    float | None, typer.Option("--diameter", help="Of edit: the largest distance; longer ones count as this.")
+    float | None, typer.Option("--diameter", help="For edit: the largest distance; longer ones count as this.")
 ]
 NumberOption = Annotated[
-    list[str] | None, typer.Option("--number", metavar="NAME=LOW:HIGH", help="Of gower: a column of numbers.")
+    list[str] | None,
+    typer.Option("--number", metavar="NAME=LOW:HIGH", help="For gower: a column of numbers, and its public interval."),
 ]
 CategoryOption = Annotated[
-    list[str] | None, typer.Option("--category", metavar="NAME=A,B", help="Of gower: a column of labels.")
+    list[str] | None,
+    typer.Option("--category", metavar="NAME=A,B", help="For gower: a column of labels, and the public list of them."),
 ]
 FlagOption = Annotated[
-    list[str] | None, typer.Option("--flag", metavar="NAME", help="Of gower: a true or false column.")
+    list[str] | None, typer.Option("--flag", metavar="NAME", help="For gower: a column that is true or false.")
 ]
-AlphabetOption = Annotated[str | None, typer.Option("--alphabet", help="Of hamming: the letters of every place.")]
-PlacesOption = Annotated[int | None, typer.Option("--places", help="Of hamming: how many places a sequence has.")]
+AlphabetOption = Annotated[
+    str | None, typer.Option("--alphabet", help="For hamming: the letters that a place may hold, such as ACGT.")
+]
+PlacesOption = Annotated[int | None, typer.Option("--places", help="For hamming: how many places a sequence has.")]
 QueriesOption = Annotated[
     Path | None,
     typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
 ]
 ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B", help="Columns of the table to use, in the order of the space.")
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B", help="Columns of the table or of POINTS to use, in the order of the space."
+    ),
 ]
 NeighborsOption = Annotated[
     str,
-    typer.Option("--neighbors", help="replace, or add-remove where it is private whether somebody is in the table."),
+    typer.Option(
+        "--neighbors", help="replace, or add-remove where it is private whether somebody is in the table at all."
+    ),
 ]
 UnitOption = Annotated[
     str | None, typer.Option("--unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
@@ -77,10 +94,14 @@ ContributionsOption = Annotated[
 GroupOption = Annotated[str | None, typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the guarantee.")]
 DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
-BetaOption = Annotated[float, typer.Option("--beta", help="How likely the promised error may fail.")]
+BetaOption = Annotated[float, typer.Option("--beta", help="The probability with which the promised error may fail.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 MechanismOption = Annotated[
-    str, typer.Option("--mechanism", help="auto, slopes, hats, tangents, field, net, gaussian or laplace.")
+    str,
+    typer.Option(
+        "--mechanism",
+        help="auto (the smallest predicted error), slopes, hats, tangents, field, net, gaussian or laplace.",
+    ),
 ]
 WeightsOption = Annotated[
     str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
@@ -95,7 +116,10 @@ LedgerOption = Annotated[
     Path | None, typer.Option("--ledger", help="The ledger that is charged before the table is read.")
 ]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="The name of the budget in the ledger.")]
-AtOption = Annotated[list[str] | None, typer.Option("--at", metavar="X,Y", help="One point; may be given many times.")]
+AtOption = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar="X,Y", help="One point, in the order of the space; may be given many times."),
+]
 PointsArgument = Annotated[
     Path | None, typer.Argument(metavar="POINTS", help="The points to ask about: CSV with a header, or Parquet.")
 ]

@@ -149,6 +149,7 @@ def plan(
     queries: the only points that will be asked about, to see the mechanisms for given points too.
     groups: how many groups of about equal size the table will have; errors are those of one group.
     contributions: how many rows one person has at most.
+
     With `error` instead of `epsilon`, the plan at the least ε for which the best mechanism's error is at most that.
 
     >>> import milepost as mp

@@ -70,7 +70,7 @@ def visiting(house: House, chromium: Browser) -> Iterator[Visiting]:
             reduced_motion="reduce",
         )
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         visit = Visit(page, house)
         made.append((visit, expect))
         return visit

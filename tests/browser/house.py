@@ -37,7 +37,7 @@ class House:
     def send(self, who: str, method: str, path: str, body: Any = None) -> Any:
         """What the service says, as JSON."""
         parts = urlsplit(self.url)
-        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=300)
         raw = isinstance(body, bytes)
         kind = "application/octet-stream" if raw else "application/json"
         text = body if raw or body is None else json.dumps(body)
@@ -128,7 +128,7 @@ def furnish(folder: Path) -> dict[str, str]:
             dataset = "clinic" if name in ("ages", "patients") else "homes"
             house.send("carla", "PUT", f"/v1/releases/{name}?title={quote(title)}&dataset={dataset}", path.read_bytes())
             path.unlink()
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while any(job["state"] in ("queued", "running") for job in house.send("carla", "GET", "/v1/jobs")["jobs"]):
             assert time.monotonic() < end
             time.sleep(0.1)
@@ -153,7 +153,7 @@ def serving(folder: Path, keys: dict[str, str]) -> Iterator[House]:
             yield House(line.rsplit(" at ", 1)[1].strip().rstrip("/"), keys)
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
 
 
 def _command(*words: str) -> str:

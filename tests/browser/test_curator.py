@@ -25,7 +25,7 @@ def test_plan_and_build(visiting: Visiting, house: House) -> None:
     form.get_by_label("Space").fill(SPACE)
     form.get_by_label("ε").fill("0.5")
     form.get_by_role("button", name="Build").click()
-    page.get_by_role("link", name="Built here").wait_for(timeout=60_000)
+    page.get_by_role("link", name="Built here").wait_for(timeout=300_000)
     assert house.send("anna", "GET", "/v1/releases/built")["title"] == "Built here"
     assert "release built" in page.locator(".job").first.inner_text()
     form.get_by_role("button", name="Build").click()

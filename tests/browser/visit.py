@@ -82,7 +82,7 @@ class Visit:
 
     def settled(self, release: str, name: str) -> tuple[Any, float, float]:
         """The same, once the answers have caught up with the site: they are those of the interface then."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while True:
             point, *numbers = self.ranked(name)
             said = self.house.distance(release, point)

@@ -37,12 +37,12 @@ def allowed(runs: int) -> int:
 
 
 def louder(margins: Margins) -> Margins:
-    """Noise × 4 under unchanged margins."""
+    """Noise × 8 under unchanged margins."""
     return dataclasses.replace(
         margins,
-        value_scale=margins.value_scale * 4,
-        slope_scale=margins.slope_scale * 4,
-        epsilon_test=margins.epsilon_test / 4,
+        value_scale=margins.value_scale * 8,
+        slope_scale=margins.slope_scale * 8,
+        epsilon_test=margins.epsilon_test / 8,
     )
 
 
@@ -144,6 +144,9 @@ def test_offline_promise(kind: str, columns: list[int], monkeypatch: pytest.Monk
 @pytest.mark.parametrize("variant", ["louder", "careless"])
 @pytest.mark.parametrize("kind", ["approximate", "pure"])
 def test_the_promise_tests_can_fail(kind: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise × 4, or margins of 0, break both promises far more often than β allows."""
+    """Noise × 8, or margins of 0, break both promises far more often than β allows.
+
+    At least a third of the runs, where 12 of 200 and 16 of 400 are allowed: missed less often than 1e-9.
+    """
     assert interactive_failures(kind, variant) > allowed(RUNS)
     assert offline_failures(kind, variant, [1], monkeypatch) > allowed(2 * RUNS)

@@ -64,7 +64,7 @@ def test_objects_of_any_type(records: Any, queries: Any, distance: Any, mechanis
         synopsis = mp.release(list(records) * 50, space, epsilon=900, delta=delta, mechanism=mechanism)
     answers = synopsis.mean_distance(queries)
     if mechanism != "slopes":
-        assert answers == pytest.approx(exact, abs=1e-2)
+        assert answers == pytest.approx(exact, abs=0.02)  # eight standard deviations and more
     assert (np.abs(answers - exact) <= synopsis.error(1 - 1e-9) + 1e-9).all()
     assert synopsis.mean_distance(queries[0]) == answers[0]
     assert isinstance(synopsis.mean_distance(queries[0]), float)

@@ -10,6 +10,7 @@ import typer
 
 import milepost as mp
 from milepost.cli.commands import Commands
+from milepost.cli.examples import BEGIN
 from milepost.terminal import fail, note
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    epilog=BEGIN,
 )
 
 

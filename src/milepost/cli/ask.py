@@ -53,7 +53,10 @@ def ask(
     points: PointsArgument = None,
     at: AtOption = None,
     name: Annotated[
-        list[str] | None, typer.Option("--name", help="Of the question, once a point; a name has one answer for good.")
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="NAME", help="A name for the question, once a point; a name has one answer for good."
+        ),
     ] = None,
     output: AnswersOption = None,
     force: ForceOption = False,
@@ -82,7 +85,10 @@ def ask(
     alphabet: AlphabetOption = None,
     places: PlacesOption = None,
     columns: ColumnsOption = None,
-    mechanism: Annotated[str | None, typer.Option("--mechanism", help="auto, field, tangents, slopes or hats.")] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option("--mechanism", help="auto (the smallest predicted error), field, tangents, slopes or hats."),
+    ] = None,
     neighbors: Annotated[str | None, typer.Option("--neighbors", help="replace or add-remove.")] = None,
     unit: UnitOption = None,
     contributions: Annotated[
@@ -91,7 +97,9 @@ def ask(
     weights: WeightsOption = None,
     max_weight: MaxWeightOption = None,
     n: RowsOption = None,
-    beta: Annotated[float | None, typer.Option("--beta", help="How likely the promised error may fail.")] = None,
+    beta: Annotated[
+        float | None, typer.Option("--beta", help="The probability with which the promised error may fail.")
+    ] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
 ) -> None:

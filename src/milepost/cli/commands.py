@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from milepost.cli.examples import epilog
+
 COMMANDS = {  # in the order of the help, each with a line that fits one of a narrow terminal
     "demo": "Find a place for a clinic, with made-up people.",
     "plan": "Print the error to expect, before any data is touched.",
@@ -30,7 +32,7 @@ def command(name: str) -> Any:
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(getattr(module, name))
+        app.command(name, epilog=epilog(name))(getattr(module, name))
     found = typer.main.get_command(app)
     found.name = name
     return found

@@ -9,6 +9,7 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
+from milepost.cli.examples import epilog
 from milepost.service.home import Home
 from milepost.service.keys import create_key, revoke_key
 from milepost.service.register import Key, Register
@@ -24,13 +25,13 @@ app = typer.Typer(
 DataDirOption = Annotated[Path, typer.Option("--data-dir", help="The data directory of the service.")]
 
 
-@app.command()
+@app.command(epilog=epilog("keys create"))
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")],
     data_dir: DataDirOption,
-    role: Annotated[str, typer.Option("--role", help="analyst or curator.")] = "analyst",
+    role: Annotated[str, typer.Option("--role", help="analyst, who asks, or curator, who releases.")] = "analyst",
     share: Annotated[
-        float, typer.Option("--share", help="Of each dataset's cap, how much may be spent for this person.")
+        float, typer.Option("--share", help="The share of each dataset's cap that may be spent for this person.")
     ] = 1.0,
 ) -> None:
     """Make a key, and print it: it is kept nowhere, and a service takes it at once."""
@@ -38,7 +39,7 @@ def create(
     typer.echo(text)
 
 
-@app.command()
+@app.command(epilog=epilog("keys revoke"))
 def revoke(
     name: Annotated[
         str, typer.Argument(metavar="KEY", help="The id of a key, or the name of a person for all theirs.")
@@ -50,7 +51,7 @@ def revoke(
     typer.echo(f"revoked {len(revoked)} key{'s' * (len(revoked) != 1)}")
 
 
-@app.command(name="list")
+@app.command(name="list", epilog=epilog("keys list"))
 def show(data_dir: DataDirOption) -> None:
     """Print all keys, without their secrets."""
     table = Table(box=SIMPLE)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import milepost as mp
+from milepost.cli.examples import epilog
 from milepost.options import ForceOption
 from milepost.terminal import check_output, console, progress
 from milepost.whole import whole_file
@@ -28,7 +29,7 @@ DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The nam
 AtOption = Annotated[float | None, typer.Option("--delta", help="The δ at which ρ is told as ε, too.")]
 
 
-@app.command()
+@app.command(epilog=epilog("ledger create"))
 def create(
     ledger: LedgerArgument,
     dataset: DatasetArgument,
@@ -43,7 +44,7 @@ def create(
     typer.echo(f"{dataset} in {ledger}: a cap of {account.cap}, of which {left} is left")
 
 
-@app.command()
+@app.command(epilog=epilog("ledger show"))
 def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
     """Print every dataset's cap, and what is spent and left."""
     with progress(f"Reading {ledger}"):
@@ -55,7 +56,7 @@ def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
     _print(("dataset", "cap", "charges", "spent", "left"), rows)
 
 
-@app.command()
+@app.command(epilog=epilog("ledger history"))
 def history(
     ledger: LedgerArgument,
     dataset: DatasetArgument,

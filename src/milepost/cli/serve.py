@@ -18,10 +18,19 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port to listen at; 0 takes a free one.")] = 8000,
-    certificate: Annotated[Path | None, typer.Option("--certificate", help="A PEM file, for HTTPS.")] = None,
-    private_key: Annotated[Path | None, typer.Option("--private-key", help="Of the certificate, a PEM file.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="The certificate for HTTPS, a PEM file.")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option("--private-key", help="The key of the certificate, a PEM file.")
+    ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--setting", metavar="NAME=VALUE", help="A limit; may be given many times.")
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="NAME=VALUE",
+            help="A limit other than its default, such as clock=1; may be given many times.",
+        ),
     ] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Print all settings and their defaults.")] = False,
 ) -> None:

@@ -1,0 +1,190 @@
+"""Everything public is documented: Python names, commands, options, addresses, settings, refusals."""
+
+import doctest
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+
+import milepost
+import milepost.sklearn
+import milepost.spark
+from docs._ext import addresses, commands, contents, docstrings, limits
+from milepost.cli.examples import EXAMPLES
+from milepost.service.problems import CODES
+from milepost.service.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+ENTRY = re.compile(r"^\.\. (?:auto(?:function|class|exception)|py:data):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
+SHOWN = dict(ENTRY.findall(PAGE))  # the options of each name
+INNER = {  # public for the rest of the library only
+    "milepost.Synopsis": {"grouped", "hosted", "places", "read"},
+    "milepost.Session": {"go_on"},
+}
+
+
+def named(name: str) -> Any:
+    """A class or function by its whole name."""
+    module, _, last = name.rpartition(".")
+    return getattr(__import__(module, fromlist=[last]), last)
+
+
+def members(of: type) -> Iterator[tuple[str, Any]]:
+    """What a class of this library has that is for everybody."""
+    ours = [one for one in of.__mro__ if one.__module__.split(".")[0] == of.__module__.split(".")[0]]
+    for name in dict.fromkeys(name for one in ours for name in vars(one)):
+        thing = inspect.getattr_static(of, name)
+        if not name.startswith("_") and (callable(thing) or isinstance(thing, property | classmethod | staticmethod)):
+            yield name, thing
+
+
+def undocumented(of: type) -> list[str]:
+    """Members without a docstring, which the page then would not show."""
+    return [name for name, thing in members(of) if not inspect.getdoc(thing)]
+
+
+def helpless(app: typer.Typer) -> list[str]:
+    """Commands and options without a word of help."""
+    found = []
+    for name, command in commands.walk(typer.main.get_command(app)):
+        found += [] if command.help else [name]
+        found += [f"{name} {one.opts[0]}" for one in command.params if not one.help]
+    return found
+
+
+def test_every_public_name_is_on_the_page() -> None:
+    expected = {f"milepost.{name}" for name in milepost.__all__} | {"milepost.sklearn.NearestGroup"}
+    expected |= {f"milepost.spark.{name}" for name in milepost.spark.__all__}
+    assert expected <= set(SHOWN)
+    assert all(inspect.getdoc(named(name)) for name in SHOWN)
+
+
+@pytest.mark.parametrize("name", [name for name in SHOWN if inspect.isclass(named(name))])
+def test_every_public_member_is_on_the_page(name: str) -> None:
+    """Of every class that the page shows, unless it is a space, whose inside is the library's own."""
+    thing, options = named(name), SHOWN[name]
+    left_out = set(re.findall(r"\w+", "".join(re.findall(r":exclude-members:(.*)", options))))
+    assert left_out == INNER.get(name, set())
+    assert undocumented(thing) == []
+    if name.startswith("milepost.") and name.count(".") == 1 and not hasattr(thing, "quantize"):
+        assert ":members:\n" in options or not [*members(thing)]
+
+
+def test_an_undocumented_member_is_noticed() -> None:
+    class Odd:
+        def said(self) -> None:
+            """What it does."""
+
+        def unsaid(self) -> None: ...
+
+        @property
+        def silent(self) -> int:
+            return 0
+
+    assert undocumented(Odd) == ["unsaid", "silent"]
+
+
+def test_every_command_and_option_is_on_the_page_with_its_help() -> None:
+    text = commands.markdown()
+    for name, command in commands.walk():
+        section = text.split(f"## {name}\n")[1].split("\n## ")[0]
+        assert command.help in section
+        for one in command.params:
+            shown = [f"`{word}`" for word in one.opts] if one.param_type_name == "option" else [f"`{one.metavar}`"]
+            assert all(word in section for word in shown), (name, one.name)
+            assert one.help.replace("|", "\\|") in section, (name, one.name)
+    assert helpless(milepost.cli.app) == []
+
+
+def test_an_option_without_help_is_noticed() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def silent(size: int = 1) -> None:
+        """What it does."""
+
+    @app.command()
+    def unsaid() -> None: ...
+
+    assert helpless(app) == ["milepost silent --size", "milepost unsaid"]
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands.walk()))
+def test_every_command_has_examples_that_it_takes(name: str, command: Any) -> None:
+    """The same as in docs/cli.md; what they name need not be there."""
+    words = name.removeprefix("milepost ")
+    guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = guide.split(f"\n## milepost {words.split()[0]}\n")[1].split("\n## ")[0]
+    assert EXAMPLES[words]
+    own = [example for example in EXAMPLES[words] if example.startswith(f"{name} ") or example == name]
+    assert own
+    for example in EXAMPLES[words]:
+        assert f"\n    {example}\n" in section
+    for example in own:
+        command.make_context(name, shlex.split(example.removeprefix(name)))
+
+
+@pytest.mark.slow
+def test_the_names_that_audit_takes_are_told() -> None:
+    """In its help and in docs/cli.md: as its refusal of another one lists them."""
+    with pytest.raises(milepost.MilepostError, match="choose from") as refused:
+        milepost.audit(mechanism="none of these")
+    names = str(refused.value).partition("choose from ")[2].split(", ")
+    text = dict(commands.walk())["milepost audit"]
+    told = next(one.help for one in text.params if one.name == "mechanism")
+    assert re.findall(r"[a-z-]{3,}", told.partition(": ")[2]) == names
+    assert ", ".join(f"`{name}`" for name in names) in (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def test_every_address_is_on_the_page() -> None:
+    """With its words; and every shape that it takes or gives, field by field."""
+    document = addresses.document()
+    text = addresses.markdown(document)
+    for path, of in document["paths"].items():
+        for method, operation in of.items():
+            section = text.split(f"### `{method.upper()} {path}`\n")[1].split("\n### ")[0]
+            assert operation["description"]
+            assert operation["description"] in section
+    for name, schema in document["components"]["schemas"].items():
+        section = text.split(f"### {name}\n")[1].split("\n### ")[0]
+        assert schema.get("description"), name
+        assert all(f"| `{field}` |" in section for field in schema.get("properties", {}))
+    said = (
+        (ROOT / "docs" / "reference" / "http.md").read_text(encoding="utf-8").split("may be refused")[1].split(";")[0]
+    )
+    assert set(re.findall(r"`(\w+)`", said)) == set().union(*addresses.usual(document).values())
+
+
+def test_every_setting_and_refusal_is_on_the_page() -> None:
+    settings, refusals = limits.settings(), limits.refusals()
+    for one in fields(Settings):
+        assert re.search(rf"^\| `{one.name}` \|.*\| {re.escape(one.metadata['words'])} \|$", settings, re.MULTILINE)
+    assert [name for name, of in CODES.items() if f"| `{name}` | {of.status} | {of.message} |" not in refusals] == []
+
+
+@pytest.mark.parametrize("mark", ["commands", "addresses", "settings", "refusals"])
+def test_what_is_generated_has_its_place(mark: str) -> None:
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")]
+    assert "".join(pages).count(f"\n<!-- generated: {mark} -->\n") == 1
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    """Of docs, and those beside it."""
+    docs = ROOT / "docs"
+    listed = contents.sections((docs / "index.md").read_text(encoding="utf-8"))
+    found = [(docs / f"{page}.md").resolve() for pages in listed.values() for page in pages]
+    pages = [page for page in docs.rglob("*.md") if "_build" not in page.parts and page != docs / "index.md"]
+    assert sorted(found) == sorted([*pages, *ROOT.glob("*.md")])
+
+
+@pytest.mark.parametrize("module", [contents, docstrings])
+def test_the_examples_of_docstrings_are_true(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
