@@ -9,11 +9,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import milepost as mp
 from milepost import cli
+from milepost.spaces.found import Found
 from tests.blocks import LENIENT, Noise, check, written
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +33,19 @@ RUN = {  # pages whose blocks are all run, and whether that takes longer than a 
     "how-to/interactive.md": True,
     "how-to/sharing.md": False,
     "explanation/one-price.md": True,
+}
+ELSEWHERE = {  # other pages with blocks, and the tests that run them
+    "groups.md": "tests/test_guides.py",
+    "scale.md": "tests/test_guides.py",
+    "spaces.md": "tests/test_guides.py",
+    "audit.md": "tests/test_guides.py",
+    "guarantee.md": "tests/test_trust_pages.py",
+    "known-limitations.md": "tests/test_trust_pages.py",
+    "special-values.md": "tests/special_values.py",
+    "ledger.md": "tests/privacy/test_ledger.py",
+    "examples.md": "tests/test_examples.py",
+    "spark.md": "tests/spark/test_guide.py",
+    "service.md": "tests/service/test_docs.py",
 }
 NEW = [*RUN, "how-to/index.md", "explanation/how-it-works.md"]
 
@@ -102,6 +118,34 @@ def test_the_guide_to_scale_streams() -> None:
     assert printed.split(", within")[0] == shown.split(", within")[0] == "2,000,000 rows"
     new, old = (float(text.split()[-2]) for text in (printed, shown))
     assert abs(new / old - 1) < 0.2
+
+
+@pytest.mark.slow
+def test_the_blocks_about_spaces_run() -> None:
+    """With a graph and a frame as they speak of; 150,000 rows are enough for bounds of two columns at ε = 0.1."""
+    generator = np.random.default_rng(0)
+    people = {"stop": generator.integers(0, 40, 150_000), "income": generator.lognormal(8, 1, 150_000)}
+    frame = pd.DataFrame(people | {"rent": generator.lognormal(6, 1, 150_000)})
+    names: dict[str, Any] = {"mp": mp, "roads": nx.cycle_graph(40), "frame": frame}
+    for language, text in blocks((ROOT / "docs" / "spaces.md").read_text()):
+        run(language, text, names)
+    assert names["space"].found == Found(0.1, "replace", 2)
+
+
+def test_the_audit_of_ones_own_finds_what_it_says() -> None:
+    """Half of the noise that is claimed, 50,000 times: seen by over thirty standard deviations."""
+    ((language, text),) = blocks((ROOT / "docs" / "audit.md").read_text())
+    assert "violated" in run(language, text, {})
+
+
+def test_every_page_with_blocks_is_run() -> None:
+    pages = {page.relative_to(ROOT / "docs").as_posix(): page for page in (ROOT / "docs").rglob("*.md")}
+    with_blocks = {
+        name for name, page in pages.items() if re.search(r"^```(python|pycon|console)$", page.read_text(), re.M)
+    }
+    assert with_blocks == {*RUN, *ELSEWHERE}
+    for page, test in ELSEWHERE.items():
+        assert Path(page).name in (ROOT / test).read_text(), (page, test)
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * slow) for page, slow in RUN.items()])

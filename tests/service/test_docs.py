@@ -1,8 +1,12 @@
 """docs/service.md names every address, code and setting, and the Dockerfile is the one of the repository."""
 
 import re
+import shlex
 from pathlib import Path
 
+import pytest
+
+from milepost import cli
 from milepost.service.app import described
 from milepost.service.problems import CODES
 from milepost.service.settings import Settings
@@ -53,3 +57,17 @@ def test_settings() -> None:
 def test_the_dockerfile_is_the_one_shown() -> None:
     (shown,) = re.findall(r"^```dockerfile\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
     assert shown == (ROOT / "Dockerfile").read_text()
+
+
+def test_keys_are_made_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What follows, copying a table and serving, is what every test of a running service does."""
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^\$ milepost (keys .*)$", PAGE, flags=re.MULTILINE)
+    assert len(lines) >= 2
+    for line in lines:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(shlex.split(line))
+        assert not stop.value.code
+        assert re.match(r"mp_[0-9a-f]{12}_", capsys.readouterr().out)
