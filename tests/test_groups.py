@@ -11,6 +11,7 @@ from scipy.stats import norm
 import milepost as mp
 from milepost.comparison import _first, labels_at
 from milepost.mechanisms.groups import Groups
+from milepost.sites import spell
 
 LABELS = ["low", "middle", "high"]
 SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
@@ -148,3 +149,16 @@ def test_groups_are_a_list_beside_an_array(people: pd.DataFrame) -> None:
     made = mp.release(people[["x", "y"]].to_numpy(), SPACE, epsilon=5, groups=people.part.tolist(), labels=LABELS)
     assert isinstance(made.answerer, Groups)
     assert made.nearest([9, 9]) == "high"
+
+
+def test_points_may_have_names(released: mp.Synopsis) -> None:
+    """From a dict or beside the points, as sites have them; long points without one are cut short."""
+    for compared in (
+        released.compare({"mill": (1, 1), "quay": (9, 9)}),
+        released.compare([(1, 1), (9, 9)], names=["mill", "quay"]),
+    ):
+        assert [line.split()[0] for line in str(compared).splitlines()[3:5]] == ["mill", "quay"]
+        assert compared.asked[0].tolist() == [1, 1]
+    with pytest.raises(mp.MilepostError, match="a name for each of the 2 points"):
+        released.compare([(1, 1), (9, 9)], names=["mill"])
+    assert spell(np.arange(40.0)) == "0, 1, 2, 3, 4, 5, 6, 7, … (40 in all)"

@@ -1,6 +1,7 @@
 """Comparison: how far points are from every group, which group is nearest, and whether the noise could tell."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from typing import Any
@@ -19,7 +20,7 @@ from milepost.data import points as batch_of
 from milepost.errors import MilepostError, warn
 from milepost.likeness import Likeness
 from milepost.mechanisms.groups import Groups, Label
-from milepost.sites import spell
+from milepost.sites import named_queries, spell
 from milepost.synopsis import Synopsis
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # how often a normal number is within one standard deviation
@@ -35,7 +36,7 @@ class Comparison:
     larger than the noise of its count; others are too small to say anything and are never nearest while one is not.
     place: int64[k], of the nearest group. margin: float64[k], by how much it is nearer than the next one.
     flip: float64[k], the probability that noise alone would make another group nearest, if distances were as found.
-    like: the frame that the points came in.
+    like: the frame that the points came in. names: of the points, where they have any.
     """
 
     labels: tuple[Label, ...]
@@ -49,6 +50,7 @@ class Comparison:
     confidence: float
     unit: str
     like: Likeness | None = None
+    names: list[str] | None = None
 
     @property
     def nearest(self) -> AnyArray:
@@ -83,10 +85,11 @@ class Comparison:
         for name in ("nearest", "margin", "noise could change it"):
             table.add_column(name, justify="right")
         for i, point in enumerate(self.asked[:most]):
+            name = spell(point) if self.names is None else self.names[i]
             pairs = zip(self.distance[i], self.error[i], self.seen, strict=True)
             cells = [f"{_digits(value, 4)} ± {_digits(error, 2)}" if seen else "–" for value, error, seen in pairs]
             winner = escape(str(self.labels[self.place[i]]))
-            table.add_row(escape(spell(point)), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
+            table.add_row(escape(name), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
         return table
 
     def __str__(self) -> str:
@@ -95,13 +98,12 @@ class Comparison:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-def compare_groups(synopsis: Synopsis, points: Any) -> Comparison:
+def compare_groups(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = None) -> Comparison:
     """Every point against every group; see `Synopsis.compare`."""
-    batch, _, like = batch_of(points, synopsis.space)
-    queries = synopsis.space.read_queries(batch)
+    queries, words, like = named_queries(synopsis.space, points, names, "points")
     if not len(queries):
         raise MilepostError("there are no points to compare; give at least one")
-    return replace(compare_queries(synopsis, queries), like=like)
+    return replace(compare_queries(synopsis, queries), names=words, like=like)
 
 
 def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:

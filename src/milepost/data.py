@@ -346,6 +346,9 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
     if array.ndim != 2:
         got = f"an array of {array.ndim} dimensions" if array.ndim else type(data).__name__
         hint = "; make a frame of it, pd.DataFrame(data)" if isinstance(data, dict) else ""
+        hint = (
+            "; give what its toarray() has, or fewer columns" if hasattr(data, "toarray") else hint
+        )  # a sparse matrix
         raise MilepostError(
             "data must be a 2-D array, a pandas or Polars frame, an Arrow table or the path of a CSV or Parquet file, "
             f"got {got}{hint}"

@@ -12,11 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost import geojson
+from milepost.arrays import AnyArray
 from milepost.card import labelled
 from milepost.data import points as batch_of
 from milepost.errors import MilepostError
+from milepost.likeness import Likeness
 from milepost.spaces.base import Space
 from milepost.synopsis import Synopsis
+
+MOST_SPELT = 8  # numbers of a point without a name
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,13 @@ class Sites:
 def rank_sites(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = None) -> Sites:
     """Sites in the order of their mean distances; see `Synopsis.sites`."""
     space = synopsis.space
-    if isinstance(points, Mapping) and names is None and not space.knows(points):
-        points, names = list(points.values()), list(points)
-    batch, _, like = batch_of(points, space)
-    asked = [_written(space, query) for query in space.read_queries(batch)]
+    queries, names, like = named_queries(space, points, names, "sites")
+    asked = [_written(space, query) for query in queries]
     if not asked:
         raise MilepostError("there are no sites to rank; give at least one point")
-    words = _names(asked, list(like.index) if names is None and like is not None and like.index is not None else names)
+    if names is None and like is not None and like.index is not None:
+        names = [str(name) for name in like.index]
+    words = [spell(point) for point in asked] if names is None else names
     values = np.asarray(synopsis.mean_distance(asked))
     errors = synopsis.interval(asked, synopsis.confidence)[:, 1] - values
     # all at once: each fails with an equal share, or the promise is about all answers anyway
@@ -114,12 +118,19 @@ def _written(space: Space, query: Any) -> Any:
     return tuple(result.tolist()) if isinstance(result, np.ndarray) else result
 
 
-def _names(asked: list[Any], names: Sequence[Any] | None) -> list[str]:
+def named_queries(
+    space: Space, points: Any, names: Sequence[Any] | None, what: str
+) -> tuple[AnyArray, list[str] | None, Likeness | None]:
+    """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
+    if isinstance(points, Mapping) and names is None and not space.knows(points):
+        points, names = list(points.values()), list(points)
+    batch, _, like = batch_of(points, space)
+    queries = space.read_queries(batch)
     if names is None:
-        return [spell(point) for point in asked]
-    if isinstance(names, str) or len(names) != len(asked):
-        raise MilepostError(f"names must be a list with a name for each of the {len(asked)} sites, got {names!r}")
-    return [str(name) for name in names]
+        return queries, None, like
+    if isinstance(names, str) or len(names) != len(queries):
+        raise MilepostError(f"names must be a list with a name for each of the {len(queries)} {what}, got {names!r}")
+    return queries, [str(name) for name in names], like
 
 
 def spell(point: Any) -> str:
@@ -127,7 +138,8 @@ def spell(point: Any) -> str:
     if isinstance(point, Mapping):
         return ", ".join(f"{name} {spell(value)}" for name, value in point.items())
     if isinstance(point, tuple | list | np.ndarray):
-        return ", ".join(spell(value) for value in point)
+        rest = f", … ({len(point)} in all)" if len(point) > MOST_SPELT else ""
+        return ", ".join(spell(value) for value in point[:MOST_SPELT]) + rest
     if not isinstance(point, float) or not 1e-4 <= abs(point) < 1e9:
         return f"{point:g}" if isinstance(point, float) else str(point)
     return np.format_float_positional(point, 5, unique=False, fractional=False, trim="-")

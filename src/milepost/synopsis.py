@@ -66,11 +66,14 @@ class Synopsis:
 
         return shaped(*nearest_groups(self, points), "nearest")
 
-    def compare(self, points: Any) -> "Comparison":
-        """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it."""
+    def compare(self, points: Any, names: Sequence[Any] | None = None) -> "Comparison":
+        """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it.
+
+        points: as for `mean_distance`, or a dict from names to points; names: what the table calls them.
+        """
         from milepost.comparison import compare_groups
 
-        return compare_groups(self, points)
+        return compare_groups(self, points, names)
 
     @property
     def known(self) -> AnyArray | None:
