@@ -2,7 +2,6 @@
 
 import copy
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import (
     content_type_conformance,
@@ -27,7 +26,8 @@ from tests.service.test_access import BODIES, BOTH, OWN, OWNERS
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 10  # of each address, role and kind of data
+EXAMPLES = 10  # of each address, role and kind of data, in a round
+ROUNDS = 30  # at most
 LIMITS = ("max_jobs=10000", "max_sessions=10000", "max_connections=10000")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 NAMES = {"release": [*SPACES], "session": ["annas", "berts"], "name": ["people"]}  # what there is
@@ -89,11 +89,16 @@ def named(document: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("data", ["positive", "negative", "named positive", "named negative"])
 @pytest.mark.parametrize("who", ["anna", "carla"])
 def test_answers_are_those_of_the_document(fuzzed: Fuzzed, who: str, data: str) -> None:
-    """No 5xx, no status, content type or shape that is not documented."""
+    """No 5xx, no status, content type or shape that is not documented.
+
+    Of what has names, each address is tried until it answers: it is not for their names that requests are refused.
+    One in about 14 fits a release with its point and group, so that ROUNDS rounds miss with less than 1e-8.
+    """
     mode = GenerationMode(data.split()[-1])
     schema = schemathesis.openapi.from_dict(named(fuzzed.document) if "named" in data else fuzzed.document)
+    wanted = {*BOTH, *(OWN if who == "anna" else MADE_HERE)} if data == "named positive" else set()
     headers = {"authorization": f"Bearer {fuzzed.keys[who]}"}
-    seen: Counter[tuple[str, int]] = Counter()
+    answered: set[str] = set()
     for result in schema.get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
@@ -103,7 +108,7 @@ def test_answers_are_those_of_the_document(fuzzed: Fuzzed, who: str, data: str) 
         @settings(
             max_examples=EXAMPLES,
             database=None,
-            derandomize=True,
+            derandomize=False,
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
@@ -111,13 +116,14 @@ def test_answers_are_those_of_the_document(fuzzed: Fuzzed, who: str, data: str) 
         @given(case=operation.as_strategy(generation_mode=mode))
         def conforms(case: schemathesis.Case[Any]) -> None:
             answer = case.call_and_validate(base_url=fuzzed.service.url, headers=headers, checks=CHECKS, timeout=300)
-            seen[case.operation.label, answer.status_code] += 1
+            if answer.status_code < 300:
+                answered.add(case.operation.label)
 
-        conforms()
-    if data == "named positive":  # and so it is not for their names that requests are refused
-        answered = {label for label, status in seen if status < 300}
-        assert {*BOTH, *(OWN if who == "anna" else MADE_HERE)} <= answered
-    assert len(seen) > 10
+        for number in range(ROUNDS):
+            seed(number)(conforms)()
+            if operation.label not in wanted - answered:
+                break
+    assert wanted <= answered
 
 
 def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
