@@ -33,7 +33,7 @@ test: check  ## lint, types and the quick tests
 
 test-all: $(COMPLETE)  ## statistics and benchmark checks
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
-	@set -e; for name in $$($(BIN)/python -m bench); do echo "bench.$$name --check"; $(BIN)/python -m bench.$$name --check; done
+	@$(BIN)/python -m bench --check
 
 check: $(READY)  ## format, lint, types
 	@$(BIN)/ruff format --check --quiet .
