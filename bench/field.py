@@ -52,7 +52,7 @@ class Case:
 CASES = (
     *(Case(f"ℓ₂ ball, d = {d}", mp.L2(center=[0.0] * d, radius=1), 1.3, 100) for d in (2, 10, 100)),
     Case("ℓ₁ box, d = 10", mp.L1([(0, 1)] * 10), 1.05, 900),
-    Case("sphere, d = 64", mp.Angular(64), 1.05, 100),
+    Case("sphere, d = 64", mp.Angular(64), 1.05, 200),
 )
 
 
