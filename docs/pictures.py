@@ -191,7 +191,8 @@ def paper() -> Figure:
         for prediction in mp.plan(LINE, n=n, epsilon=EPSILON, delta=DELTA).predictions:
             if prediction.mechanism == "tangents":
                 curves.setdefault(BOUND, []).append(float(prediction.details["paper's alpha"]))
-            curves.setdefault(prediction.mechanism, []).append(prediction.uniform or prediction.error)
+            if prediction.uniform is not None:
+                curves.setdefault(prediction.mechanism, []).append(prediction.uniform)
     for name, color, words in (
         (BOUND, GREY, BOUND),
         ("tangents", OTHER, "its mechanism, with all constants worked out (tangents)"),

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from milepost.data import points
 from milepost.errors import MilepostError
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.margins import check_game
+from milepost.points import query_points
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts, Space
@@ -198,7 +198,7 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
         )
     if hasattr(queries, "__len__") and not len(queries):
         raise MilepostError("queries must be a list of points, got none")
-    batch, single, _ = points(queries, space)
+    batch, single, _ = query_points(queries, space)
     if single:
         raise MilepostError("queries must be a list of points; put a single one in a list")
     return Queries(moved_inside(space, space.read_queries(batch)), space)

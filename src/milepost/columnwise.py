@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from milepost import data
 from milepost.arrays import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness
 from milepost.mechanisms.polygon import Polygon, possible
+from milepost.points import query_points
 from milepost.spaces.numeric import read_matrix
 from milepost.synopsis import Synopsis
 
@@ -22,7 +22,7 @@ def part(
     if space.objects:
         raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
     coordinates, places = _coordinates(synopsis, columns), _places(synopsis, columns)
-    batch, single, like = data.points(points, space, len(columns))
+    batch, single, like = query_points(points, space, len(columns))
     names = tuple(space.names[place] for place in places)
     given = read_matrix(batch, names if space.columns else None, len(names))
     whole = np.tile(space.center, (len(given), 1))

@@ -16,10 +16,10 @@ from rich.table import Table
 
 from milepost.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.card import labelled
-from milepost.data import points as batch_of
 from milepost.errors import MilepostError, warn
 from milepost.likeness import Likeness
 from milepost.mechanisms.groups import Groups, Label
+from milepost.points import query_points
 from milepost.sites import named_queries, spell
 from milepost.synopsis import Synopsis
 
@@ -124,7 +124,7 @@ def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
 def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
     """The label of the nearest group of each point, whether it was one single point, and their frame's likeness."""
     groups = synopsis.grouped
-    batch, single, like = batch_of(points, synopsis.space)
+    batch, single, like = query_points(points, synopsis.space)
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
     return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, like
@@ -136,7 +136,7 @@ def chances(synopsis: Synopsis, points: Any) -> FloatArray:
     A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.
     """
     groups = synopsis.grouped
-    batch, _, _ = batch_of(points, synopsis.space)
+    batch, _, _ = query_points(points, synopsis.space)
     places = synopsis.places(synopsis.space.read_queries(batch))
     distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
     deviation, seen = _errors(groups, places, ONE_SIGMA), seen_groups(groups)

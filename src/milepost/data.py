@@ -1,7 +1,6 @@
 """Data: arrays, frames, Arrow tables and datasets, streams of batches, CSV and Parquet files as batches of rows."""
 
 import itertools
-import numbers
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,11 +12,10 @@ import pyarrow as pa
 from milepost import files
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
-from milepost.geometry import located
-from milepost.likeness import Likeness, likeness
+from milepost.frames import from_pandas, from_polars, is_pandas, is_polars, package
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import NO_ALIASES, Aliases, number
-from milepost.spaces.objects import entries, object_array, object_list, objects_of
+from milepost.spaces.numeric import NO_ALIASES, Aliases
+from milepost.spaces.objects import entries, object_array, object_list
 from milepost.stream import Stream
 from milepost.wanted import Beside, Wanted
 
@@ -90,10 +88,10 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
         raise MilepostError(f"{role} must be a column's name or a list with one entry a row, got several columns")
     if not numbers:
         return object_list(data)
-    if _is_pandas(data):
-        return _from_pandas(data.to_frame(role)).column(0)
-    if _package(data) == "polars":
-        return _from_polars(data.to_frame(role), [0]).column(0)
+    if is_pandas(data):
+        return from_pandas(data.to_frame(role)).column(0)
+    if package(data) == "polars":
+        return from_polars(data.to_frame(role), [0]).column(0)
     if isinstance(data, pa.ChunkedArray):
         return data.combine_chunks()
     return data if isinstance(data, pa.Array | np.ndarray) else list(data)
@@ -105,7 +103,7 @@ def opened(data: Any) -> Any:
         first = list(itertools.islice(data, 1))
         rest = itertools.chain(first, data)
         return Stream(rest) if first and _is_batch(first[0]) else list(rest)
-    if hasattr(data, "__arrow_c_stream__") and _package(data) not in TABLES:
+    if hasattr(data, "__arrow_c_stream__") and package(data) not in TABLES:
         return Stream(iter(pa.RecordBatchReader.from_stream(data)))
     return data
 
@@ -131,7 +129,7 @@ def count(data: Any) -> int:
         return sum(map(len, data))
     if _is_dataset(data):
         return int(data.count_rows())
-    _ = _is_polars(data)  # a lazy frame is refused
+    _ = is_polars(data)  # a lazy frame is refused
     try:
         return len(data)
     except TypeError:
@@ -179,10 +177,10 @@ def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
         yield from _streamed(data, wanted, _object_parts)
     elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
         yield from _named_parts(data, wanted)
-    elif _is_polars(data) or (_is_pandas(data) and data.ndim == 2):
+    elif is_polars(data) or (is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)  # of positions: pandas would take labels of a float index
-            yield _object_rows(data.iloc[part] if _is_pandas(data) else data[part], wanted)
+            yield _object_rows(data.iloc[part] if is_pandas(data) else data[part], wanted)
     else:
         others: list[Cells] = []
         if isinstance(data, np.ndarray) and data.ndim == 2:
@@ -206,7 +204,7 @@ def _object_rows(frame: Any, wanted: Wanted) -> Part:
 
 
 def _series(frame: Any, position: int) -> Any:
-    return frame.iloc[:, position] if _is_pandas(frame) else frame.to_series(position)
+    return frame.iloc[:, position] if is_pandas(frame) else frame.to_series(position)
 
 
 def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
@@ -217,10 +215,10 @@ def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
         if not other.numbers:
             typed = _typed(series)
             result.append(object_list(series) if typed is None else typed)
-        elif _is_pandas(frame):
-            result.append(_from_pandas(frame.iloc[:, [position]]).column(0))
+        elif is_pandas(frame):
+            result.append(from_pandas(frame.iloc[:, [position]]).column(0))
         else:
-            result.append(_from_polars(frame, [position]).column(0))
+            result.append(from_polars(frame, [position]).column(0))
     return result
 
 
@@ -228,7 +226,7 @@ def _typed(series: Any) -> pa.Array | None:
     """A column of text or whole numbers through Arrow, which is quick; None for others, where cells go one by one."""
     if str(series.dtype).lower() not in QUICK:
         return None
-    found = pa.array(series, from_pandas=True) if _is_pandas(series) else series.to_arrow()
+    found = pa.array(series, from_pandas=True) if is_pandas(series) else series.to_arrow()
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
@@ -260,17 +258,17 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
         both = table.select([*picked, *wanted.others(table.column_names)])
         for batch in both.to_batches(max_chunksize=BATCH_ROWS):
             yield files.split(batch, len(picked))
-    elif _is_pandas(data):
+    elif is_pandas(data):
         frame = data.to_frame() if data.ndim == 1 else data
         points = frame.iloc[:, wanted.points([str(name) for name in frame.columns])]
         for start in range(0, len(frame), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
-            yield _from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.beside else []
-    elif _is_polars(data):
+            yield from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.beside else []
+    elif is_polars(data):
         picked = wanted.points(data.columns)
         for start in range(0, len(data), BATCH_ROWS):
             rows = data[start : start + BATCH_ROWS]
-            yield _from_polars(rows, picked), _frame_cells(rows, wanted)
+            yield from_polars(rows, picked), _frame_cells(rows, wanted)
     else:
         array, others = _array_columns(_array(data, bool(wanted.beside)), wanted)
         for start in range(0, len(array), BATCH_ROWS):
@@ -278,58 +276,8 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             yield array[part], [cells[part] for cells in others]
 
 
-def points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Likeness | None]:
-    """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
-
-    width: columns of a point, where it is not the space's own.
-    """
-    data = located(data, space)
-    _check_points(data, space)
-    return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
-
-
-def _check_points(data: Any, space: Space) -> None:
-    """Refuse what could be points but for its form, and say in which it can."""
-    if data is None or (isinstance(data, dict) and not space.objects):
-        order = f"a point is a list, in the order {', '.join(space.names)}" if space.names else "a point is a list"
-        got = "None" if data is None else "a dict"
-        raise MilepostError(f"query points must be a point, a list of points or a frame, got {got}; {order}")
-    if not space.objects and isinstance(data, list | tuple) and len(data) and isinstance(data[0], dict):
-        raise MilepostError("query points must be lists of numbers, got dicts; make a frame, pd.DataFrame(points)")
-
-
-def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
-    table = isinstance(data, pa.Table | pa.RecordBatch)
-    if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
-        return object_array([data]), True, None
-    wanted = Wanted(None, space.columns, space.aliases, space.width)
-    found = [object_array(objects_of(batch)) for batch, _ in _object_parts(data, wanted)]
-    return np.concatenate(found) if found else object_array([]), False, likeness(data)
-
-
-def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
-    if _is_pandas(data):
-        if data.ndim == 1:  # a Series: one point, or the values of a one-column space
-            data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
-            return _from_pandas(data), width != 1, likeness(data)
-        return _from_pandas(data), False, likeness(data)
-    if _is_polars(data):
-        return _from_polars(data, range(data.width)), False, likeness(data)
-    if isinstance(data, pa.Table):
-        return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
-    if isinstance(data, pa.RecordBatch):
-        return data, False, None
-    array = _values(data)
-    if array.ndim == 0 and width == 1:
-        return array.reshape(1, 1), True, None
-    if array.ndim == 1 and width == 1 and (len(array) != 1 or likeness(data)):  # values of a one-column space
-        return array.reshape(-1, 1), False, likeness(data)
-    if array.ndim == 1:
-        return array.reshape(1, -1), True, None
-    return array, False, None
-
-
-def _values(data: Any, mixed: bool = False) -> AnyArray:
+def values(data: Any, mixed: bool = False) -> AnyArray:
+    """Rows of numbers, or of anything where they are mixed, as an array of any shape."""
     try:
         # text among rows of numbers would make text of them all
         return np.array(data, dtype=object) if mixed and isinstance(data, Sequence) else np.asarray(data)
@@ -340,15 +288,14 @@ def _values(data: Any, mixed: bool = False) -> AnyArray:
 
 
 def _array(data: Any, mixed: bool = False) -> AnyArray:
-    array = _values(data, mixed)
+    array = values(data, mixed)
     if array.ndim == 1 and array.dtype.kind in "iufb":
         array = array[:, None]
     if array.ndim != 2:
         got = f"an array of {array.ndim} dimensions" if array.ndim else type(data).__name__
         hint = "; make a frame of it, pd.DataFrame(data)" if isinstance(data, dict) else ""
-        hint = (
-            "; give what its toarray() has, or fewer columns" if hasattr(data, "toarray") else hint
-        )  # a sparse matrix
+        if hasattr(data, "toarray"):  # a sparse matrix
+            hint = "; give what its toarray() has, or fewer columns"
         raise MilepostError(
             "data must be a 2-D array, a pandas or Polars frame, an Arrow table or the path of a CSV or Parquet file, "
             f"got {got}{hint}"
@@ -356,64 +303,12 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
     return array
 
 
-def _package(data: Any) -> str:
-    return type(data).__module__.split(".")[0]
-
-
 def _is_batch(data: Any) -> bool:
     """Whether it is several rows at once rather than a row."""
     if isinstance(data, np.ndarray):
         return data.ndim == 2
-    return isinstance(data, pa.Table | pa.RecordBatch) or (_is_pandas(data) and data.ndim == 2) or _is_polars(data)
+    return isinstance(data, pa.Table | pa.RecordBatch) or (is_pandas(data) and data.ndim == 2) or is_polars(data)
 
 
 def _is_dataset(data: Any) -> bool:
     return type(data).__module__ == "pyarrow._dataset" and hasattr(data, "to_batches")
-
-
-def _is_pandas(data: Any) -> bool:
-    return _package(data) == "pandas"
-
-
-def _is_polars(data: Any) -> bool:
-    """Whether it is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
-    if _package(data) != "polars" or type(data).__name__ == "Series":
-        return False
-    if type(data).__name__ != "DataFrame":
-        raise MilepostError(
-            f"expected a Polars DataFrame, got a {type(data).__name__}; collect() it first, "
-            "or give its collect_batches()"
-        )
-    return True
-
-
-def _from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
-    """Some columns, by position, through Arrow."""
-    arrays = []
-    for position in picked:
-        column = frame.to_series(position)
-        try:
-            arrays.append(column.to_arrow())
-        except pa.ArrowException:
-            raise MilepostError(
-                f"column {column.name!r} must hold numbers that Arrow has, got {column.dtype}"
-            ) from None
-    return pa.RecordBatch.from_arrays(arrays, names=[frame.columns[position] for position in picked])
-
-
-def _from_pandas(frame: Any) -> pa.RecordBatch:
-    """Column by column; objects go one by one, since a type inferred for a whole column would tie its rows together."""
-    arrays = []
-    for position, name in enumerate(frame.columns):
-        column = frame.iloc[:, position]
-        if column.dtype == object and any(isinstance(value, numbers.Number) for value in column):
-            try:
-                column = pa.array([number(value) for value in column], pa.float64())
-            except MilepostError:
-                raise MilepostError(f"column {str(name)!r} mixes numbers with text or other objects") from None
-        arrays.append(column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True))
-    return pa.RecordBatch.from_arrays(arrays, names=[str(name) for name in frame.columns])
-
-
-def _empty(table: pa.Table) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from milepost.arrays import AnyArray
+from milepost.frames import package
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Likeness:
 
 def likeness(data: Any) -> Likeness | None:
     """That of a frame or Series of pandas (or GeoPandas, already located) or Polars; None of anything else."""
-    library = type(data).__module__.split(".")[0]
+    library = package(data)
     if library == "pandas":
         return Likeness(library, data.index)
     return Likeness(library) if library == "polars" else None

@@ -8,10 +8,10 @@ import numpy as np
 
 from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.data import Columns, opened
-from milepost.data import points as query_points
 from milepost.errors import MilepostError, warn
 from milepost.likeness import shaped
 from milepost.mechanisms.groups import Label
+from milepost.points import query_points
 from milepost.privacy.change import SLACK, Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.ledger import Ledger, spending

@@ -14,9 +14,9 @@ from rich.table import Table
 from milepost import geojson
 from milepost.arrays import AnyArray
 from milepost.card import labelled
-from milepost.data import points as batch_of
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness
+from milepost.points import query_points
 from milepost.spaces.base import Space
 from milepost.synopsis import Synopsis
 
@@ -124,7 +124,7 @@ def named_queries(
     """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
     if isinstance(points, Mapping) and names is None and not space.knows(points):
         points, names = list(points.values()), list(points)
-    batch, _, like = batch_of(points, space)
+    batch, _, like = query_points(points, space)
     queries = space.read_queries(batch)
     if names is None:
         return queries, None, like

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milepost import data
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness, shaped
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
+from milepost.points import query_points
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Space
@@ -117,7 +117,7 @@ class Synopsis:
 
         if self.known is None:
             raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
-        batch, single, like = data.points(points, self.space)
+        batch, single, like = query_points(points, self.space)
         read = self.space.read_queries(batch)
         places = read if self.queries is None else self.queries.find(self.space.inside(read))
         values = self.answerer.values(self.places(self.known))
@@ -232,7 +232,7 @@ class Synopsis:
 
     def read(self, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
         """Places of points as users write them, whether it was one single point, and their frame's likeness."""
-        batch, single, like = data.points(points, self.space)
+        batch, single, like = query_points(points, self.space)
         return self.places(self.space.read_queries(batch)), single, like
 
     def places(self, points: AnyArray) -> AnyArray:

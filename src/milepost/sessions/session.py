@@ -10,9 +10,9 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from milepost import data
 from milepost.arrays import AnyArray
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.points import query_points
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.sessions.step import Engine, Step
@@ -135,7 +135,7 @@ class Session:
             self.__dict__.pop("_engine", None)
 
     def _queries(self, points: Any) -> AnyArray:
-        batch, _, _ = data.points(points, self.space)
+        batch, _, _ = query_points(points, self.space)
         return self.space.read_queries(batch)
 
     def _check_open(self) -> None:
