@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from milepost.errors import MilepostError
+from milepost.spaces.numeric import check_whole
 from milepost.spelling import did_you_mean
 
 RELATIONS = ("replace", "add-remove")
@@ -46,8 +47,9 @@ class Change:
         if self.neighbors not in RELATIONS:
             meant = did_you_mean(self.neighbors, RELATIONS)
             raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{meant}")
-        if not (_whole(self.contributions) and (self.groups is None or _whole(self.groups))):
-            raise MilepostError("contributions and groups must be whole numbers of at least 1")
+        check_whole("contributions", self.contributions, 1)
+        if self.groups is not None:
+            check_whole("groups", self.groups, 1)
         if not isinstance(self.unit, str | None):
             raise MilepostError(f"unit must be a column's name, got {self.unit!r}")
         most = self.max_weight
@@ -123,7 +125,3 @@ class Change:
             return f"one row {what}"
         rows = "the row" if self.contributions == 1 else f"the rows, {self.contributions} at most,"
         return f"{rows} of one {self.unit} {what}{'’s' * self.replaces}"
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1 << 62
