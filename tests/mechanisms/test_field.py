@@ -151,7 +151,12 @@ def test_vectors_of_any_length_cost_no_more(size: float) -> None:
         assert pair_cost(mp.Angular(3), asked, tables) <= 1
 
 
-FAR: dict[str, Callable[[Any], Any]] = {"l2": mp.L2, "lp": lambda bounds: mp.Lp(1.01, bounds)}
+FAR: dict[str, Callable[[Any], Any]] = {
+    "l1": mp.L1,
+    "l2": mp.L2,
+    "lp": lambda bounds: mp.Lp(1.01, bounds),
+    "gower": lambda bounds: mp.Gower([mp.number(*pair) for pair in bounds]),
+}
 
 
 @pytest.mark.parametrize("kind", FAR)
@@ -159,7 +164,7 @@ FAR: dict[str, Callable[[Any], Any]] = {"l2": mp.L2, "lp": lambda bounds: mp.Lp(
 def test_boxes_far_from_0_cost_no_more(kind: str, steps: int) -> None:
     """A box a few steps of a float wide is refused; the farthest that is not costs no more than the budget."""
     with pytest.raises(mp.MilepostError, match="subtract an offset"):
-        _ = FAR[kind]([(2.0**30, 2.0**30 + steps * 2.0**-22)] * 2).kernels
+        FAR[kind]([(2.0**30, 2.0**30 + steps * 2.0**-22)] * 2)
     low, high = 2.0**30, 2.0**30 + 256 + steps / 16
     rng = np.random.default_rng(0)
     near = [low + (high - low) * rng.random((60, 2)) * size for size in (1.0, 0.3)]

@@ -14,7 +14,7 @@ from milepost.spaces.base import QUANTA
 
 sizes = st.floats(-1e6, 1e6, allow_subnormal=False)
 boxes = st.lists(
-    st.tuples(sizes, st.floats(1e-3, 1e6)).map(lambda pair: (pair[0], pair[0] + pair[1])), min_size=1, max_size=5
+    st.tuples(sizes, st.floats(1, 1e6)).map(lambda pair: (pair[0], pair[0] + pair[1])), min_size=1, max_size=5
 )
 
 

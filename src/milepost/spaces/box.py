@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,17 @@ import pyarrow as pa
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.found import Found
-from milepost.spaces.numeric import NO_ALIASES, Aliases, read_matrix, refuse_far, refuse_missing
+from milepost.spaces.kernels import ROUNDING
+from milepost.spaces.numeric import (
+    HALF_ULP,
+    MAX_OFFSET,
+    NO_ALIASES,
+    Aliases,
+    read_matrix,
+    refuse_far,
+    refuse_missing,
+    too_far,
+)
 
 
 class Rows(ABC):
@@ -102,8 +113,34 @@ class Box(Rows):
     @property
     def center(self) -> FloatArray:
         """The middle: float64[columns]."""
-        result: FloatArray = (np.asarray(self.low) + np.asarray(self.high)) / 2
+        result: FloatArray = np.asarray(self.low) / 2 + np.asarray(self.high) / 2
         return result
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance between two points."""
+
+    @cached_property
+    def offset(self) -> float:
+        """The distance from 0 to the farthest corner, over the columns in which points differ."""
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        corner = np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 0)
+        with np.errstate(over="ignore"):
+            return float(self.distance(corner[None], np.zeros((1, self.width)))[0, 0])
+
+    @property
+    def rounding(self) -> float:
+        """At least how far a computed distance is off when both of its points were rounded to floats."""
+        return ROUNDING * self.diameter + 2 * HALF_ULP * self.offset
+
+    def check_offset(self) -> None:
+        """Refuse a box so far from 0 that its points, and its middle, are lost to rounding."""
+        if not self.offset <= MAX_OFFSET * self.diameter:
+            columns = zip(self.names, self.low, self.high, strict=True)
+            differing = [column for column in columns if column[1] < column[2]]
+            name, low, high = max(differing, key=lambda column: max(map(abs, column[1:])) / (column[2] - column[1]))
+            raise too_far(f"column {name!r}", low, high)
 
     @property
     def extent(self) -> tuple[tuple[float, float], ...]:

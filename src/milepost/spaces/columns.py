@@ -210,6 +210,8 @@ def number(low: float, high: float, *, step: float | None = None) -> Number:
         raise MilepostError(
             f"a number needs low below high, and a distance between them of 1e-100 to 1e100, got ({least:g}, {most:g})"
         )
+    if max(abs(least), abs(most)) > numeric.MAX_OFFSET * (most - least):
+        raise numeric.too_far("a number", least, most)
     if step is None:
         return Number(least, most)
     if isinstance(step, bool) or not isinstance(step, int | float) or not step > 0:

@@ -12,11 +12,13 @@ from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_o
 from milepost.spaces.box import Box
 from milepost.spaces.directions import length_factor, sphere, stable
 from milepost.spaces.found import Found
-from milepost.spaces.kernels import ROUNDING, Kernel, level
+from milepost.spaces.kernels import Kernel, level
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
 from milepost.spaces.references import around_ball, corners
 from milepost.spelling import spelled
+
+SHORTEST = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
 
 
 @dataclass(frozen=True, init=False)
@@ -56,6 +58,13 @@ class L1(Box):
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
                 f"and 1e100, got a diameter of {self.diameter:g}"
             )
+        for i in self.host_columns.tolist():
+            if not SHORTEST < self.high[i] - self.low[i] < 1 / SHORTEST:
+                raise MilepostError(
+                    f"bounds of column {self.names[i]!r} must be {SHORTEST:g} to {1 / SHORTEST:g} apart, got "
+                    f"({self.low[i]!r}, {self.high[i]!r}); multiply the column by a power of ten, and divide its weight"
+                )
+        self.check_offset()
         _ = self.hosts  # a step that does not fit is refused now
 
     @property
@@ -128,7 +137,7 @@ class L1(Box):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """By two opposite corners, half of ν at each: together they are a diameter away from every point."""
-        return level(self.diameter / 4, self.between, self.diameter, ROUNDING * self.diameter).kernels()
+        return level(self.diameter / 4, self.between, self.diameter, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
@@ -207,9 +216,9 @@ class L2(Projected):
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By the sphere around the ball, or around the box."""
-        self.check_near()
-        return around_ball(self.center, self.diameter / 2, self.between, ROUNDING * self.diameter).kernels()
+        """By the sphere around the ball, or around the box, whose middle is rounded."""
+        radius = self.diameter / 2 + self.rounding
+        return around_ball(self.center, radius, self.between, self.rounding).kernels()
 
 
 @dataclass(frozen=True, init=False)
@@ -264,9 +273,8 @@ class Lp(Projected):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """By opposite corners of the box."""
-        self.check_near()
         middle, half = self.center, (np.asarray(self.high) - np.asarray(self.low)) / 2
-        return corners(self.p, middle, half, self.between, ROUNDING * self.diameter).kernels()
+        return corners(self.p, middle, half, self.between, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

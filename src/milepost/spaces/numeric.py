@@ -17,6 +17,8 @@ from milepost.spaces.objects import listed
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
 FARTHEST = 1e100  # widths of the bounds from them to a query
+HALF_ULP = 2.0**-53  # of a float, relatively: what rounding moves it by
+MAX_OFFSET = 1 << 22  # diameters from 0 to a space: a point's rounding is then below 2⁻³¹ of the diameter
 TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
@@ -107,6 +109,15 @@ def refuse_far(
             f"query points must be within {FARTHEST:g} times the width of the bounds, got a {names[column]!r} that is "
             f"farther in row {first_row + row + 1}"
         )
+
+
+def too_far(column: str, low: float, high: float) -> MilepostError:
+    """The error for bounds so far from 0 that points between them are lost to rounding."""
+    return MilepostError(
+        f"bounds of {column} are too far from 0 for their width: got ({low!r}, {high!r}). Beyond {MAX_OFFSET:,} "
+        f"diameters from 0 distances are lost to rounding; subtract an offset, such as {low!r}, from the values and "
+        "from the bounds first"
+    )
 
 
 def _columns(count: int) -> str:

@@ -24,7 +24,7 @@ from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import check_whole, named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
-FARTHEST = 1 << 22  # radii from 0: rounding in and out of a ball then stays within the reach's allowance
+THINNEST = 2.0**-10  # of the widest host interval: no other is narrower
 
 
 P = TypeVar("P", bound="Projected")
@@ -59,11 +59,6 @@ class Projected(Box, ABC):
             columns, middle = _named_center(center)
             if not isinstance(radius, int | float) or not 0 < radius < math.inf:
                 raise MilepostError(f"radius must be a positive number, got {radius!r}")
-            if not max(abs(value) for value in middle) <= FARTHEST * radius:
-                raise MilepostError(
-                    f"center must lie within {FARTHEST:,} times the radius of 0, so that distances in the ball are not "
-                    f"lost to rounding, got {center!r}; subtract an offset from all points"
-                )
             pairs = [(value - radius, value + radius) for value in middle]
         else:
             columns, pairs = named_pairs(bounds)
@@ -94,6 +89,7 @@ class Projected(Box, ABC):
             object.__setattr__(self, name, value)
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(f"the diameter must lie between 1e-100 and 1e100, got {self.diameter:g}")
+        self.check_offset()
         if distortion is not None and width > 1:
             object.__setattr__(self, "directions", self._enough(distortion))
 
@@ -168,15 +164,6 @@ class Projected(Box, ABC):
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances that `field` may give its noise."""
 
-    def check_near(self) -> None:
-        """Refuse, for `field`, a box so far from 0 that its middle is lost to rounding."""
-        farthest = max(map(abs, (*self.low, *self.high)))
-        if not farthest <= FARTHEST * self.diameter:
-            raise MilepostError(
-                f"field needs bounds within {FARTHEST:,} diameters of 0, so that distances are not lost to rounding, "
-                f"got {farthest:g} and a diameter of {self.diameter:g}; subtract an offset from all points"
-            )
-
     # the public side
 
     @property
@@ -194,7 +181,8 @@ class Projected(Box, ABC):
         """The largest distance between two points."""
         if self.radius is not None:
             return 2 * self.radius * self._roundest
-        return float(self.norm(np.asarray(self.high) - np.asarray(self.low)))
+        with np.errstate(over="ignore"):  # an infinite one is refused
+            return float(self.norm(np.asarray(self.high) - np.asarray(self.low)))
 
     _roundest: ClassVar[float] = 1.0
 
@@ -208,11 +196,18 @@ class Projected(Box, ABC):
         """What 2^bits of a record's integers stand for: the largest half-width."""
         return float(np.max(np.asarray(self.high) - np.asarray(self.low))) / 2
 
+    def _whole(self, points: AnyArray, out: FloatArray) -> None:
+        """The integers that stand for points, counted from the centre: elementwise, and growing with every column."""
+        np.subtract(points, self.center, out=out)
+        out *= (1 << self._bits) / self._scale
+        np.rint(out, out=out)
+
     @cached_property
     def _corner(self) -> FloatArray:
-        """The largest integer of each column, as float64."""
-        halves = (np.asarray(self.high) - np.asarray(self.low)) / 2
-        result: FloatArray = np.rint(halves * ((1 << self._bits) / self._scale))
+        """The largest integer of each column, on either side, as float64."""
+        corners = np.array([self.low, self.high])
+        self._whole(corners, out=corners)
+        result: FloatArray = np.abs(corners).max(axis=0)
         return result
 
     @cached_property
@@ -228,7 +223,9 @@ class Projected(Box, ABC):
         else:
             longest = (1 << self._bits) + math.sqrt(self.width)
             whole = longest * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
-        return np.ceil(whole * self.clip)
+        # a direction across which records hardly move would otherwise take noise beyond 64 bits, or have no interval
+        result: FloatArray = np.ceil(np.maximum(whole, THINNEST * whole.max()) * self.clip)
+        return result
 
     @cached_property
     def hosts(self) -> Hosts:
@@ -306,9 +303,7 @@ class Projected(Box, ABC):
     def place(self, queries: AnyArray) -> FloatArray:
         """Host positions in quanta, unrounded and unclipped, from exact integer products."""
         whole = np.ones((len(queries), self.width + 1), order="F")
-        scaled = np.subtract(queries, self.center, out=whole[:, :-1])
-        scaled *= (1 << self._bits) / self._scale
-        np.rint(scaled, out=scaled)
+        self._whole(queries, out=whole[:, :-1])
         result: FloatArray = self._directions @ whole.T
         result *= (QUANTA / (2 * self._halves))[:, None]
         return result.T

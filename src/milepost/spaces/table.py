@@ -15,7 +15,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
 from milepost.spaces.kernels import ROUNDING, Kernel, level
-from milepost.spaces.numeric import NO_ALIASES, Aliases, named_numbers
+from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of, is_series, listed
 from milepost.spelling import spelled
 
@@ -219,7 +219,8 @@ class MixedTable(ABC):
         """By both ends of every number and flag, and by all labels of a category alike."""
         shares = [(1 - 1 / part.size) / 2 if isinstance(part, Category) else 1 / 4 for part in self.parts]
         height = sum(share * weight for share, weight in zip(shares, self.weights, strict=True))
-        return level(height, self.between, self.diameter, ROUNDING * self.diameter).kernels()
+        rounding = (ROUNDING + 2 * HALF_ULP * MAX_OFFSET) * self.diameter  # as `number` allows bounds to be
+        return level(height, self.between, self.diameter, rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
