@@ -1,7 +1,6 @@
 """AnyMetric: objects of any kind with a distance of the user's own, and the queries that will be asked."""
 
 import contextlib
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
-from milepost.spaces.objects import json_of, key, object_list, objects_of
+from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
 from milepost.spaces.universe import Universe
 from milepost.spelling import spelled
 
@@ -177,7 +176,7 @@ class AnyMetric:
             raise MilepostError("this space came from a file, which answers its queries but cannot read records")
         records = objects_of(batch)
         for row, record in enumerate(records):
-            if record is None or (isinstance(record, float) and math.isnan(record)):
+            if is_missing(record):
                 raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
         if self._universe is not None:
             return self._universe.read(records)
