@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, SuppressFailures
 from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
@@ -181,13 +181,13 @@ class AnyMetric:
         if self._universe is not None:
             return self._universe.read(records)
         if self.metric.alone:
-            with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
+            with SuppressFailures():  # whatever the user's function raises on a private record
                 return self._clipped(self._matrix(records))
         return np.concatenate([np.empty((0, len(self.queries))), *(self._alone(record) for record in records)])
 
     def _alone(self, record: Any) -> FloatArray:
         """One record's distances; the diameter where there is none to be had, and no word about it."""
-        with contextlib.suppress(Exception):
+        with SuppressFailures():
             return self._clipped(self._matrix([record]))
         return np.full((1, len(self.queries)), self.diameter)
 
@@ -241,9 +241,9 @@ class AnyMetric:
         picked = [self.queries[k] for k in self._picked]
         try:
             distances = self._matrix(picked, picked)
-        except MilepostError:
+        except (MilepostError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise MilepostError(
                 f"distance fails on the queries: {type(error).__name__}: {error}; it must take two objects, or two "
                 "batches with batches=True"
