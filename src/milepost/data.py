@@ -3,7 +3,6 @@
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from milepost import files
 from milepost.arrays import AnyArray, unmasked
 from milepost.errors import MilepostError
 from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
+from milepost.paths import READ, local_path
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import SPARK, entries, object_array, object_list, package
@@ -119,14 +119,14 @@ def settled(data: Any) -> Any:
 def countable(data: Any) -> bool:
     """Whether the number of rows is known without reading them."""
     if isinstance(data, str | os.PathLike):
-        return files.countable(Path(data))
+        return files.countable(local_path(data, READ))
     return not (isinstance(data, Stream) and data.once)
 
 
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):
-        return files.count(Path(data))
+        return files.count(local_path(data, READ))
     if isinstance(data, Stream):
         return sum(map(len, data))
     if _is_dataset(data):
@@ -174,7 +174,7 @@ def _dataset_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
 
 def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
-        yield from files.read(Path(data), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _object_parts)
     elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
@@ -249,7 +249,7 @@ def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cell
 def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     """Numbers, of columns with names where the table has them."""
     if isinstance(data, str | os.PathLike):
-        yield from files.read(Path(data), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _named_parts)
     elif _is_dataset(data):
