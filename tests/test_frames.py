@@ -20,7 +20,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 1000)})
 ROWS = np.array([[1.0, 500.0], [2.0, 600.0], [3.0, 700.0]])
 MASK = [[False, False], [False, True], [False, False]]
 MASKED = np.ma.array(ROWS, mask=MASK)
-FIELDS = np.ma.array(
+FIELDS: Any = np.ma.array(
     [tuple(row) for row in ROWS], mask=[tuple(row) for row in MASK], dtype=[("x", float), ("y", float)]
 )
 Point = namedtuple("Point", "y x")
@@ -173,20 +173,20 @@ def test_names_that_cannot_be_read_are_refused(data: Any, remedy: str) -> None:
     """Rather than that columns are taken for each other."""
     data = Labelled(["y", "x"]) if isinstance(data, Labelled) else data
     reason = f"not read by position: got tests.test_frames.{type(data).__name__}; {remedy}"
-    for call in (lambda: mp.exact(data, SPACE, [0, 0]), lambda: mp.exact(ROWS, SPACE, data)):
+    for table, points in ((data, [0, 0]), (ROWS, data)):
         with pytest.raises(mp.MilepostError, match=reason):
-            call()
+            mp.exact(table, SPACE, points)
     assert mp.exact(Labelled([0, 1]), SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
 
 
 def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     """Named tuples and Series in lists are refused in another order; the column of a role may be among them."""
     frame = pd.DataFrame(ROWS[:, ::-1], columns=["y", "x"])
-    turned = [[Point(y, x) for x, y in ROWS], [row for _, row in frame.iterrows()]]
+    turned: list[Any] = [[Point(y, x) for x, y in ROWS], [row for _, row in frame.iterrows()]]
     for rows in turned:
-        for call in (lambda rows=rows: mp.exact(rows, SPACE, [0, 0]), lambda rows=rows: mp.exact(ROWS, SPACE, rows)):
+        for data, points in ((rows, [0, 0]), (ROWS, rows)):
             with pytest.raises(mp.MilepostError, match="rows have the names y, x, the space has x, y"):
-                call()
+                mp.exact(data, SPACE, points)
     with pytest.raises(mp.MilepostError, match="rows have the names y, x"):
         mp.exact(ROWS, SPACE, turned[0][0])
     assert mp.exact(turned[0], mp.L1([(0, 1000), (0, 10)]), [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])

@@ -135,7 +135,8 @@ def _has_names(data: Any) -> bool:
     columns = getattr(data, "columns", None)
     if (columns is not None and not callable(columns)) or hasattr(data, "data_vars"):
         return True
-    dimensions, labels = getattr(data, "dims", ()), getattr(data, "coords", {})
+    dimensions: Sequence[Any] = getattr(data, "dims", ())
+    labels = getattr(data, "coords", {})
     return bool(dimensions) and dimensions[-1] in labels and np.asarray(labels[dimensions[-1]]).dtype.kind in "UOT"
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -144,7 +143,6 @@ def package(data: Any) -> str:
     return package_of(type(data))
 
 
-@lru_cache(maxsize=256)
 def package_of(kind: type) -> str:
     """The same of a class."""
     roots = [base.__module__.split(".")[0] for base in kind.__mro__]
