@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost import files
+from milepost import files, reading
 from milepost.arrays import FloatArray
 from milepost.choice import given_queries
 from milepost.data import opened
@@ -26,6 +26,7 @@ from milepost.reading import read_sketch, read_sums
 from milepost.release import EXPECTED_ROWS
 from milepost.roles import Roles
 from milepost.spaces.base import Space
+from milepost.statistics import sketch
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 from milepost.stream import Stream
@@ -384,3 +385,62 @@ def test_threads_fail_like_one(people: pa.Table) -> None:
     for _ in range(20):
         with pytest.raises(mp.MilepostError, match="in row 3501"):
             read_sketch(Stream(table.to_batches(100)), PLANE)
+
+
+class Tally:
+    """A statistic whose parts check nothing themselves."""
+
+    def add(self, rows: int) -> None:
+        """Nothing to keep."""
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return self
+
+
+class TallyOf:
+    """Which statistic it is."""
+
+    numbers, size = 1, 1
+
+    def empty(self) -> Tally:
+        """That of no records."""
+        return Tally()
+
+    def image(self, block: Any) -> tuple[int]:
+        """The number of records."""
+        return (len(block.points),)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the weight of all threads' rows so far, and in rows; the rest is not read."""
+    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 4 * 1024)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    taken: list[int] = []
+
+    def batches() -> Iterator[Any]:
+        for place in range(100):
+            taken.append(place)
+            yield np.ones((1 if weighted else 1024, 2))
+
+    roles = Roles(weights=1, max_weight=1) if weighted else Roles()
+    space = mp.L1([(0, 1)] * (1 if weighted else 2))
+    reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
+    with pytest.raises(mp.MilepostError, match=reason):
+        reading.read(cast("Any", TallyOf()), opened(batches()), space, roles=roles)
+    assert len(taken) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
+
+
+def test_a_number_of_rows_that_is_known_is_refused_before_any_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that would be refused is not looked at."""
+    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 10)
+    with pytest.raises(mp.MilepostError, match="at most 10 rows"):
+        mp.release(np.full((11, 1), np.nan), mp.L1([(0, 1)]), epsilon=1)
+
+
+def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass that chooses each person's rows has their total."""
+    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 10)
+    rows, people = np.zeros((11, 1)), Roles(unit=list(range(11)))
+    with pytest.raises(mp.MilepostError, match="at most 10 rows"):
+        reading.choose(rows, mp.L1([(0, 1)]), None, people)

@@ -22,8 +22,8 @@ def part(
     if space.objects:
         raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
     coordinates, places = _coordinates(synopsis, columns), _places(synopsis, columns)
-    batch, single, like = query_points(points, space, len(columns))
     names = tuple(space.names[place] for place in places)
+    batch, single, like = query_points(points, space, names)
     given = read_matrix(batch, names if space.columns else None, len(names))
     whole = np.tile(space.center, (len(given), 1))
     whole[:, places] = given

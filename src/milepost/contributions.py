@@ -1,6 +1,5 @@
 """Contributions: which rows of one person are used, decided by that person's rows alone."""
 
-import math
 from datetime import date
 from decimal import Decimal
 from hashlib import sha256
@@ -12,12 +11,11 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.objects import plain, untyped
+from milepost.spaces.objects import is_missing, plain, untyped
 
 SALT = b"milepost: which rows of a person"  # public
 NAME_BYTES, PLACE_BYTES = 16, 8  # what is kept of an id, and of a row
 SHORT = NAME_BYTES - 1  # bytes of an id that is its own name
-MISSING = ("NoneType", "NAType", "NaTType")
 NAMED = (str, int, float, Decimal, bytes, date, UUID)  # equal ones are spelled alike
 
 
@@ -125,7 +123,7 @@ def _spelled(cell: Any) -> str | None:
     """An id as text, empty where it is missing; None for objects of which equal ones may be spelled differently."""
     if type(cell) is not int:
         cell = cell.item() if isinstance(cell, np.generic) else cell
-        if type(cell).__name__ in MISSING or (isinstance(cell, float | Decimal) and math.isnan(cell)):
+        if is_missing(cell):
             return ""
         if not isinstance(cell, NAMED):
             return None

@@ -3,27 +3,25 @@
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from milepost import files
-from milepost.arrays import AnyArray
+from milepost.arrays import AnyArray, unmasked
 from milepost.errors import MilepostError
-from milepost.frames import from_pandas, from_polars, is_pandas, is_polars, package
+from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
+from milepost.paths import READ, local_path
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases
-from milepost.spaces.objects import entries, object_array, object_list
+from milepost.spaces.objects import SPARK, entries, object_array, object_list, package
 from milepost.stream import Stream
 from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 18
 
 QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
-
-TABLES = ("pyarrow", "pandas", "geopandas", "polars", "pyspark")  # packages whose tables are read as they are
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
@@ -84,7 +82,8 @@ def parts_of(data: Any, space: Space, columns: Columns = None, beside: tuple[Bes
 
 def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
     """A list, an array or a Series as the cells of a column; role: what it is for, in errors."""
-    if len(getattr(data, "shape", (0,))) != 1:
+    data = unmasked(data)
+    if len(getattr(data, "shape", (0,))) != 1 or getattr(getattr(data, "dtype", None), "names", None) is not None:
         raise MilepostError(f"{role} must be a column's name or a list with one entry a row, got several columns")
     if not numbers:
         return object_list(data)
@@ -99,13 +98,16 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
 
 def opened(data: Any) -> Any:
     """An iterator of batches as a Stream, one of rows as a list; tables and files as they are."""
-    if isinstance(data, Iterator):
-        first = list(itertools.islice(data, 1))
-        rest = itertools.chain(first, data)
-        return Stream(rest) if first and _is_batch(first[0]) else list(rest)
-    if hasattr(data, "__arrow_c_stream__") and package(data) not in TABLES:
-        return Stream(iter(pa.RecordBatchReader.from_stream(data)))
-    return data
+    if package(data) == SPARK:  # whose rows stay where they are
+        return data
+    data = readable(data)
+    if isinstance(data, pa.RecordBatchReader):
+        return Stream(iter(data))
+    if not isinstance(data, Iterator):
+        return data
+    first = list(itertools.islice(data, 1))
+    rest = itertools.chain(first, data)
+    return Stream(rest) if first and _is_batch(first[0]) else readable(list(rest))
 
 
 def settled(data: Any) -> Any:
@@ -117,14 +119,14 @@ def settled(data: Any) -> Any:
 def countable(data: Any) -> bool:
     """Whether the number of rows is known without reading them."""
     if isinstance(data, str | os.PathLike):
-        return files.countable(Path(data))
+        return files.countable(local_path(data, READ))
     return not (isinstance(data, Stream) and data.once)
 
 
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):
-        return files.count(Path(data))
+        return files.count(local_path(data, READ))
     if isinstance(data, Stream):
         return sum(map(len, data))
     if _is_dataset(data):
@@ -144,7 +146,7 @@ def _streamed(stream: Stream, wanted: Wanted, parts: Callable[[Any, Wanted], Ite
             raise MilepostError(
                 f"batch {place} is a {type(batch).__name__}; expected an Arrow batch, a frame or a 2-D array"
             )
-        for part in parts(batch, wanted):
+        for part in parts(readable(batch), wanted):
             kind = part[0].schema if isinstance(part[0], pa.RecordBatch) else type(part[0])
             first = kind if first is None else first
             if kind != first:
@@ -172,7 +174,7 @@ def _dataset_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
 
 def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
-        yield from files.read(Path(data), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _object_parts)
     elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
@@ -247,7 +249,7 @@ def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cell
 def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
     """Numbers, of columns with names where the table has them."""
     if isinstance(data, str | os.PathLike):
-        yield from files.read(Path(data), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _named_parts)
     elif _is_dataset(data):
@@ -270,6 +272,8 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             rows = data[start : start + BATCH_ROWS]
             yield from_polars(rows, picked), _frame_cells(rows, wanted)
     else:
+        if wanted.columns is None:
+            check_rows(data, wanted.names, wanted.aliases, [other.column for other in wanted.beside])
         array, others = _array_columns(_array(data, bool(wanted.beside)), wanted)
         for start in range(0, len(array), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)

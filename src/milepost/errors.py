@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from types import FrameType
+from types import FrameType, TracebackType
 
 
 class MilepostError(ValueError):
@@ -19,6 +19,22 @@ class ConflictError(MilepostError):
 
 class PromiseWarning(UserWarning):
     """The answer is private but weaker than the user may think: a wide error, or a query moved into the space."""
+
+
+class SuppressFailures:
+    """A context in which nothing that a user's code does with a private record is raised, SystemExit included.
+
+    KeyboardInterrupt alone passes: it cannot be told from Ctrl-C at the terminal.
+    """
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Whether to suppress what was raised."""
+        return kind is not None and not issubclass(kind, KeyboardInterrupt)
 
 
 def warn(message: str) -> None:

@@ -1,18 +1,22 @@
-"""Frames: those of pandas and Polars, told apart without either of them, as batches of Arrow."""
+"""Frames: tables whose columns have names, told apart without their libraries, as batches of Arrow.
+
+An object that has names for its columns is read by them or refused, never by position.
+"""
 
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.interchange
 
+from milepost.arrays import AnyArray, unmasked
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import number
+from milepost.spaces.numeric import Aliases, find, number
+from milepost.spaces.objects import SPARK, TABLES, is_series, listed, package, package_of
 
-
-def package(data: Any) -> str:
-    """The name of the library that it comes from."""
-    return type(data).__module__.split(".")[0]
+REMEDIES = ("to_pandas", "to_dataframe", "toPandas", "to_pandas_df", "compute")  # methods that give a pandas frame
 
 
 def is_pandas(data: Any) -> bool:
@@ -22,14 +26,56 @@ def is_pandas(data: Any) -> bool:
 
 def is_polars(data: Any) -> bool:
     """Whether it is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
-    if package(data) != "polars" or type(data).__name__ == "Series":
+    kinds = [kind.__name__ for kind in type(data).__mro__]
+    if package(data) != "polars" or "Series" in kinds:
         return False
-    if type(data).__name__ != "DataFrame":
+    if "DataFrame" not in kinds:
         raise MilepostError(
             f"expected a Polars DataFrame, got a {type(data).__name__}; collect() it first, "
             "or give its collect_batches()"
         )
     return True
+
+
+def readable(data: Any) -> Any:
+    """Data from outside in a form that is read as it is: without masks, and with column names only where they count.
+
+    Structured arrays and what has an interchange protocol become Arrow's; other objects with column names are refused.
+    """
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return _from_fields(data)
+    data = unmasked(data)
+    if package(data) in TABLES and package(data) != SPARK:
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__dataframe__"):
+        return _interchanged(data)
+    if _has_names(data):
+        raise _not_read(data)
+    return data
+
+
+def check_rows(rows: Any, names: Sequence[str] | None, aliases: Aliases, apart: Sequence[Any] = ()) -> None:
+    """Refuse named tuples and Series in a list whose names are not the space's, in its order: a list has positions.
+
+    apart: positions of columns that are not the points'.
+    """
+    if names is None or not isinstance(rows, list | tuple):
+        return
+    kinds = {type(row) for row in (rows, *rows)}
+    if not any(hasattr(kind, "_fields") or package_of(kind) == "pandas" for kind in kinds):
+        return
+    for row in (rows, *rows):
+        present = _row_names(row)
+        if present is None:
+            continue
+        expected = [position for position in range(len(present)) if position not in apart]
+        if [find(present, name, aliases) for name in names] != expected:
+            raise MilepostError(
+                f"rows have the names {listed(present)}, the space has {listed(names)}; "
+                "make a frame of them, pd.DataFrame(rows), which is read by name"
+            )
 
 
 def from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
@@ -47,14 +93,67 @@ def from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
 
 
 def from_pandas(frame: Any) -> pa.RecordBatch:
-    """Column by column; objects go one by one, since a type inferred for a whole column would tie its rows together."""
-    arrays = []
-    for position, name in enumerate(frame.columns):
-        column = frame.iloc[:, position]
-        if column.dtype == object and any(isinstance(value, numbers.Number) for value in column):
-            try:
-                column = pa.array([number(value) for value in column], pa.float64())
-            except MilepostError:
-                raise MilepostError(f"column {str(name)!r} mixes numbers with text or other objects") from None
-        arrays.append(column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True))
+    """Column by column."""
+    arrays = [_column(frame.iloc[:, position], str(name)) for position, name in enumerate(frame.columns)]
     return pa.RecordBatch.from_arrays(arrays, names=[str(name) for name in frame.columns])
+
+
+def _column(cells: Any, name: str) -> pa.Array:
+    """A column through Arrow; objects go one by one, since a type for the whole column would tie its rows together."""
+    if cells.dtype == object and any(isinstance(value, numbers.Number) for value in cells):
+        try:
+            return pa.array([number(value) for value in cells], pa.float64())
+        except MilepostError:
+            raise MilepostError(f"column {name!r} mixes numbers with text or other objects") from None
+    return pa.array(cells, from_pandas=True)
+
+
+def _from_fields(array: AnyArray) -> pa.Table:
+    """The fields of a structured array as columns, hidden entries as nulls."""
+    if array.ndim != 1:
+        raise MilepostError(
+            f"an array with fields must have one dimension, got {array.ndim}; give one record a row, by ravel()"
+        )
+    columns = {}
+    for name in array.dtype.names or ():
+        cells = array[name]
+        if cells.ndim != 1:
+            raise MilepostError(f"field {name!r} has several values a record; give each a field of its own")
+        columns[name] = _column(unmasked(cells) if cells.dtype == object else cells, name)
+    return pa.table(columns)
+
+
+def _interchanged(data: Any) -> pa.Table:
+    try:
+        return pa.interchange.from_dataframe(data)
+    except Exception:  # noqa: BLE001  # any library's own, whose text may quote private values
+        raise _not_read(data) from None
+
+
+def _has_names(data: Any) -> bool:
+    """Whether an object has names for columns: pandas-like, or xarray's, whose last dimension may have labels."""
+    columns = getattr(data, "columns", None)
+    if (columns is not None and not callable(columns)) or hasattr(data, "data_vars"):
+        return True
+    dimensions: Sequence[Any] = getattr(data, "dims", ())
+    labels = getattr(data, "coords", {})
+    return bool(dimensions) and dimensions[-1] in labels and np.asarray(labels[dimensions[-1]]).dtype.kind in "UOT"
+
+
+def _not_read(data: Any) -> MilepostError:
+    kind = type(data)
+    method = next((method for method in REMEDIES if hasattr(data, method)), None)
+    remedy = "make a pandas or Polars frame of it" if method is None else f"give what its {method}() has"
+    return MilepostError(
+        f"the columns of this table have names, and it is not read by position: got {kind.__module__}.{kind.__name__}; "
+        f"{remedy}"
+    )
+
+
+def _row_names(row: Any) -> list[str] | None:
+    """The names of a row's values, where it has any."""
+    if isinstance(row, tuple):
+        return list(getattr(row, "_fields", ())) or None
+    if is_series(row) and all(isinstance(label, str) for label in row.index):
+        return list(row.index)
+    return None

@@ -4,6 +4,7 @@ from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
+from milepost.spaces.objects import package
 
 
 def located(data: Any, space: Space) -> Any:
@@ -12,7 +13,7 @@ def located(data: Any, space: Space) -> Any:
     A space in degrees (`GreatCircle`) takes EPSG:4326; a plane one of two columns takes projected systems, whose x and
     y become its columns in this order.
     """
-    if type(data).__module__.split(".")[0] != "geopandas":
+    if package(data) != "geopandas":
         return data
     if data.crs is None:
         raise MilepostError("the geometry has no reference system; say which with set_crs(4326) or another number")

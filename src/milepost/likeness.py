@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from milepost.arrays import AnyArray
-from milepost.frames import package
+from milepost.spaces.objects import package
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost.arrays import AnyArray, FloatArray, unmasked
 from milepost.errors import MilepostError
 
 Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]
@@ -72,7 +72,7 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
     3.0
     """
     try:
-        table = np.array(distances, dtype=np.float64)
+        table = np.array(unmasked(distances), dtype=np.float64)
     except (TypeError, ValueError):
         raise MilepostError("precomputed takes a square matrix of numbers") from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not len(table):

@@ -158,7 +158,9 @@ def plan(
     """
     check_space(space)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_TOTAL:
-        raise MilepostError(f"n must be a whole number of rows between 1 and 2^37, got {n!r}{whole_hint(n)}")
+        raise MilepostError(
+            f"n must be a whole number of rows between 1 and {LARGEST_TOTAL:,}, got {n!r}{whole_hint(n)}"
+        )
     if (epsilon is None) == (error is None):
         raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
     if groups is not None:

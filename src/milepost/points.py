@@ -1,28 +1,35 @@
 """Points: what is asked about, one point or many in whatever form, as one batch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray
-from milepost.data import Batch, parts_of, values
+from milepost.data import Batch, opened, parts_of, values
 from milepost.errors import MilepostError
-from milepost.frames import from_pandas, from_polars, is_pandas, is_polars
+from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
 from milepost.geometry import located
 from milepost.likeness import Likeness, likeness
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 
 
-def query_points(data: Any, space: Space, width: int | None = None) -> tuple[Batch, bool, Likeness | None]:
+def query_points(data: Any, space: Space, columns: Sequence[str] | None = None) -> tuple[Batch, bool, Likeness | None]:
     """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
 
-    width: columns of a point, where it is not the space's own.
+    columns: the names of a point's columns, where it does not have all of the space's.
     """
     data = located(data, space)
     _check(data, space)
-    return _objects(data, space) if space.objects else _rows(data, space.width if width is None else width)
+    if space.objects:
+        return _objects(data, space)
+    names = space.names if columns is None else columns
+    check_rows(data, None if space.columns is None else names, space.aliases)
+    data = readable(data)
+    data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+    return _rows(data, len(names))
 
 
 def _check(data: Any, space: Space) -> None:
@@ -39,6 +46,7 @@ def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
     table = isinstance(data, pa.Table | pa.RecordBatch)
     if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
+    data = opened(data)
     found = [object_array(objects_of(batch)) for batch, _ in parts_of(data, space)]
     return np.concatenate(found) if found else object_array([]), False, likeness(data)
 

@@ -26,7 +26,7 @@ from milepost.roles import Marks, Roles
 from milepost.spaces.base import Space, default_cells
 from milepost.spaces.queries import Queries
 from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsOf
-from milepost.statistics.sketch import Sketch
+from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 22  # host coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
@@ -78,7 +78,9 @@ def choose(data: Any, space: Space, columns: Columns, roles: Roles) -> Chosen:
         keys.append(row_keys(marks.person, points, group, marks.weights)[inside])
     result, chosen = np.concatenate(grouped), used(np.concatenate(keys), roles.contributions)
     result[np.flatnonzero(result)] = chosen
-    return Chosen(result, int(np.concatenate(weights)[chosen].sum(dtype=np.int64)))
+    total = int(np.concatenate(weights)[chosen].sum(dtype=np.int64))
+    check_weight(total)
+    return Chosen(result, total)
 
 
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
@@ -149,12 +151,16 @@ def read(
     roles: Roles = PLAIN,
     chosen: Chosen | None = None,
 ) -> Exact:
-    """The exact statistic of a table, added up by as many threads as there are processors, the same in any order."""
+    """The exact statistic of a table, added up by as many threads as there are processors, the same in any order.
+
+    A table whose total weight has no room is refused as soon as the rows read so far show it.
+    """
     workers = (os.cpu_count() or 1) if space.threads else 1
     most = workers if wanted.size <= MOST_PARTS else 1
     parts: list[Exact] = []
     idle: LifoQueue[Exact] = LifoQueue()
     making = Lock()
+    weight = 0
 
     def taken() -> Exact:
         with making:  # a small table needs one part only
@@ -164,7 +170,12 @@ def read(
         return idle.get()
 
     def add(task: Task) -> None:
-        image = wanted.image(task())
+        nonlocal weight
+        block = task()
+        with making:
+            weight += block.total
+            check_weight(weight)
+        image = wanted.image(block)
         part = taken()
         try:
             part.add(*image)

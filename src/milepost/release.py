@@ -132,7 +132,9 @@ def sized(
     if change.public_total:
         if n is not None:
             raise MilepostError("n is for tables whose number of rows is private; leave it out here, it is counted")
-        return Size(table.total(), guarantee)
+        total = table.total()
+        check_weight(total)
+        return Size(total, guarantee)
     if n is not None:
         check_whole("n", n, 1, LARGEST_TOTAL // change.steps)
         return Size(change.weight(n), guarantee)

@@ -1,6 +1,5 @@
 """Roles: what other columns of a private table say about its rows: group, person, weight."""
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.contributions import MISSING, persons
+from milepost.contributions import persons
 from milepost.data import Cells, sequence
 from milepost.errors import MilepostError
 from milepost.privacy.change import WEIGHT_STEPS, Change
@@ -165,7 +164,7 @@ def _numbers(cells: Cells, name: str, first_row: int) -> FloatArray:
     result = np.empty(len(cells))
     for row, cell in enumerate(cells):
         try:
-            result[row] = math.nan if type(cell).__name__ in MISSING else numeric.number(cell)
+            result[row] = numeric.number(cell)
         except MilepostError:
             raise MilepostError(
                 f"private rows: column {name!r} must hold numbers, which row {first_row + row + 1} does not"

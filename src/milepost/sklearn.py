@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost.arrays import AnyArray, FloatArray, unmasked
 from milepost.comparison import chances, labels_at, nearest_groups
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
@@ -76,7 +76,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         space, classes = self._public()
         validate_data(self, X, y, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(unmasked(y), warn=True)
         spent: list[Guarantee] = [*getattr(self, "spent_", []), Guarantee(self.epsilon, self.delta)]
         if len(spent) > 1:
             warn(

@@ -29,6 +29,11 @@ class Block:
     group: IntArray | None = None
     weight: IntArray | None = None
 
+    @property
+    def total(self) -> int:
+        """The weight of all records."""
+        return len(self.points) if self.weight is None else int(self.weight.sum())
+
 
 class Statistic(Protocol[Made]):
     """Which statistic is made of blocks of records."""

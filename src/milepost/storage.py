@@ -13,6 +13,7 @@ from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.parameters import check_parameters, check_tensors
+from milepost.paths import local_path
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
@@ -59,7 +60,7 @@ def write(synopsis: Synopsis, path: Path) -> None:
 
 def load(path: str | Path) -> Synopsis:
     """Read a synopsis that `save` wrote; a damaged, foreign or newer file is refused."""
-    card, tensors = file.read(Path(path))
+    card, tensors = file.read(local_path(path, "download it first"))
     if card.get("format") != FORMAT:
         raise MilepostError(
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"

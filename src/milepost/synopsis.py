@@ -13,6 +13,7 @@ from milepost.likeness import Likeness, shaped
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
+from milepost.paths import WRITTEN, local_path
 from milepost.points import query_points
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -275,7 +276,7 @@ class Synopsis:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""
         from milepost.storage import write
 
-        write(self, Path(path))
+        write(self, local_path(path, WRITTEN))
 
     def __repr__(self) -> str:
         from milepost.card import size

@@ -10,6 +10,7 @@ from milepost.privacy.change import Change
 from milepost.reading import PLAIN, Chosen, check_some, choose, count, read, read_sketch, read_sums, total
 from milepost.roles import Roles
 from milepost.spaces.base import Space
+from milepost.spaces.objects import SPARK, package
 from milepost.spaces.queries import Queries
 from milepost.statistic import Counted, MagnitudesOf
 from milepost.statistics.magnitudes import Magnitudes
@@ -138,4 +139,4 @@ def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: R
 
 def of_spark(data: Any) -> bool:
     """Whether PySpark has made it."""
-    return type(data).__module__.split(".")[0] == "pyspark"
+    return package(data) == SPARK

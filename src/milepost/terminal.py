@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from milepost.errors import MilepostError
+from milepost.paths import WRITTEN, local_path
 from milepost.progress import Display
 from milepost.progress import progress as shown
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def check_output(path: Path, force: bool) -> None:
     """Refuse a file that cannot or should not be written, before anything is spent."""
+    path = local_path(path, WRITTEN)
     if path.is_dir():
         raise MilepostError(f"{path} is a folder; give the name of a file")
     if path.exists() and not force:

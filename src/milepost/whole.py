@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from milepost.errors import MilepostError
+from milepost.paths import WRITTEN, local_path
 
 
 @contextmanager
@@ -17,6 +18,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Whatever is raised meanwhile, Ctrl-C included, leaves what was there before and nothing else. A process that is
     killed may leave the temporary file, whose name begins with a dot.
     """
+    path = local_path(path, WRITTEN)
     if path.is_dir() or not path.name:
         raise MilepostError(f"{path} is a folder; give the name of a file in it")
     if not path.parent.is_dir():

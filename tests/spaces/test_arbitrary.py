@@ -227,6 +227,52 @@ def test_a_private_distance_is_clipped_and_never_an_error() -> None:
     assert mp.exact([1, 2, "bad"], space, [0]) == pytest.approx([4 / 3])
 
 
+class Abandoned(BaseException):
+    """What is no Exception."""
+
+
+class Stubborn:
+    """An object that raises when it is looked up."""
+
+    def __init__(self, reason: type[BaseException]) -> None:
+        self.reason = reason
+
+    def __hash__(self) -> int:
+        raise self.reason
+
+
+@pytest.mark.parametrize("reason", [SystemExit, GeneratorExit, Abandoned, MemoryError])
+def test_no_private_record_ends_the_process(reason: type[BaseException]) -> None:
+    """Whatever a function or an object that is looked up raises, a record has its place; a query is refused."""
+
+    def distance(record: Any, query: Any) -> float:
+        if record == "bad":
+            raise reason
+        return float(record != query)
+
+    batches = mp.Metric(lambda x, y: np.array([[distance(left, right) for right in y] for left in x]))
+    for metric in (distance, batches):
+        space = mp.AnyMetric(metric, diameter=2, queries=[0])
+        assert space.read(np.array([0, "bad", 1], dtype=object)).ravel().tolist() == [0, 2, 1]
+    universe = mp.AnyMetric(distance, diameter=2, queries=[0], universe=[1, 0])
+    assert universe.read(np.array([0, Stubborn(reason)], dtype=object)).ravel().tolist() == [0, 1]
+    for words in ({"queries": ["bad"]}, {"queries": [0], "universe": [0, "bad"]}):
+        with pytest.raises(mp.MilepostError, match=f"distance fails on .*{reason.__name__}"):
+            mp.AnyMetric(distance, diameter=2, **words)
+
+
+def test_ctrl_c_ends_reading() -> None:
+    """It may be the user's own."""
+
+    def distance(record: Any, query: Any) -> float:
+        if record == "bad":
+            raise KeyboardInterrupt
+        return float(record != query)
+
+    with pytest.raises(KeyboardInterrupt):
+        mp.AnyMetric(distance, diameter=2, queries=[0]).read(np.array(["bad"], dtype=object))
+
+
 @pytest.mark.parametrize("missing", [None, math.nan])
 def test_a_missing_record_is_refused(missing: Any) -> None:
     """With its row, as in other tables."""

@@ -11,6 +11,7 @@ from sqlite3 import Connection
 
 from milepost.durable import WAIT, Database
 from milepost.errors import ExhaustedError, MilepostError, warn
+from milepost.paths import local_path
 from milepost.privacy import account as tables
 from milepost.privacy.account import (
     BEFORE,
@@ -54,7 +55,7 @@ class Ledger:
             raise MilepostError(f"a ledger is the path of a file, such as 'ledger.db', got {path!r}")
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 86_400:
             raise MilepostError(f"wait must be a number of seconds, at least 0 and at most a day, got {wait!r}")
-        self._database = Database(Path(path).absolute(), LAYOUT, float(wait))
+        self._database = Database(local_path(path, "give a path on a disk").absolute(), LAYOUT, float(wait))
         if not self._database.empty:
             self._database.check()
 

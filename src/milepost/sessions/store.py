@@ -16,6 +16,7 @@ from typing import Any
 
 from milepost.durable import Database, Layout
 from milepost.errors import MilepostError
+from milepost.paths import local_path
 from milepost.sessions.step import Step
 from milepost.sessions.transcript import Question
 
@@ -129,7 +130,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
             raise MilepostError(f"a store is the path of a file, such as 'homes.db', got {path!r}")
-        self._database = Database(Path(path).absolute(), LAYOUT)
+        self._database = Database(local_path(path, "give a path on a disk").absolute(), LAYOUT)
         if not self._database.empty:
             self._database.check()
 

@@ -1,7 +1,6 @@
 """AnyMetric: objects of any kind with a distance of the user's own, and the queries that will be asked."""
 
 import contextlib
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, SuppressFailures
 from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
-from milepost.spaces.objects import json_of, key, object_list, objects_of
+from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
 from milepost.spaces.universe import Universe
 from milepost.spelling import spelled
 
@@ -177,18 +176,18 @@ class AnyMetric:
             raise MilepostError("this space came from a file, which answers its queries but cannot read records")
         records = objects_of(batch)
         for row, record in enumerate(records):
-            if record is None or (isinstance(record, float) and math.isnan(record)):
+            if is_missing(record):
                 raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
         if self._universe is not None:
             return self._universe.read(records)
         if self.metric.alone:
-            with contextlib.suppress(Exception):  # whatever the user's function raises on a private record
+            with SuppressFailures():  # whatever the user's function raises on a private record
                 return self._clipped(self._matrix(records))
         return np.concatenate([np.empty((0, len(self.queries))), *(self._alone(record) for record in records)])
 
     def _alone(self, record: Any) -> FloatArray:
         """One record's distances; the diameter where there is none to be had, and no word about it."""
-        with contextlib.suppress(Exception):
+        with SuppressFailures():
             return self._clipped(self._matrix([record]))
         return np.full((1, len(self.queries)), self.diameter)
 
@@ -242,9 +241,9 @@ class AnyMetric:
         picked = [self.queries[k] for k in self._picked]
         try:
             distances = self._matrix(picked, picked)
-        except MilepostError:
+        except (MilepostError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise MilepostError(
                 f"distance fails on the queries: {type(error).__name__}: {error}; it must take two objects, or two "
                 "batches with batches=True"

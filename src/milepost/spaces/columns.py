@@ -12,7 +12,7 @@ from milepost.arrays import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.base import QUANTA
-from milepost.spaces.objects import encoded, listed, plain, untyped
+from milepost.spaces.objects import encoded, is_missing, listed, plain, untyped
 
 OTHER = "other"
 MOST_LABELS = 1 << 12
@@ -252,18 +252,11 @@ def column_from_json(card: Sequence[Any]) -> Column:
     return Flag()
 
 
-def _missing(cell: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
-    if isinstance(cell, float | np.floating):
-        return math.isnan(cell)
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
-
-
 def _label(cell: Any) -> str:
     """A cell as a label: whole numbers are the same whether they came as 1 or 1.0; a missing cell has none."""
     if isinstance(cell, str):
         return cell
-    if _missing(cell):
+    if is_missing(cell):
         return ""
     if isinstance(cell, np.generic):
         cell = cell.item()
@@ -295,4 +288,4 @@ def _number(cell: Any) -> float:
     """One cell as a float: text that spells one, too; empty text is a missing value."""
     if isinstance(cell, str):
         return float(cell) if cell.strip() else math.nan
-    return math.nan if _missing(cell) else numeric.number(cell)
+    return math.nan if is_missing(cell) else numeric.number(cell)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.spaces.objects import listed
+from milepost.spaces.objects import MISSING, listed
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
@@ -142,8 +142,8 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
 
 
 def number(value: Any) -> float:
-    """One object as a float, whatever its neighbors in a column are; None is a missing value."""
-    if value is None:
+    """One object as a float, whatever its neighbors in a column are; a missing value is NaN."""
+    if type(value).__name__ in MISSING:
         return math.nan
     if isinstance(value, numbers.Real | Decimal | np.bool_):
         plain: Any = value

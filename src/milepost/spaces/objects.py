@@ -9,16 +9,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, IntArray
+from milepost.arrays import AnyArray, IntArray, unmasked
 from milepost.errors import MilepostError
 
 MOST_LISTED = 20  # names in an error text
+SPARK = "pyspark"
+TABLES = ("pyarrow", "pandas", "geopandas", "polars", SPARK)  # packages whose tables are read as they are
+MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of cells without a value
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell has no value: None, NaN, what pandas has for them, or a hidden entry of a masked array."""
+    if isinstance(cell, float | np.floating):
+        return math.isnan(cell)
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return type(cell).__name__ in MISSING
 
 
 def object_list(data: Any) -> list[Any]:
     """The objects of a list, an array (its entries, or its rows), a Series, an Arrow column or anything iterable."""
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise MilepostError(f"expected a list of objects, got {data!r}; put a single one in a list")
+    data = unmasked(data)
     if isinstance(data, np.ndarray):
         return entries(data)
     for method in ("to_pylist", "to_list"):  # Arrow; pandas and Polars
@@ -106,6 +119,8 @@ def _row(row: Any, names: Sequence[str], place: int) -> list[Any]:
     """One value a column, with a clear word where they do not fit."""
     if is_series(row):
         row = {str(name): value for name, value in row.items()}
+    if hasattr(row, "_asdict"):  # a named tuple
+        row = row._asdict()
     if isinstance(row, Mapping):
         absent = [name for name in names if name not in row]
         if absent:
@@ -120,7 +135,18 @@ def _row(row: Any, names: Sequence[str], place: int) -> list[Any]:
 
 def is_series(point: Any) -> bool:
     """Whether it is a row of a pandas frame."""
-    return type(point).__module__.split(".")[0] == "pandas" and getattr(point, "ndim", 0) == 1
+    return package(point) == "pandas" and getattr(point, "ndim", 0) == 1
+
+
+def package(data: Any) -> str:
+    """The name of the library that an object, or a class that its own is derived from, comes from."""
+    return package_of(type(data))
+
+
+def package_of(kind: type) -> str:
+    """The same of a class."""
+    roots = [base.__module__.split(".")[0] for base in kind.__mro__]
+    return next((root for root in roots if root in TABLES), roots[0])
 
 
 def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:

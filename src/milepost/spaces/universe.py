@@ -3,7 +3,6 @@
 docs/proofs/universe.md.
 """
 
-import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.base import QUANTA
 from milepost.spaces.covariance import Covariance, covariances
 from milepost.spaces.kernels import SLACK, Kernel
@@ -69,7 +68,7 @@ class Universe:
 
     def find(self, record: Any) -> int:
         """The place of a record; 0 for a stranger, whatever it is. Text and numbers are found by spelling, too."""
-        with contextlib.suppress(Exception):  # whatever a private object does when it is compared
+        with SuppressFailures():  # whatever a private object does when it is compared
             found = self._places.get(key(record))
             if found is None and isinstance(record, SPELT):
                 found = self._spelt.get(str(record))
@@ -135,7 +134,7 @@ def check_records(records: Sequence[Any], queries: int) -> None:
 
 def _measured(records: Sequence[Any], matrix: Callable[[Sequence[Any]], FloatArray]) -> FloatArray:
     """Distances of a block of public records; a failure is that of a record with a name."""
-    with contextlib.suppress(Exception):
+    with SuppressFailures():
         return matrix(records)
     return np.concatenate([_alone(record, matrix) for record in records])
 
@@ -143,7 +142,9 @@ def _measured(records: Sequence[Any], matrix: Callable[[Sequence[Any]], FloatArr
 def _alone(record: Any, matrix: Callable[[Sequence[Any]], FloatArray]) -> FloatArray:
     try:
         return matrix([record])
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise MilepostError(
             f"distance fails on {record!r}, which is in universe=[…]: {type(error).__name__}: {error}"
         ) from error

@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.errors import MilepostError
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.sketch import check_weight
 
 SMALLEST, LARGEST = (
     -40,
@@ -37,8 +36,7 @@ class Magnitudes:
     def add(self, points: FloatArray, weight: AnyArray | None = None) -> None:
         """Add records float64[n, columns], infinite values among them, with an integer weight each."""
         weights = np.ones(len(points), dtype=np.int64) if weight is None else weight.astype(np.int64)
-        if self.total + int(weights.sum()) > LARGEST_TOTAL:
-            raise MilepostError("magnitudes hold a total weight of at most 2^37")
+        check_weight(self.total + int(weights.sum()))
         for column, counts in enumerate(self.counts):
             np.add.at(counts, cell_of(points[:, column]), weights)
         self.total += int(weights.sum())

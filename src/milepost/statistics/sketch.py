@@ -8,6 +8,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, IntArray
 from milepost.errors import MilepostError
+from milepost.privacy.change import WEIGHT_STEPS
 from milepost.spaces.base import QUANTA, QUANTUM_BITS, default_cells
 from milepost.statistics.tally import tally
 
@@ -224,9 +225,13 @@ class Sketch:
 
 
 def check_weight(total: int) -> None:
-    """Refuse more than 64-bit sums have room for."""
+    """Refuse more than 64-bit sums have room for; how much more is not said, since a total may be private."""
     if total > LARGEST_TOTAL:
-        raise MilepostError("a table may have a total weight of at most 2^37")
+        raise MilepostError(
+            f"a table may have at most {LARGEST_TOTAL:,} rows, or with weights as many as come to "
+            f"{LARGEST_TOTAL // WEIGHT_STEPS:,} of the largest weight; this one has more. Release it in parts, or "
+            "release a public sample of the people"
+        )
 
 
 def total_weights(records: int, groups: int, group: AnyArray | None, weight: AnyArray | None) -> IntArray:
