@@ -23,12 +23,13 @@ import milepost as mp
 from milepost import data, reading
 from milepost.choice import given_queries
 from milepost.privacy.change import WEIGHT_STEPS
-from milepost.reading import Chosen, blocks, choose, read_sketch, read_sums, total
+from milepost.reading import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
 from milepost.roles import Roles
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
+from milepost.table import Table
 from tests.strategies import Visit, visits
 
 CITY = mp.L1({"east": (0, 10), "north": (0, 10)})
@@ -46,6 +47,11 @@ def queries(space: mp.L1 = CITY) -> Queries:
     found = given_queries(space, WHERE)
     assert found is not None
     return found
+
+
+def total(data: Any, space: Any, roles: Roles = PLAIN) -> int:
+    """Of a table whose number of rows is private."""
+    return Table(data, space, roles.change("add-remove"), None, roles).total()
 
 
 def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from milepost.privacy.ledger import Ledger, spending
 from milepost.release import Size, charges, released, sized, warn_wide
 from milepost.roles import Role, Roles
 from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices
-from milepost.sessions.fingerprint import fingerprint, store_key
+from milepost.sessions.fingerprint import store_fingerprint, store_key
 from milepost.sessions.session import Session
 from milepost.sessions.step import Engine
 from milepost.sessions.store import Store, Stored, StoreLog
@@ -26,6 +26,7 @@ from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.spaces import space_from_json
 from milepost.spaces.base import Space, check_space
 from milepost.spelling import spelled
+from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
 from milepost.storage import load
 from milepost.synopsis import Synopsis
 from milepost.table import Table, table_of
@@ -76,11 +77,6 @@ def interactive(
         possible = possible.spending_rho
     table = table_of(data, space, change, columns, roles)
     opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
-    if store is not None and not table.here:
-        raise MilepostError(
-            "a store tells its table by a digest of the rows in their order, which a Spark frame does not have; leave "
-            "store= out, or write the frame to Parquet files and open the session on these"
-        )
     kept = None if store is None else Store(store)
     if kept is not None:
         kept.make()
@@ -172,9 +168,10 @@ class Opening:
 
     def begin(self, store: Store | None, log: StoreLog | None, n: int | None, drawing: Callable[[], None]) -> Session:
         """A new session; with a store, begun when the transaction ends."""
-        table, key, said = self.table, b"", {"n": n}
-        if store is not None:
-            key = store_key(store.path, create=False)
+        table, said = self.table, {"n": n}
+        fingerprint = Fingerprint(CHANGED_SESSION) if store is None else store_fingerprint(store.path)
+        if store is not None or table.fingerprint is not None:
+            table = table.with_fingerprint(fingerprint)
         size = sized(table, self.choose, self.guarantee, n, drawing)
         choice = self.choose(size.total, size.left)
         if choice is None:
@@ -188,7 +185,7 @@ class Opening:
             more = {"total": begun.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
             card, content = self._card(session.mechanism, size) | said | more, None
         if log is not None:
-            log.begin(Stored(card, fingerprint(table, key), content))
+            log.begin(Stored(card, fingerprint.expected, content))
         return session
 
     def resume(self, store: Store, stored: Stored, mechanism: str, n: int | None) -> Session:
@@ -202,13 +199,9 @@ class Opening:
                     f"{path} holds a session with another {name}: {then}, not {now}; say the same again, or begin "
                     "another session in another store, which spends again"
                 )
-        table = self.table
-        if fingerprint(table, store_key(path, create=False)) != stored.fingerprint:
-            raise MilepostError(
-                f"{path} holds a session on another table: rows, their order or what is used of them differ; open the "
-                "table it was begun with"
-            )
+        table = self.table.with_fingerprint(store_fingerprint(path, stored.fingerprint))
         if stored.synopsis is not None:
+            table.total()  # reads all rows, to know the table
             return self._of_synopsis(_synopsis(stored.synopsis), store)
         left = Guarantee(**card["left"])
         variant = space_from_json(card["variant"], {})  # with as many directions as suited it then

@@ -10,9 +10,9 @@ from operator import mul
 import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.reading import blocks
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries
+from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import Borders
 from milepost.statistics.sums import Sums
 from milepost.table import Table
@@ -42,18 +42,27 @@ class Source(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Anew(Source):
-    """The table itself, read for every question."""
+    """The table itself, read for every question: each pass must read the rows that the first one has read.
+
+    Noise is on differences to what was answered before, which are private for one table only.
+    """
 
     table: Table
 
     @cached_property
     def total(self) -> int:
-        """Counted once."""
-        return self.table.total()
+        """Counted once, in the first pass."""
+        return self._fixed.total()
 
     def sums(self, queries: Queries) -> Sums:
         """One pass over the table."""
-        return self.table.sums(queries)
+        return self._fixed.sums(queries)
+
+    @cached_property
+    def _fixed(self) -> Table:
+        """The table with a fingerprint."""
+        table = self.table
+        return table if table.fingerprint is not None else table.with_fingerprint(Fingerprint(CHANGED_SESSION))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +161,7 @@ def source_of(table: Table, total: int) -> Source:
         return Sketched(space, table.sketch(space, cells).borders())
     if total * space.width > MOST_NUMBERS or not table.here:
         return Anew(table)
-    found = list(blocks(table.data, space, table.columns, 1, table.roles, table.chosen))
+    found = table.blocks()
     if not found:
         return Anew(table)
     weights = [block.weight for block in found if block.weight is not None]

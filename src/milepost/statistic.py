@@ -1,19 +1,20 @@
 """Statistic: which exact integers are made of the records of a table, here or on a cluster."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from milepost.arrays import FloatArray, ImageArray, IntArray
+from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.statistics.fingerprint import RowDigest, row_hashes
 from milepost.statistics.magnitudes import SIDE, Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 
-Exact = TypeVar("Exact", Sketch, Sums, Magnitudes)
+Exact = TypeVar("Exact", Sketch, Sums, Magnitudes, "Digested")
 Made = TypeVar("Made", covariant=True)
 Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
 
@@ -141,3 +142,46 @@ class MagnitudesOf:
     def image(self, block: Block) -> tuple[FloatArray, IntArray | None]:
         """Values as they are."""
         return block.points, block.weight
+
+
+@dataclass(frozen=True, eq=False)
+class Digested:
+    """A statistic, and the digest of the rows that it was made of, which were read once for both."""
+
+    exact: Any
+    digest: RowDigest
+
+    def add(self, image: tuple[Any, ...], hashes: AnyArray) -> None:
+        """Add records by what the statistic takes of them, and their hashes."""
+        self.exact.add(*image)
+        self.digest.add(hashes)
+
+    def __add__(self, other: Self) -> "Digested":
+        """Return both of two tables together."""
+        return Digested(self.exact + other.exact, self.digest + other.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class DigestedOf:
+    """Another statistic with a digest of its rows. key: of their hashes, private."""
+
+    statistic: Statistic[Any]
+    key: bytes = field(repr=False)
+
+    @property
+    def numbers(self) -> int:
+        """As many as the statistic's."""
+        return self.statistic.numbers
+
+    @property
+    def size(self) -> int:
+        """As many as the statistic has."""
+        return self.statistic.size
+
+    def empty(self) -> Digested:
+        """That of no records."""
+        return Digested(self.statistic.empty(), RowDigest())
+
+    def image(self, block: Block) -> tuple[tuple[Any, ...], AnyArray]:
+        """What the statistic takes, and hashes."""
+        return self.statistic.image(block), row_hashes(self.key, block.points, block.group, block.weight)

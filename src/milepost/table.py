@@ -1,18 +1,20 @@
 """Table: private data, which of its columns hold the points, and what others say about its rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
+from milepost.arrays import IntArray
 from milepost.data import Columns, countable, opened, settled
 from milepost.errors import MilepostError
 from milepost.privacy.change import Change
-from milepost.reading import PLAIN, Chosen, check_some, choose, count, read, read_sketch, read_sums, total
+from milepost.reading import PLAIN, Chosen, blocks, check_some, choose, count, read
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.objects import SPARK, package
 from milepost.spaces.queries import Queries
-from milepost.statistic import Counted, MagnitudesOf
+from milepost.statistic import Block, Counted, DigestedOf, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
+from milepost.statistics.fingerprint import Fingerprint, RowDigest, row_hashes
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
@@ -27,7 +29,8 @@ class Table:
 
     space: as which its rows are read. What differs between spaces that a choice is made from (how many directions there
     are) does not matter to that. stream: whether an iterator of batches is read once, a few in memory at a time, if
-    that suffices; else all of them are kept.
+    that suffices; else all of them are kept. fingerprint: what every pass that reads rows must agree with; None where
+    one pass is all that a statistic depends on.
     """
 
     given: Any
@@ -36,6 +39,11 @@ class Table:
     columns: Columns = None
     roles: Roles = PLAIN
     stream: bool = False
+    fingerprint: Fingerprint | None = None
+
+    def with_fingerprint(self, fingerprint: Fingerprint) -> Self:
+        """Return this table, to be read by passes that must agree with the fingerprint."""
+        return replace(self, given=self.data, fingerprint=fingerprint)
 
     @cached_property
     def data(self) -> Any:
@@ -62,37 +70,73 @@ class Table:
         """Which rows are used, where those of one person are limited."""
         if self.roles.unit is None:
             return None
-        return choose(self.data, self.space, self.columns, self.roles)
+        fingerprint = self.fingerprint
+        key = None if fingerprint is None else fingerprint.key
+        chosen = choose(self.data, self.space, self.columns, self.roles, key)
+        if fingerprint is not None and chosen.digest is not None:
+            fingerprint.check(chosen.digest)
+        return chosen
 
     def total(self) -> int:
         """How many records there are, or their weight in steps, in all groups together.
 
-        Where that is private every row is read, so that a bad one is refused before anything is spent.
+        Where that is private, or there is a fingerprint, every row is read. So a bad one is refused before anything is
+        spent.
         """
-        if self.chosen is not None:
-            found = self.chosen.total
-        elif self.change.public_total:
-            found = count(self.data)
-        else:
-            found = total(self.data, self.space, self.columns, self.roles)
-        return check_some(found) if self.change.public_total else found
+        return check_some(self._total) if self.change.public_total else self._total
 
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:
         """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
-        cells, empty = cells or space.hosts.cells(self.roles.group_count), not self.change.public_total
-        return read_sketch(self.data, space, self.columns, self.roles, cells, empty=empty, chosen=self.chosen)
+        groups = self.roles.group_count
+        sketch = self._made(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+        self._check(sketch.totals)
+        return sketch
 
     def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
         """The exact sums of distances to given queries, or of what is counted of them."""
-        empty = not self.change.public_total
-        return read_sums(
-            self.data, self.space, queries, self.columns, self.roles, empty=empty, chosen=self.chosen, counted=counted
-        )
+        sums = self._made(SumsOf(self.space, self.roles.group_count, queries, counted))
+        self._check(sums.totals)
+        return sums
 
     def magnitudes(self) -> Magnitudes:
         """How many values each column has of each size."""
-        wanted = MagnitudesOf(self.space.width)
-        return read(wanted, self.data, self.space, self.columns, self.roles, self.chosen)
+        return self._made(MagnitudesOf(self.space.width))
+
+    def blocks(self) -> list[Block]:
+        """All records that are used, of a table that has them here."""
+        found = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.chosen))
+        if self.fingerprint is not None:
+            digest = RowDigest()
+            for block in found:
+                digest.add(row_hashes(self.fingerprint.key, block.points, block.group, block.weight))
+            self.fingerprint.check(digest)
+        return found
+
+    @cached_property
+    def _total(self) -> int:
+        if self.chosen is not None:
+            return self.chosen.total
+        if self.change.public_total and self.fingerprint is None:
+            return count(self.data)
+        return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
+
+    def _check(self, totals: IntArray) -> None:
+        """Refuse a table without rows, where their number is public."""
+        if self.change.public_total:
+            check_some(int(totals.sum()))
+
+    def _made(self, statistic: Statistic[Exact]) -> Exact:
+        """The statistic of all rows that are used, which agree with the fingerprint."""
+        if self.fingerprint is None:
+            return self._read(statistic)
+        found = self._read(DigestedOf(statistic, self.fingerprint.key))
+        self.fingerprint.check(found.digest)
+        exact: Exact = found.exact
+        return exact
+
+    def _read(self, statistic: Statistic[Exact]) -> Exact:
+        """One pass."""
+        return read(statistic, self.data, self.space, self.columns, self.roles, self.chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +173,14 @@ class Summed(Table):
 
 
 def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: Roles, stream: bool = False) -> Table:
-    """The table that data is: one of a cluster for a Spark frame."""
+    """The table that data is: one of a cluster for a Spark frame.
+
+    Which rows of a person are used is settled in a pass of its own, by their places: the passes after it must read the
+    same rows there, or more of a person would be used. Spark does both in one.
+    """
     if not of_spark(data):
-        return Table(data, space, change, columns, roles, stream)
+        fingerprint = None if roles.unit is None else Fingerprint()
+        return Table(data, space, change, columns, roles, stream, fingerprint)
     from milepost.spark.table import SparkTable
 
     return SparkTable(data, space, change, columns, roles)

@@ -109,16 +109,12 @@ def test_an_executor_without_milepost_says_so(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def test_what_a_spark_frame_cannot_do(tmp_path: Path) -> None:
+def test_what_a_spark_frame_cannot_do() -> None:
     from pyspark import StorageLevel
 
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: mp.release(Frame(), SPACE, epsilon=1, groups=["a"], labels=["a"]), "groups must be a column's name"),
         (lambda: mp.exact(Frame(), SPACE, [1]), "got a Spark frame"),
-        (
-            lambda: mp.interactive(Frame(), SPACE, epsilon=1, max_queries=2, store=tmp_path / "s.db"),
-            "which a Spark frame does not have",
-        ),
         (lambda: spark.release(np.zeros((2, 1)), SPACE, epsilon=1), r"expected a Spark DataFrame, got numpy\.ndarray"),
         (lambda: mp.release(StorageLevel(False, False, False, False), SPACE, epsilon=1), "got pyspark.*StorageLevel"),
     ]
@@ -126,4 +122,3 @@ def test_what_a_spark_frame_cannot_do(tmp_path: Path) -> None:
     for call, reason in calls:
         with pytest.raises(mp.MilepostError, match=reason):
             call()
-    assert list(tmp_path.iterdir()) == []

@@ -1,33 +1,25 @@
-"""Fingerprint: whether a table is the one that a session was begun with, told by a keyed digest of its records."""
+"""Fingerprint of a store: by which it knows the table that its session was begun with, and the key's file beside it."""
 
-import hmac
 import os
 import secrets
 import tempfile
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 from milepost.errors import MilepostError
-from milepost.reading import blocks
-from milepost.table import Table
-
-KEY_BYTES = 32
+from milepost.statistics.fingerprint import KEY_BYTES, Fingerprint
 
 
-def fingerprint(table: Table, key: bytes) -> bytes:
-    """HMAC-SHA-256 of all records that are used, in their order, as the space reads them, and their weights.
+def store_fingerprint(path: Path, expected: bytes = b"") -> Fingerprint:
+    """Return the fingerprint of a store's table. expected: the digest that the store has, once its session is begun.
 
-    Without the key nobody can tell from it whether a table that they have in mind is this one.
+    Without the key nobody can tell from a digest whether a table that they have in mind is this one.
     """
-    digest = hmac.new(key, digestmod=sha256)
-    rows = 0
-    for block in blocks(table.data, table.space, table.columns, 1, table.roles, table.chosen):
-        digest.update((block.points + 0.0).tobytes())
-        digest.update(b"" if block.weight is None else block.weight.tobytes())
-        rows += len(block.points)
-    digest.update(rows.to_bytes(8, "big"))
-    return digest.digest()
+    changed = (
+        f"{path} holds a session on another table: rows, or what is used of them, differ. Nothing was answered or "
+        "spent. Open the table it was begun with"
+    )
+    return Fingerprint(changed, store_key(path, create=False), expected)
 
 
 def store_key(path: Path, *, create: bool) -> bytes:

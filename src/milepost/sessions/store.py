@@ -23,7 +23,7 @@ from milepost.sessions.transcript import Question
 LAYOUT = Layout(
     noun="session store",
     application_id=0x4D505353,  # "MPSS"
-    version=1,
+    version=2,
     schema=(
         "CREATE TABLE session (card TEXT NOT NULL, fingerprint BLOB NOT NULL, synopsis BLOB, seal BLOB NOT NULL)",
         """CREATE TABLE step (

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost.arrays import IntArray
+from milepost.statistic import Digested
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
@@ -21,8 +22,12 @@ ARRAYS: dict[type[Any], tuple[str, ...]] = {
 }
 
 
-def chunks(exact: Sketch | Sums | Magnitudes) -> Iterator[IntArray]:
+def chunks(exact: Sketch | Sums | Magnitudes | Digested) -> Iterator[IntArray]:
     """The integers of a statistic, in parts that are views of it."""
+    if isinstance(exact, Digested):
+        yield from chunks(exact.exact)
+        yield exact.digest.values
+        return
     for name in ARRAYS[type(exact)]:
         numbers = getattr(exact, name).reshape(-1)
         for start in range(0, len(numbers), CHUNK):

@@ -10,15 +10,12 @@ from milepost import data as tables
 from milepost.arrays import IntArray
 from milepost.errors import MilepostError
 from milepost.reading import check_count, check_some
-from milepost.spaces.base import Space
-from milepost.spaces.queries import Queries
 from milepost.spark.jobs import added_up, asking, mapped, needed
 from milepost.spark.rows import Rows, column_names
 from milepost.spark.tasks import Count, Keys
-from milepost.statistic import Counted, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
+from milepost.statistic import Exact, Statistic, SumsOf
 from milepost.statistics.magnitudes import Magnitudes
-from milepost.statistics.sketch import Sketch, check_weight
-from milepost.statistics.sums import Sums
+from milepost.statistics.sketch import check_weight
 from milepost.table import Table
 from milepost.wanted import Wanted
 
@@ -67,49 +64,30 @@ class SparkTable(Table):
         """Counting takes a job."""
         return False
 
-    def total(self) -> int:
-        """How many records there are, or their weight in steps, in all groups together.
-
-        Where that is private every row is read, so that a bad one is refused before anything is spent.
-        """
-        return check_some(self._total) if self.change.public_total else self._total
-
-    def sketch(self, space: Space, cells: int | None = None) -> Sketch:
-        """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
-        groups = self.roles.group_count
-        sketch = self._made(SketchOf(space, groups, cells or space.hosts.cells(groups)))
-        self._check(sketch.totals)
-        return sketch
-
-    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
-        """The exact sums of distances to given queries, or of what is counted of them."""
-        sums = self._made(SumsOf(self.space, self.roles.group_count, queries, counted))
-        self._check(sums.totals)
-        return sums
-
     def magnitudes(self) -> Magnitudes:
         """How many values each column has of each size."""
-        magnitudes = self._made(MagnitudesOf(self.space.width))
+        magnitudes = super().magnitudes()
         magnitudes.total = int(magnitudes.counts[0].sum())  # every record is in one cell of each column
         check_weight(check_some(magnitudes.total))
         return magnitudes
 
     @cached_property
     def _total(self) -> int:
-        if not self.change.public_total or self.roles.unit is not None:
+        if not self.change.public_total or self.roles.unit is not None or self.fingerprint is not None:
             return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
         frame = self._picked.frame
         with asking():
             return int(frame.count())
 
     def _check(self, totals: IntArray) -> None:
+        """Refuse a frame without rows, or with others than were counted, where their number is public."""
         total = int(totals.sum())
         check_weight(total)
         if self.change.public_total:
             check_count(check_some(total), vars(self).get("_total", total))
 
-    def _made(self, statistic: Statistic[Exact]) -> Exact:
-        """The statistic of all rows that are used."""
+    def _read(self, statistic: Statistic[Exact]) -> Exact:
+        """One job. The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both."""
         picked, keyed = self._picked, self.roles.unit is not None
         with asking():
             frame = self._of_persons(picked) if keyed else picked.frame

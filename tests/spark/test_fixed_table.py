@@ -1,0 +1,82 @@
+"""A session on a Spark frame: each job must read the rows that the first one has read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import milepost as mp
+from milepost.roles import Roles
+from milepost.source import Anew
+from milepost.statistics.fingerprint import Fingerprint
+from milepost.table import table_of
+from tests.mechanisms.contract import silent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.filterwarnings("ignore::milepost.PromiseWarning"),
+]
+
+SPACE = mp.L2({"x": (0, 10), "y": (0, 10)})
+SAID: dict[str, Any] = {"epsilon": 40, "delta": 1e-6, "max_queries": 9, "mechanism": "field"}
+ROLES: dict[str, Any] = {"unit": "person", "contributions": 2, "weights": "weight", "max_weight": 2.0}
+
+
+@pytest.mark.parametrize("said", [{}, ROLES, {"groups": "city", "labels": ["Bonn", "Ulm"]}])
+def test_the_digest_is_the_same_here_and_there(said: dict[str, Any], people: pa.Table, frame: Any) -> None:
+    """In any order and partition, of all rows that are used: groups, weights, and which rows of a person."""
+    roles, key = Roles(**said), bytes(32)
+    found = set()
+    for data in (people, frame, frame.repartition(7, "y")):
+        table = table_of(data, SPACE, roles.change("add-remove"), None, roles)
+        fingerprint = Fingerprint(key=key)
+        table.with_fingerprint(fingerprint).total()
+        table.with_fingerprint(fingerprint).magnitudes()
+        table.with_fingerprint(fingerprint).sketch(SPACE.sized(4000)[0])
+        found.add(fingerprint.expected)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_person_in_every_second_reading(stored: bool, frame: Any, tmp_path: Path) -> None:
+    """Replaced by another in a task, while a file says so, so that as many rows are read."""
+    flag = tmp_path / "flag"
+
+    def replaced(batches: Any) -> Any:
+        for batch in batches:
+            rows = batch.to_pandas()
+            if flag.exists():
+                rows.loc[rows["person"] == 7, ["x", "y"]] = 10.0
+            yield pa.RecordBatch.from_pandas(rows, preserve_index=False)
+
+    changing = frame.select("x", "y", "person").mapInArrow(replaced, "x double, y double, person bigint")
+    store: dict[str, Any] = {"store": tmp_path / "s.db"} if stored else {}
+    session = mp.interactive(changing, SPACE, **SAID, **store)
+    assert isinstance(session._engine._source, Anew)  # type: ignore[attr-defined]
+    first = session.ask([1, 2])
+    flag.touch()
+    with pytest.raises(mp.MilepostError, match=r"changed since the session began|session on another table"), silent():
+        session.ask([3, 4])
+    if stored:
+        with pytest.raises(mp.MilepostError, match="session on another table"), silent():
+            mp.resume(tmp_path / "s.db", changing)
+    assert session.remaining == 8
+    flag.unlink()
+    assert session.ask([3, 4]).remaining == 7
+    assert session.ask([1, 2]).value == first.value
+
+
+def test_a_stored_session_goes_on_with_a_frame_or_its_rows(people: pa.Table, frame: Any, tmp_path: Path) -> None:
+    """The order of rows does not matter, nor where they are."""
+    path = tmp_path / "people.parquet"
+    pq.write_table(people.take(np.random.default_rng(0).permutation(len(people))), path)
+    session = mp.interactive(frame, SPACE, store=tmp_path / "s.db", **SAID, **ROLES)
+    value = session.ask([1, 2]).value
+    for data in (path, frame.repartition(3)):
+        again = mp.resume(tmp_path / "s.db", data, weights="weight")
+        assert again.ask([1, 2]).value == value
+        assert again.ask([5, 5]).remaining == 7

@@ -1,0 +1,131 @@
+"""Fingerprint: a digest tells one multiset of rows from another, whatever their order, batches and threads."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost import data, reading
+from milepost.arrays import AnyArray
+from milepost.roles import Roles
+from milepost.statistic import DigestedOf, SumsOf
+from milepost.statistics.fingerprint import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
+from milepost.table import Table
+from tests.mechanisms.contract import SPACES, patched, points
+
+KEY = bytes(range(32))
+ROWS = np.random.default_rng(3).random((40, 2))
+GROUP = np.arange(40) % 3
+WEIGHT = np.arange(40) % 5
+
+
+def digest(rows: AnyArray, group: Any = GROUP, weight: Any = WEIGHT, key: bytes = KEY) -> bytes:
+    result = RowDigest()
+    result.add(row_hashes(key, rows, group, weight))
+    return result.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "tag"),
+    [
+        (1, "3b62a9ba6258f5610f83e264f31497b4"),
+        (2, "6ee2a4ca67b054bbfd3315bf85230577"),
+        (3, "2db479ae78bd50d8882a8a178a6132ad"),
+        (7, "1938f2cf72d54ee97e94166fa91d2a36"),
+    ],
+)
+def test_hashes_are_those_of_siphash(words: int, tag: str) -> None:
+    """The reference vectors, which `openssl mac -macopt size:16 … SIPHASH` gives as well; two messages at a time."""
+    key = np.frombuffer(bytes(range(16)), dtype="<u8")
+    message = np.frombuffer(bytes(range(8 * words)), dtype="<u8")
+    found = siphash(key, [np.array([0, word], dtype=np.uint64) for word in message])
+    assert found[1].astype("<u8").tobytes().hex() == tag
+    assert found[0].tobytes() != found[1].tobytes()
+
+
+def test_order_and_parts_do_not_matter() -> None:
+    order = np.random.default_rng(1).permutation(len(ROWS))
+    assert digest(ROWS[order], GROUP[order], WEIGHT[order]) == digest(ROWS)
+    parts = [RowDigest(), RowDigest()]
+    for place, start in enumerate(range(0, len(ROWS), 7)):
+        part = slice(start, start + 7)
+        parts[place % 2].add(row_hashes(KEY, ROWS[part], GROUP[part], WEIGHT[part]))
+    assert (parts[0] + parts[1]).to_bytes() == digest(ROWS)
+    assert digest(np.where(ROWS > 0.5, 0.0, -0.0)) == digest(np.zeros_like(ROWS))
+
+
+def altered(array: AnyArray, row: int, value: float) -> AnyArray:
+    result = array.copy()
+    result[row] = value
+    return result
+
+
+def test_any_other_rows_have_another_digest() -> None:
+    """A value, a group, a weight; rows that appear twice more, or as often as hashes could cancel, or elsewhere."""
+    many = np.zeros((1 << 16, 2))
+    found = [
+        digest(ROWS),
+        digest(altered(ROWS, 7, np.nextafter(ROWS[7], 2))),
+        digest(ROWS, altered(GROUP, 7, 2)),
+        digest(ROWS, GROUP, altered(WEIGHT, 7, 3)),
+        digest(ROWS[:, ::-1]),
+        digest(ROWS, None, None),
+        digest(ROWS, key=KEY[::-1]),
+        *(digest(np.vstack([ROWS, *[ROWS[:1]] * times]), None, None) for times in (1, 2, 4)),
+        *(digest(many[:rows], None, None) for rows in (0, 1 << 14, 1 << 15, 1 << 16)),
+        digest(ROWS[[0, 0, 1, 1]], None, None),
+        digest(ROWS[[2, 2, 3, 3]], None, None),
+        digest(ROWS[[0, 1, 2, 3]], None, None),
+    ]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("name", [name for name in SPACES if name != "towns"])
+def test_batches_and_threads_do_not_matter(name: str) -> None:
+    """In every space: each row's hash is of that row alone."""
+    space = SPACES[name]
+    rows = points(space, np.random.default_rng(2).random((300, space.width)))
+    weights = np.arange(300) % 4 / 3
+    roles = Roles(weights=weights, max_weight=1.0)
+    found = set()
+    for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (100, 3, 3), (1 << 18, 50, 2)):
+        with patched([(data, "BATCH_ROWS", batch), (reading, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]):
+            wanted = DigestedOf(SumsOf(space, 1), KEY)
+            found.add(reading.read(wanted, rows, space, roles=roles).digest.to_bytes())
+            table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
+            table.blocks()
+            assert table.fingerprint is not None
+            table.total()
+    assert len(found) == 1
+
+
+def test_a_statistic_is_the_same_with_a_digest() -> None:
+    space, roles = mp.L1([(0, 1), (0, 1)]), Roles(groups=list("abc" * 13 + "a"), labels=["a", "b"])
+    plain = Table(ROWS, space, roles.change("replace"), None, roles)
+    fixed = plain.with_fingerprint(Fingerprint())
+    assert np.array_equal(plain.sketch(space).counts, fixed.sketch(space).counts)
+    assert plain.total() == fixed.total() == 27
+
+
+def test_the_first_digest_is_the_one_that_counts() -> None:
+    one, other = RowDigest(), RowDigest()
+    other.add(row_hashes(KEY, ROWS, None, None))
+    fingerprint = Fingerprint()
+    fingerprint.check(one)
+    with pytest.raises(mp.MilepostError, match="changed while it was read"):
+        fingerprint.check(other)
+    fingerprint.check(one)
+    assert Fingerprint().key != fingerprint.key
+    assert Fingerprint(key=KEY, expected=fingerprint.expected).expected == fingerprint.expected
+
+
+def test_neither_key_nor_digest_is_shown() -> None:
+    """And the digest that is kept does not tell the number of rows."""
+    fingerprint = Fingerprint(key=KEY)
+    fingerprint.check(RowDigest())
+    assert repr(fingerprint) == f"Fingerprint(changed={CHANGED!r})"
+    assert "key" not in repr(DigestedOf(SumsOf(SPACES["disc"], 1), KEY))
+    assert any(fingerprint.expected)
+    assert len(fingerprint.expected) == 32
