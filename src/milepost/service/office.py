@@ -37,8 +37,8 @@ class Office:
                     self.catalog.recover(Building.model_validate_json(job.words))
             self.desk = Desk(self.home, self.register, settings)
             self._open = opened.pop_all()
-        self.workers = Workers(settings.max_waiting)
-        self.clock = Clock(settings.clock, self.measures.late)
+        self.workers = Workers(settings.max_waiting, max(settings.max_sessions, self.desk.open))
+        self.clock = Clock(settings.clock, settings.periods, self.measures.late)
 
     @property
     def ledger(self) -> Ledger | None:
