@@ -292,7 +292,7 @@ def test_of_two_uploads_at_once_one_is_stored_and_paid_for(tmp_path: Path) -> No
     house.office.close()
 
 
-def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path) -> None:
+def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
     house.office.home.release("city").write_bytes(b"junk")
     house.office.close()
@@ -300,8 +300,35 @@ def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path) -> None:
         again = House(office, make_app(office), house.keys)
         listed = again.client("anna").get("/v1/releases").json()["releases"]
         assert [one["id"] for one in listed] == ["ages"]
+        assert again.client("anna").get("/v1/releases").json()["releases"] == listed
+        assert capsys.readouterr().err.count("the release city is not listed: ") == 1
         assert again.client("anna").get("/v1/releases/city").json()["error"]["code"] == "internal"
         assert again.client("carla").request("DELETE", "/v1/releases/city").status_code == 204
+
+
+def test_what_is_no_release_stops_nothing(tmp_path: Path) -> None:
+    """Folders of editors, folders with a file's name, files of others; those in the place of a release are told of."""
+    house = furnished(tmp_path, {"ages": SPACES["ages"]}, sessions=False)
+    content = house.office.home.release("ages").read_bytes()
+    house.office.close()
+    releases = house.office.home.releases
+    for folder in (".ipynb_checkpoints", ".upload-7", ".x.milepost.7", "taken.milepost"):
+        (releases / folder).mkdir()
+        (releases / folder / "file").touch()
+    for name in (".DS_Store", ".nfs0001", "notes.txt", "junk.milepost"):
+        (releases / name).write_bytes(b"junk")
+    before = sorted(releases.iterdir())
+    with Office(tmp_path, Settings()) as office:
+        again = House(office, make_app(office), house.keys)
+        carla = again.client("carla")
+        assert [one["id"] for one in carla.get("/v1/releases").json()["releases"]] == ["ages"]
+        error = carla.request("PUT", "/v1/releases/taken?dataset=people", content=content).json()["error"]
+        assert (error["code"], "is in the place of a release" in error["detail"]) == ("refused", True)
+        job = ended(again, carla.post("/v1/releases", {"id": "taken", **MADE | SPACES["ages"]}).json())
+        assert (job["state"], "is in the place of a release" in job["detail"]) == ("failed", True)
+        assert len(office.home.ledger.history("people")) == 1
+        assert sorted(releases.iterdir()) == before
+        assert carla.request("PUT", "/v1/releases/junk", content=content).status_code == 201
 
 
 @pytest.mark.parametrize(
