@@ -222,3 +222,54 @@ def test_what_protects_somebody_else_does_not_add_up(ledger: mp.Ledger, call: st
     with pytest.raises(mp.MilepostError, match="'replace, row' and this one 'add-remove, row'"):
         CALLS[call](PEOPLE, ledger, epsilon=0.5, neighbors="add-remove")
     assert states(ledger) == ["settled"]
+
+
+@pytest.fixture
+def kept(ledger: mp.Ledger, tmp_path: Path) -> Path:
+    """The store of a session in a folder beside its ledger."""
+    (tmp_path / "sessions").mkdir()
+    store = tmp_path / "sessions" / "homes.db"
+    begun(PEOPLE, ledger, store=store, mechanism="field").close()
+    return store
+
+
+def test_a_session_goes_on_where_its_ledger_knows_it(ledger: mp.Ledger, kept: Path, tmp_path: Path) -> None:
+    """Also when both have moved, or the ledger alone, and it is said where."""
+    mp.resume(kept, PEOPLE)
+    begun(PEOPLE, ledger, store=kept)
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    mp.resume(moved / "sessions" / "homes.db", PEOPLE)
+    elsewhere = (moved / "ledger.db").rename(moved / "elsewhere.db")
+    with pytest.raises(mp.MilepostError, match="there is no such ledger"):
+        mp.resume(moved / "sessions" / "homes.db", PEOPLE)
+    mp.resume(moved / "sessions" / "homes.db", PEOPLE, ledger=mp.Ledger(elsewhere))
+    assert states(mp.Ledger(elsewhere)) == ["settled"]
+
+
+def test_a_session_is_refused_where_its_ledger_has_lost_it(ledger: mp.Ledger, kept: Path) -> None:
+    ((entry,), path) = ledger.history("homes"), ledger.path
+    path.unlink()
+    with pytest.raises(mp.MilepostError, match=r"charged to 'homes' in .*ledger.db, and there is no such ledger"):
+        mp.resume(kept, PEOPLE)
+    assert not path.exists()
+    other = mp.Ledger(path)
+    other.create("names", epsilon=3)
+    for _ in range(2):  # without the dataset, and with a dataset that was not charged
+        with pytest.raises(mp.MilepostError, match=f"does not know charge {entry.id} to 'homes'"):
+            mp.resume(kept, PEOPLE)
+        with pytest.raises(mp.MilepostError, match=f"does not know charge {entry.id} to 'homes'"):
+            begun(PEOPLE, other, store=kept)
+        other.create("homes", epsilon=8, delta=1e-6)
+    other.charge("homes", entry.guarantees, label=entry.token).settle()
+    mp.resume(kept, PEOPLE)
+
+
+def test_a_session_is_charged_once_and_to_one(ledger: mp.Ledger, kept: Path, tmp_path: Path) -> None:
+    with pytest.raises(mp.MilepostError, match="charged to 'homes', not 'names'"):
+        begun(PEOPLE, ledger, "names", store=kept)
+    free = tmp_path / "free.db"
+    begun(PEOPLE, None, None, store=free)
+    mp.resume(free, PEOPLE)
+    with pytest.raises(mp.MilepostError, match="begun without a ledger"):
+        begun(PEOPLE, ledger, store=free)
+    assert states(ledger) == ["settled"]

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from milepost.data import Columns
 from milepost.errors import MilepostError
 from milepost.mechanisms.margins import check_game
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger, spending
+from milepost.privacy.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.release import Size, charges, released, sized, warn_wide
 from milepost.roles import Role, Roles
 from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices
@@ -63,7 +62,8 @@ def interactive(
     about the table is as for `release`.
     store: the path of a file that keeps the session: every answer is on the disk before it is returned, and the same
     call, with the same table, goes on where the session was, in this process or another.
-    ledger, dataset: as for `release`; a session that goes on is not charged again.
+    ledger, dataset: as for `release`; a session that goes on is not charged again, and is refused where the ledger has
+    lost its charge.
     """
     check_space(space)
     check_oblivious(space)
@@ -83,6 +83,7 @@ def interactive(
     with _log(kept) as log:
         stored = None if log is None else log.begun()
         if kept is not None and log is not None and stored is not None:
+            check_charge(stored.card, kept.path, ledger, dataset)
             session = opening.resume(kept, stored, mechanism, n)
             session.go_on(log)
             return session
@@ -90,7 +91,7 @@ def interactive(
             store_key(kept.path, create=True)
         cost = charges(guarantee, change, n, opening.pure)
         with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
-            return opening.begin(kept, log, n, charge.drawn)
+            return opening.begin(kept, log, n, charge)
 
 
 def resume(
@@ -100,14 +101,16 @@ def resume(
     columns: Columns = None,
     unit: Role = None,
     weights: Role = None,
+    ledger: Ledger | None = None,
 ) -> Session:
     """Go on with the session of a store, on the table it was begun with; what else was said then is in the store.
 
-    columns, unit, weights: as they were said when it was begun.
+    columns, unit, weights: as they were said when it was begun. ledger: the one that was charged, where it is not in
+    the same place beside the store any more.
     """
     space, said = stored_call(store)
     given = {"columns": columns, "weights": weights} | ({} if unit is None else {"unit": unit})
-    return interactive(data, space, **said | given, store=store)
+    return interactive(data, space, **said | given, store=store, ledger=ledger)
 
 
 def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
@@ -127,6 +130,48 @@ def stored_card(store: str | os.PathLike[str]) -> dict[str, Any]:
     if stored is None:
         raise MilepostError(f"{store} has no session yet; begin one with mp.interactive(…, store=…)")
     return stored.card
+
+
+def check_charge(card: dict[str, Any], store: Path, ledger: Ledger | None = None, dataset: str | None = None) -> None:
+    """Refuse to go on with a session whose ledger does not know its charge: what it spent would be granted again.
+
+    ledger: None for the one that the card names.
+    """
+    paid = card.get("charge")
+    if paid is None:
+        if ledger is not None and "charge" in card:  # cards of older versions do not say
+            raise MilepostError(
+                f"{store} holds a session that was begun without a ledger, so none was charged; leave ledger= out, or "
+                "begin another session in another store"
+            )
+        return
+    if dataset not in (None, paid["dataset"]):
+        raise MilepostError(f"{store} holds a session that was charged to {paid['dataset']!r}, not {dataset!r}")
+    place = store.parent / paid["ledger"] if ledger is None else ledger.path
+    if not place.exists():
+        raise MilepostError(
+            f"{store} holds a session that was charged to {paid['dataset']!r} in {place}, and there is no such ledger. "
+            "Put it back from its backup; or give ledger=, if it is elsewhere."
+        )
+    known = Ledger(place)
+    charges = known.history(paid["dataset"]) if paid["dataset"] in {one.name for one in known.datasets()} else ()
+    if not any(entry.counts and paid["token"] in (entry.token, entry.label) for entry in charges):
+        raise MilepostError(
+            f"{place} does not know charge {paid['id']} to {paid['dataset']!r}, which paid for the session in {store}. "
+            f"Put the ledger back that has it; or charge it again, with the label {paid['token']!r}."
+        )
+
+
+def _paid(charge: Charge | Unrecorded, store: Path) -> dict[str, Any] | None:
+    """How a card tells the charge of its session; the ledger's path begins at the store's folder."""
+    if isinstance(charge, Unrecorded):
+        return None
+    path = charge.ledger.path
+    try:
+        place = os.path.relpath(path, store.parent)
+    except ValueError:  # on another drive
+        place = str(path)
+    return {"ledger": place, "dataset": charge.entry.dataset, "id": charge.id, "token": charge.entry.token}
 
 
 def _log(store: Store | None) -> AbstractContextManager[StoreLog | None]:
@@ -166,12 +211,15 @@ class Opening:
     ) -> tuple[list[SessionChoice], dict[str, str]]:
         return session_choices(space, n, self.table.change, guarantee, self.max_queries, self.beta, names)
 
-    def begin(self, store: Store | None, log: StoreLog | None, n: int | None, drawing: Callable[[], None]) -> Session:
+    def begin(self, store: Store | None, log: StoreLog | None, n: int | None, charge: Charge | Unrecorded) -> Session:
         """A new session; with a store, begun when the transaction ends."""
-        table, said = self.table, {"n": n}
+        table, drawing = self.table, charge.drawn
+        said: dict[str, Any] = {"n": n}
         fingerprint = Fingerprint(CHANGED_SESSION) if store is None else store_fingerprint(store.path)
         if store is not None or table.fingerprint is not None:
             table = table.with_fingerprint(fingerprint)
+        if store is not None:
+            said["charge"] = _paid(charge, store.path)
         size = sized(table, self.choose, self.guarantee, n, drawing)
         choice = self.choose(size.total, size.left)
         if choice is None:

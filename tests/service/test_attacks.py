@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Semaphore, Thread
 from typing import Any
 
 import httpx
@@ -19,9 +19,10 @@ from milepost.service.app import make_app
 from milepost.service.keys import revoke_key
 from milepost.service.office import Office
 from milepost.service.register import Job, Opened, Release
-from milepost.service.requests import Building
+from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
 from milepost.sessions.field_engine import FieldEngine
+from milepost.spaces.words import space_from_words
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished
 
 Call = tuple[float, str, str, str, dict[str, Any]]  # after how many seconds, who, what
@@ -128,6 +129,84 @@ def test_nothing_but_the_clock_tells_when_an_answer_was_ready(lodge: House, monk
     asyncio.run(watched())
 
 
+def test_what_is_left_does_not_tell_of_an_answer_whose_moment_is_to_come(
+    lodge: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two answers are ready; at the moment of the first, the second is not counted. Nor is the session closed then."""
+    moments: list[asyncio.Event] = []
+
+    async def watched() -> None:
+        async def leave(_: float) -> None:
+            moments.append(asyncio.Event())
+            await moments[-1].wait()
+
+        async def state() -> tuple[str, int]:
+            told = (await sent(lodge, client, (0, "anna", "GET", "/v1/sessions/annas", {}))).json()
+            return told["state"], told["remaining"]
+
+        monkeypatch.setattr(lodge.office.clock, "leave", leave)
+        async with connected(lodge) as client:
+            calls: list[Call] = [ask(0, [1, 2], "a"), ask(0, [3, 4], "b")]
+            calls += [(0, "carla", "POST", "/v1/sessions/annas/close", {})]
+            tasks: list[asyncio.Task[httpx.Response]] = []
+            for call in calls:
+                tasks.append(asyncio.create_task(sent(lodge, client, call)))
+                while len(moments) < len(tasks) and not tasks[-1].done():
+                    await asyncio.sleep(0.001)
+            assert await state() == ("open", 5)
+            for task, moment, expected in zip(tasks, moments, [("open", 4), ("open", 3), ("closed", 3)], strict=True):
+                moment.set()
+                assert (await task).status_code in (200, 204)
+                assert await state() == expected
+
+    asyncio.run(watched())
+
+
+def test_nothing_waits_for_the_answers_of_sessions_but_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it waited would tell how long an answer took."""
+    house = furnished(tmp_path, {"ages": SPACES["ages"]})
+    names = ["annas", *(f"s{k}" for k in range(4))]
+    for name in (*names[1:], "over"):
+        words = Opening(id=name, analyst="anna", max_queries=5, space=PLANE, **MADE | {"mechanism": "field"})
+        house.office.desk.reserve(words, space_from_words(words.space))
+        house.office.desk.begin(words, space_from_words(words.space), house.office.allowance("anna"))
+    assert house.client("carla").post("/v1/sessions/over/close").status_code == 204
+    real, begun, told = FieldEngine.answer, Semaphore(0), Event()
+
+    def answer(self: FieldEngine, places: Any) -> Any:
+        begun.release()
+        told.wait(20)  # less than a request may take
+        return real(self, places)
+
+    monkeypatch.setattr(FieldEngine, "answer", answer)
+    asked_for: list[tuple[str, str, dict[str, Any]]]
+    asked_for = [("GET", path, {}) for path in ("/v1/health", "/v1/me", "/v1/datasets", "/v1/sessions", "/v1/releases")]
+    asked_for += [("GET", f"/v1/sessions/{path}", {}) for path in ("s0", "over", "over/transcript")]
+    asked_for += [("GET", f"/v1/releases/ages{path}", {}) for path in ("", "/statement", "/file")]
+    asked_for += [("POST", "/v1/releases/ages/distances", {"json": {"points": [[k]] * 2_000}}) for k in range(3)]
+    asked_for += [("POST", f"/v1/releases/ages/{path}", {"json": {}}) for path in ("center", "field")]
+
+    async def answered() -> None:
+        async with connected(house) as client:
+            words = {"json": {"point": [1, 2]}, "headers": {"idempotency-key": "a"}}
+            asks: list[Call] = [(0, "anna", "POST", f"/v1/sessions/{name}/ask", words) for name in names]
+            tasks = [asyncio.create_task(sent(house, client, call)) for call in asks]
+            for _ in range(4):  # as many as there are threads for other requests
+                while not begun.acquire(blocking=False):
+                    await asyncio.sleep(0.001)
+            for method, path, more in asked_for:
+                assert (await sent(house, client, (0, "anna", method, path, more))).status_code == 200, path
+            other = {"json": {"point": [40]}, "headers": {"idempotency-key": "a"}}
+            berts: Call = (0, "bert", "POST", "/v1/sessions/berts/ask", other)
+            assert (await sent(house, client, berts)).status_code == 200
+            assert not any(task.done() for task in tasks)
+            told.set()
+            assert {answer.status_code for answer in await asyncio.gather(*tasks)} == {200}
+
+    asyncio.run(answered())
+    house.office.close()
+
+
 def test_one_analyst_does_not_keep_all_threads(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another is answered while the first of many questions is being worked on, however long that takes."""
     real, begun, told = FieldEngine.answer, Event(), Event()
@@ -213,7 +292,7 @@ def test_of_two_uploads_at_once_one_is_stored_and_paid_for(tmp_path: Path) -> No
     house.office.close()
 
 
-def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path) -> None:
+def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
     house.office.home.release("city").write_bytes(b"junk")
     house.office.close()
@@ -221,8 +300,35 @@ def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path) -> None:
         again = House(office, make_app(office), house.keys)
         listed = again.client("anna").get("/v1/releases").json()["releases"]
         assert [one["id"] for one in listed] == ["ages"]
+        assert again.client("anna").get("/v1/releases").json()["releases"] == listed
+        assert capsys.readouterr().err.count("the release city is not listed: ") == 1
         assert again.client("anna").get("/v1/releases/city").json()["error"]["code"] == "internal"
         assert again.client("carla").request("DELETE", "/v1/releases/city").status_code == 204
+
+
+def test_what_is_no_release_stops_nothing(tmp_path: Path) -> None:
+    """Folders of editors, folders with a file's name, files of others; those in the place of a release are told of."""
+    house = furnished(tmp_path, {"ages": SPACES["ages"]}, sessions=False)
+    content = house.office.home.release("ages").read_bytes()
+    house.office.close()
+    releases = house.office.home.releases
+    for folder in (".ipynb_checkpoints", ".upload-7", ".x.milepost.7", "taken.milepost"):
+        (releases / folder).mkdir()
+        (releases / folder / "file").touch()
+    for name in (".DS_Store", ".nfs0001", "notes.txt", "junk.milepost"):
+        (releases / name).write_bytes(b"junk")
+    before = sorted(releases.iterdir())
+    with Office(tmp_path, Settings()) as office:
+        again = House(office, make_app(office), house.keys)
+        carla = again.client("carla")
+        assert [one["id"] for one in carla.get("/v1/releases").json()["releases"]] == ["ages"]
+        error = carla.request("PUT", "/v1/releases/taken?dataset=people", content=content).json()["error"]
+        assert (error["code"], "is in the place of a release" in error["detail"]) == ("refused", True)
+        job = ended(again, carla.post("/v1/releases", {"id": "taken", **MADE | SPACES["ages"]}).json())
+        assert (job["state"], "is in the place of a release" in job["detail"]) == ("failed", True)
+        assert len(office.home.ledger.history("people")) == 1
+        assert sorted(releases.iterdir()) == before
+        assert carla.request("PUT", "/v1/releases/junk", content=content).status_code == 201
 
 
 @pytest.mark.parametrize(

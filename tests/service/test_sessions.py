@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from milepost.errors import MilepostError
 from milepost.service.app import make_app
 from milepost.service.clock import Clock
 from milepost.service.office import Office
+from milepost.service.problems import RefusedError
 from milepost.service.settings import Settings
 from tests.service.conftest import MADE, PLANE, House, furnished
 
@@ -95,14 +97,35 @@ def test_names_and_places_for_sessions(lodge: House) -> None:
 def test_the_clock_hides_how_long_an_answer_took() -> None:
     """Whatever it took within a period, it leaves at the same moment; one that is late waits for one, too."""
     late: list[bool] = []
-    clock = Clock(0.5, lambda: late.append(True))
-    for arrived in (7.0, 7.01, 7.5, 7.99):
-        moments = {clock.moment(arrived, arrived + took) for took in (0.0, 0.3, 0.99, 1.0)}
-        assert len(moments) == 1
-        assert moments.pop() - arrived >= 1
+    clock = Clock(0.5, 60, lambda: late.append(True))
+    for session, arrived in enumerate((7.0, 7.01, 7.5, 7.99)):
+        due = clock.due(f"{session}", arrived)
+        assert {clock.moment(due, arrived + took) for took in (0.0, 0.3, 0.99, 1.0)} == {due}
+        assert due - arrived >= 1
     assert not late
-    assert [clock.moment(7.5, now) for now in (9.01, 9.99, 10.5)] == [10, 10, 11]
+    assert [clock.moment(9, now) for now in (9.01, 9.99, 10.5)] == [10, 10, 11]
     assert len(late) == 3
+
+
+def test_many_questions_do_not_tell_how_long_they_took_together() -> None:
+    """Each has a period of its own; how many are refused depends on when they came."""
+    clock = Clock(0.5, 8)
+    assert [clock.due("annas", 7.5) for _ in range(6)] == [9, 10, 11, 12, 13, 14]
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="busy"):
+            clock.due("annas", 7.9)
+    assert clock.due("berts", 7.9) == 9
+    assert clock.due("annas", 8.1) == 15
+    assert clock.due("annas", 99.5) == 101
+
+
+@pytest.mark.parametrize("said", ["clock=31", "timeout=0.5", "clock=10.1", "clock=60"])
+def test_a_clock_that_no_answer_would_be_in_time_for_is_refused(said: str) -> None:
+    """An answer leaves up to two periods after its question."""
+    with pytest.raises(MilepostError, match="timeout must be at least three times clock, got timeout="):
+        Settings.of([said])
+    assert Settings(clock=0.1, timeout=0.3).periods == 3
+    Settings.of(["clock=60", "timeout=180"])
 
 
 def test_refusals_leave_on_the_clock_too(lodge: House) -> None:

@@ -1,8 +1,9 @@
 """Catalog: the releases of a service, and what they answer."""
 
 import json
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -41,6 +42,7 @@ class Catalog:
         self._loaded: Kept[Synopsis] = Kept(settings.max_loaded)
         self._fields: Kept[bytes] = Kept(FIELDS)
         self._small: Kept[bytes] = Kept(SMALL)
+        self._reported: set[Any] = set()  # those that cannot be read
 
     def all(self) -> list[Release]:
         """In the order in which they came."""
@@ -69,6 +71,7 @@ class Catalog:
                 raise RefusedError("exists")
             self._claimed.add(name)
         try:
+            self._home.clear_release(name)  # of one that is not listed, such as a removed one
             yield
         finally:
             self._claimed.discard(name)
@@ -77,9 +80,20 @@ class Catalog:
         """All that can be read; one whose file is damaged or gone is left out, and can still be removed."""
         found = []
         for one in self.all():
-            with suppress(MilepostError, RefusedError):
-                found.append(self._small.get((*self._key(one.id), "summary"), partial(self._summary, one.id)))
+            key = *self._key(one.id), "summary"
+            try:
+                found.append(self._small.get(key, partial(self._summary, one.id)))
+            except RefusedError:  # it was removed meanwhile
+                continue
+            except MilepostError as error:
+                self._report(key, one.id, error)
         return [json.loads(text) for text in found]
+
+    def _report(self, key: Any, name: str, error: MilepostError) -> None:
+        """To the log, once."""
+        if key not in self._reported:
+            self._reported.add(key)
+            print(f"the release {name} is not listed: {error}", file=sys.stderr, flush=True)
 
     def _summary(self, name: str) -> bytes:
         return encoded(summary(*self.find(name)))
@@ -87,7 +101,6 @@ class Catalog:
     def build(self, words: Building, space: Space, ledger: Ledger) -> None:
         """A new release from a table, which spends its guarantee; on the disk before it is listed."""
         with self.claiming(words.id):
-            self._home.release(words.id).unlink(missing_ok=True)  # of one that is not listed, such as a removed one
             self._build(words, space, ledger)
 
     def _build(self, words: Building, space: Space, ledger: Ledger) -> None:
@@ -106,7 +119,7 @@ class Catalog:
 
     def recover(self, words: Building) -> None:
         """List a release that the service was making when it ended, if it is on the disk: it was paid for."""
-        if not self.taken(words.id) and self._home.release(words.id).exists():
+        if not self.taken(words.id) and self._home.release(words.id).is_file():
             self.adopt(words.id, words.title or words.id, words.dataset)
 
     def store(self, path: Path, name: str, title: str, dataset: str) -> Release:
@@ -128,7 +141,7 @@ class Catalog:
         if self._releases.pop(name, None) is None:
             raise RefusedError("not_found")
         self._register.remove(Release, name)
-        self._home.release(name).unlink(missing_ok=True)
+        self._home.clear_release(name)
 
     def field(self, name: str, steps: int, group: Any) -> bytes:
         """Mean distances on a grid, as JSON."""

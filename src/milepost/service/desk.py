@@ -36,6 +36,7 @@ class Desk:
         self._locks: dict[str, Lock] = {}
         self._names: dict[str, set[int]] = {}  # of questions, by their hashes
         self._told: dict[str, int] = {}  # how many questions are known to be asked
+        self._closed: dict[str, Opened] = {}  # those that are closed, also before the clock has told it
         for one in [one for one in self._opened.values() if one.state == OPENING]:
             self._recover(one)
         # tables are read before anybody asks: how long that takes would tell an analyst how large they are
@@ -162,11 +163,15 @@ class Desk:
             "unit": session.space.unit,
         }
 
-    def tell(self, one: Opened) -> None:
-        """At a moment of the clock: only then does what is left of a session change for whoever looks at it."""
-        session = self._sessions.get(one.id)
-        if session is not None and session.limit is not None and session.remaining is not None:
-            self._told[one.id] = session.limit - session.remaining
+    def tell(self, one: Opened, remaining: int | None) -> None:
+        """What an answer says is left, at its moment of the clock; a later answer may be ready, and is not told yet."""
+        limit = json.loads(one.about)["limit"]
+        if limit is not None and remaining is not None:
+            self._told[one.id] = max(self._told.get(one.id, 0), limit - remaining)
+
+    def tell_closed(self, one: Opened) -> None:
+        """That a session is closed, at a moment of the clock: it was when all questions before were answered."""
+        self._opened[one.id] = self._closed.get(one.id, self._opened[one.id])
 
     def transcript(self, one: Opened) -> dict[str, Any]:
         """All questions and answers, in order."""
@@ -179,7 +184,9 @@ class Desk:
             if one.state != OPEN:
                 raise RefusedError("session_closed")
             kept = json.dumps(self._transcript(one), ensure_ascii=False, allow_nan=False)
-            self._change(replace(one, state=CLOSED, transcript=kept))
+            closed = replace(one, state=CLOSED, transcript=kept)
+            self._register.change(closed)
+            self._closed[one.id] = closed
             self._names.pop(one.id, None)
             session = self._sessions.pop(one.id, None)
             if session is not None:
@@ -200,7 +207,7 @@ class Desk:
     def _held(self, one: Opened) -> Iterator[Opened]:
         """The session as it is at this moment, which nobody closes meanwhile."""
         with self._locks.setdefault(one.id, Lock()):
-            yield self._opened[one.id]
+            yield self._closed.get(one.id, self._opened[one.id])
 
     def _session(self, one: Opened) -> Session:
         """The session itself; its table was read when the service began, or is now if it was not there then."""

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -42,11 +43,13 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, sent = monotonic(), 0
+        begun, sent, body = monotonic(), 0, Body(receive, Headers(scope=scope))
 
         async def leave(message: Message) -> None:
             nonlocal sent
             if message["type"] == "http.response.start":
+                if "key" in scope.get("state", {}):  # nobody is waited for who has no key
+                    await body.drain(self._settings.timeout)
                 sent = message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -56,7 +59,7 @@ class Gate:
 
         try:
             async with asyncio.timeout(self._settings.timeout) as limit:
-                answer = await self._let_in(scope, receive, leave, limit)
+                answer = await self._let_in(scope, body.next, leave, limit)
         except TimeoutError:
             answer = response(RefusedError("timeout"))
         except RefusedError as problem:
@@ -65,7 +68,7 @@ class Gate:
             report(error)
             answer = response(RefusedError("internal"))
         if answer is not None and not sent:
-            await answer(scope, receive, leave)
+            await answer(scope, body.next, leave)
         route = scope.get("route")
         self._measures.answered(getattr(route, "path", ""), scope["method"], sent, monotonic() - begun)
 
@@ -77,10 +80,10 @@ class Gate:
             key = self._keys.find(text.strip()) if kind.lower() == "bearer" else None
             if key is None:
                 return response(RefusedError("unauthorized"), headers={"www-authenticate": "Bearer"})
+            scope.setdefault("state", {})["key"] = key
             wait = self._rates.wait(key.id)
             if wait:
                 return response(RefusedError("rate_limited"), headers={"retry-after": str(wait)})
-            scope.setdefault("state", {})["key"] = key
             WHOSE.set(key.name)
             if scope["method"] == "PUT" and key.role == CURATOR:  # an upload, which is not held in memory
                 limit.reschedule(None)
@@ -90,6 +93,29 @@ class Gate:
             return None
         await self._app(scope, _handed(b"", receive), send)  # nobody is waited for who has no key
         return None
+
+
+class Body:
+    """What a client sends. An answer before the end of it would not arrive: whoever still sends is cut off."""
+
+    def __init__(self, receive: Receive, headers: Headers) -> None:
+        self._receive, self._more = receive, True
+        self._asked_first = headers.get("expect", "").lower() == "100-continue"  # nothing comes before it is asked for
+
+    async def next(self) -> Message:
+        """The next part."""
+        self._asked_first = False
+        message = await self._receive()
+        self._more = self._more and message["type"] == "http.request" and message.get("more_body", False)
+        return message
+
+    async def drain(self, seconds: float) -> None:
+        """Read what is still to come, for so many seconds at most, and forget it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._more and not self._asked_first:
+                    await self.next()
+        self._more = False
 
 
 async def _read(receive: Receive, headers: Headers, most: int) -> Receive:

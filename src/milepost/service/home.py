@@ -9,15 +9,18 @@ DIR/tables        private tables, which the curator puts there
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from milepost.errors import MilepostError
+from milepost.interactive import stored_card
 from milepost.privacy.ledger import Ledger
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 SUFFIXES = (".csv", ".txt", ".parquet")
+UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # names of files that become releases
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,30 @@ class Home:
         found = [path for path in self.tables.iterdir() if not path.name.startswith(".")]
         return sorted(path.name for path in found if path.is_dir() or path.suffix.lower() in SUFFIXES)
 
+    def stores(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Stores of sessions that were charged to a ledger, with their cards; other files there are passed over."""
+        found = []
+        for path in sorted(self.sessions.glob("[!.]*.db")):
+            with suppress(MilepostError, OSError):
+                found.append((path, stored_card(path)))
+        return [(path, card) for path, card in found if card.get("charge") is not None]
+
     def tidy(self) -> None:
         """Take away what an upload or a release leaves that a crash has ended; nobody else serves the directory."""
-        for path in self.releases.glob(".*"):
-            path.unlink()
+        for path in self.releases.iterdir():
+            if UNFINISHED.fullmatch(path.name) and path.is_file():
+                with suppress(OSError):  # it is in nobody's way
+                    path.unlink()
+
+    def clear_release(self, name: str) -> None:
+        """Take away the file of a release that is not listed, if there is one."""
+        path = self.release(name)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise MilepostError(
+                f"{path} is in the place of a release and cannot be removed: {error.strerror}; move it elsewhere"
+            ) from None
 
     def hold(self) -> TextIO:
         """Keep other services away from the directory, until the file that is returned is closed."""

@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+from milepost.errors import MilepostError
+from milepost.interactive import check_charge
 from milepost.privacy.ledger import Ledger
 from milepost.service.allowance import Allowance
 from milepost.service.catalog import Catalog
@@ -29,6 +31,7 @@ class Office:
             opened.enter_context(self.home.hold())
             self.home.tidy()
             self.register = Register(self.home.register)
+            self.check_ledger()
             self.keys = Keys(opened.enter_context(self.register.watching()))
             self.catalog = Catalog(self.home, self.register, settings)
             self.jobs = Jobs(self.register, settings.max_jobs)
@@ -37,13 +40,28 @@ class Office:
                     self.catalog.recover(Building.model_validate_json(job.words))
             self.desk = Desk(self.home, self.register, settings)
             self._open = opened.pop_all()
-        self.workers = Workers(settings.max_waiting)
-        self.clock = Clock(settings.clock, self.measures.late)
+        self.workers = Workers(settings.max_waiting, max(settings.max_sessions, self.desk.open))
+        self.clock = Clock(settings.clock, settings.periods, self.measures.late)
 
     @property
     def ledger(self) -> Ledger | None:
         """The budgets of datasets; None where there are none yet."""
         return self.home.ledger if self.home.ledger_path.exists() else None
+
+    def check_ledger(self) -> None:
+        """Refuse a ledger that has lost a dataset or the charge of a session: it would grant their budgets again."""
+        path = self.home.ledger_path
+        known = {one.name for one in self.home.ledger.datasets()} if path.exists() and path.stat().st_size else set()
+        stores = self.home.stores()
+        for dataset, what in (*self.register.datasets(), *((card["charge"]["dataset"], at) for at, card in stores)):
+            if dataset not in known:
+                raise MilepostError(
+                    f"{path} does not know the dataset {dataset!r}, which {what} names: its budget would begin anew. "
+                    "Restore the ledger from its backup. If the budget is to begin anew, remove what names it, or "
+                    f"create it: milepost ledger create {path} {dataset} --epsilon …"
+                )
+        for at, card in stores:
+            check_charge(card, at, self.home.ledger)
 
     def allowance(self, name: str) -> Allowance:
         """The budgets, as far as a person may spend them."""

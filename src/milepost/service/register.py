@@ -1,5 +1,6 @@
 """Register: keys, releases, sessions and jobs as records of one SQLite file."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -131,6 +132,13 @@ class Register:
         """The one of this id."""
         with self._database.writing() as connection:
             connection.execute(f"DELETE FROM {kind.__name__} WHERE id = ?", (name,))  # noqa: S608
+
+    def datasets(self) -> list[tuple[str, str]]:
+        """Names of datasets, each with the record that has it."""
+        found = [(one.dataset, f"the release {one.id!r}") for one in self.all(Release)]
+        found += [(one.dataset, f"the session {one.id!r}") for one in self.all(Opened)]
+        found += [(json.loads(one.words)["dataset"], f"the job {one.id!r}") for one in self.all(Job)]
+        return [(dataset, f"{what} in {self.path}") for dataset, what in found if dataset]
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:

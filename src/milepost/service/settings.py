@@ -1,5 +1,6 @@
 """Settings: the limits of a service, each with a default. docs/service.md has the same table."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -43,6 +44,17 @@ class Settings:
                     f"the setting {one.name} ({one.metadata['words']}) must be a number from {least:g} to {most:g}, "
                     f"got {value!r}"
                 )
+        if self.periods < 3:
+            raise MilepostError(
+                f"the setting timeout must be at least three times clock, got timeout={self.timeout:g} and "
+                f"clock={self.clock:g}: an answer of a session leaves up to two periods of the clock after its "
+                "question. Set a longer timeout, or a shorter clock."
+            )
+
+    @property
+    def periods(self) -> int:
+        """How many whole periods of the clock a request may take."""
+        return math.floor(self.timeout / self.clock * (1 + 1e-9))  # 0.3 s are three of 0.1
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:

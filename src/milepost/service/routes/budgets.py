@@ -45,6 +45,7 @@ def budgets(office: Office) -> APIRouter:
 
         def created() -> dict[str, Any]:
             with refusing():
+                office.check_ledger()  # what was lost is not begun anew by the way
                 return shown(office.home.ledger.create(words.name, **words.model_dump(exclude={"name"})))
 
         return JSONResponse(await workers.run(created), 201)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
 from milepost.service.access import Caller, Curator, reach
+from milepost.service.desk import CLOSED
 from milepost.service.office import Office
 from milepost.service.problems import RefusedError, documented
 from milepost.service.replies import Answer, SessionDescription, Sessions, Transcript
@@ -40,28 +41,25 @@ def sessions(office: Office) -> APIRouter:
 
         Answers leave at fixed moments: how long one takes tells nothing.
         """
-        arrived = clock.now()
         one = desk.find(session, key.name)
         if len(question.point) > office.settings.max_dimension:
             raise RefusedError("too_large", ["body", "point"])
-        try:
-            return JSONResponse(await workers.run_for(session, desk.ask, one, question.point, idempotency_key))
-        finally:
-            await clock.leave(arrived)
-            desk.tell(one)
+        async with clock.answering(session):
+            answer = await workers.run_for(session, desk.ask, one, question.point, idempotency_key)
+        desk.tell(one, answer["remaining"])
+        return JSONResponse(answer)
 
     @router.get("/{session}/transcript", response_model=Transcript, responses=documented("not_found", "session_closed"))
     async def show_transcript(session: Name, key: Caller) -> Any:
         """All questions and answers, in order.
 
-        It comes after the questions that were sent before it, so it leaves as they do.
+        It comes after the questions that were sent before it, and leaves as they do; of a closed session, at once.
         """
-        arrived = clock.now()
         one = desk.find(session, reach(key))
-        try:
+        if one.state == CLOSED:
+            return await workers.run(lambda: JSONResponse(desk.transcript(one)))
+        async with clock.answering(session):
             return await workers.run_for(session, lambda: JSONResponse(desk.transcript(one)))
-        finally:
-            await clock.leave(arrived)
 
     @router.post(
         "/{session}/close",
@@ -71,6 +69,11 @@ def sessions(office: Office) -> APIRouter:
     )
     async def close_session(session: Name, _: Curator) -> None:
         """Forget the table; the transcript stays."""
-        await workers.run_for(session, desk.close, desk.find(session, None))
+        one = desk.find(session, None)
+        try:
+            async with clock.answering(session):
+                await workers.run_for(session, desk.close, one)
+        finally:
+            desk.tell_closed(one)
 
     return router
