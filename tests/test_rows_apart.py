@@ -16,6 +16,7 @@ import milepost as mp
 from milepost.choice import given_queries
 from milepost.reading import read_sums, records
 from milepost.spaces.base import Space
+from tests.spaces.farthest import farthest_pair
 
 LINE = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
 TOWNS = mp.AnyMetric(mp.precomputed(LINE), diameter=3, queries=[0, 3])
@@ -115,7 +116,7 @@ def test_a_ball_far_from_zero_keeps_its_reach(dimension: int) -> None:
     space = mp.L2(center=[far] * dimension, radius=1.0, directions=16)
     way = np.random.default_rng(1).standard_normal((400, dimension))
     way = np.vstack([way, -way]) / np.linalg.norm(np.vstack([way, way]), axis=1, keepdims=True)
-    quanta = space.quantize(space.read(far + 3 * way))
+    quanta = space.quantize(space.read(np.vstack([farthest_pair(space), far + 3 * way])))
     moved = max((np.abs(quanta - row) @ space.hosts.quantum).max() for row in quanta)
     assert moved <= space.hosts.reach
     with pytest.raises(mp.MilepostError, match="subtract an offset"):

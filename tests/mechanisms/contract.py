@@ -29,8 +29,10 @@ from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.base import QUANTA, Hosts
 from milepost.spaces.columns import Column, Number
 from milepost.spaces.objects import object_array
+from milepost.spaces.projected import Projected
 from milepost.spaces.table import MixedTable
 from milepost.statistics.sketch import Sketch
+from tests.spaces.farthest import farthest_pair
 
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
 GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}
@@ -71,7 +73,8 @@ class Draw:
     def cost(self, other: "Draw", pure: bool) -> Fraction:
         """ε, or ρ unless pure, of the difference between this call and that of the neighboring table."""
         assert (self.law, self.scale, self.values.shape) == (other.law, other.scale, other.values.shape), "paths differ"
-        moved = [abs(a - b) for a, b in zip(self.values.tolist(), other.values.tolist(), strict=True)]
+        places = np.flatnonzero(self.values != other.values)
+        moved = [abs(a - b) for a, b in zip(self.values[places].tolist(), other.values[places].tolist(), strict=True)]
         scale = Fraction(self.scale)
         if pure:
             assert self.law == "laplace" or not any(moved), "Gaussian noise under a pure guarantee"
@@ -189,6 +192,15 @@ def points(space: Any, fractions: Any) -> AnyArray:
         return np.where((2 * rows - 1).any(axis=1, keepdims=True), 2 * rows - 1, 1.0)
     low, high = np.array(space.extent).T
     return np.asarray(low + rows * (high - low))
+
+
+def opposites(space: Any) -> list[tuple[AnyArray, AnyArray]]:
+    """Pairs of records as far apart as there are: opposite corners, and the farthest in host coordinates."""
+    found = [(points(space, [0.0] * space.width), points(space, [1.0] * space.width))]
+    if isinstance(space, Projected):
+        left, right = farthest_pair(space)
+        found.append((left[None], right[None]))
+    return found
 
 
 def inside(space: Any, fractions: Any) -> AnyArray:
@@ -312,7 +324,9 @@ class Contract:
         return float(cost / Fraction(budget))
 
     def search(self, space: Any, guarantee: mp.Guarantee, examples: int, hosts: Hosts | None = None) -> None:
-        """Let Hypothesis look for records, and a table around them, that cost more than the budget."""
+        """Opposite corners; then let Hypothesis look for records, and a table around them, that cost more."""
+        for left, right in opposites(space):
+            self.pair_cost(space, guarantee, (left, right), hosts=hosts)
         record = st.lists(places, min_size=space.width, max_size=space.width)
 
         @settings(QUICK, max_examples=examples)

@@ -34,6 +34,7 @@ from tests.mechanisms.contract import (
     SPACES,
     Transcript,
     inside,
+    opposites,
     patched,
     places,
     points,
@@ -95,7 +96,10 @@ def pair_cost(
 
 
 def search(space: Any, examples: int, change: Change) -> None:
-    """Let Hypothesis look for two records, a table around them and points that cost more than the budget."""
+    """Opposite ends, asked about at both; then let Hypothesis look for records, tables and points that cost more."""
+    for left, right in opposites(space):
+        for own in ((left, right),) if change.replaces else ((left, left[:0]), (right, right[:0])):
+            assert pair_cost(space, queries_at(space, [[0.0] * space.width, [1.0] * space.width]), own, change) <= 1
     record = st.lists(places, min_size=space.width, max_size=space.width)
 
     @settings(QUICK, max_examples=examples)

@@ -39,11 +39,12 @@ def test_private_game_runs_the_grid_learner() -> None:
     assert 0 < game.updates <= margins.updates
 
 
-def test_the_tested_value_is_exact() -> None:
-    """floor((F − F̂)/g) in integers equals rational arithmetic, so one record moves it by at most Δ."""
-    sketch = big_sketch(7)
-    margins = interactive_margins(SPACE.hosts, 7000, Guarantee(1), 10, 0.05)
-    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+@pytest.mark.parametrize("unit", [1.0, 1e-98, 3e7, 1e98])
+def test_the_tested_value_is_exact(unit: float) -> None:
+    """floor((F − F̂)/g) in integers equals rational arithmetic, so one record moves it by at most Δ; in any unit."""
+    sketch, hosts = big_sketch(7), L1([(0, unit), (0, 3 * unit)]).hosts
+    margins = interactive_margins(hosts, 7000, Guarantee(1), 10, 0.05)
+    game = PrivateGame(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
     seen: list[int] = []
 
     class Spy:
@@ -57,10 +58,10 @@ def test_the_tested_value_is_exact() -> None:
     for point, value in zip(points, seen, strict=True):
         sums = [
             Fraction(float(t)) * int(v)
-            for t, v in zip(SPACE.hosts.quantum, sketch.borders().value[[0, 1], point], strict=True)
+            for t, v in zip(hosts.quantum, sketch.borders().value[[0, 1], point], strict=True)
         ]
         assert value == (sum(sums) / 7000 / Fraction(margins.lattice)).__floor__()
-    assert margins.sensitivity >= Fraction(SPACE.hosts.reach) / 7000 / Fraction(margins.lattice)
+    assert margins.sensitivity >= Fraction(hosts.reach) / 7000 / Fraction(margins.lattice)
 
 
 def test_nothing_is_tested_after_the_last_update() -> None:

@@ -1,6 +1,9 @@
 """Margins: the laws of Theorems 1 and 2, and a cost that never passes the budget."""
 
+import itertools
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import L1, Guarantee, MilepostError
+from milepost.arrays import FloatArray
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.margins import CONVEX, GRID, Margins, Rule, check_game, solve
 from milepost.mechanisms.tangents import Tangents, interactive_margins
@@ -103,21 +107,41 @@ def test_the_cost_never_passes_the_budget(
     assert rule.lines(hosts.spread / margins.gap).sum() <= margins.updates
 
 
+def full_moves(hosts: Hosts) -> Iterator[FloatArray]:
+    """Where a convex cost is largest: some coordinates from end to end, and another as far as the reach then allows."""
+    for order in itertools.permutations(range(hosts.dimension)):
+        moved, left = np.zeros(hosts.dimension), hosts.reach
+        for i in order:
+            moved[i] = min(1.0, left / hosts.spread[i])
+            left = max(0.0, left - hosts.spread[i])
+        yield moved
+
+
 @settings(max_examples=30, deadline=None)
-@given(spreads, st.sampled_from([0.0, 1e-6]), st.data())
+@given(spreads.filter(lambda spread: len(spread) < 6), st.sampled_from([0.0, 1e-6]), st.floats(0.1, 1), st.data())
 def test_no_pair_of_records_costs_more_than_values_are_paid_for(
-    spread: list[float], delta: float, data: st.DataObject
+    spread: list[float], delta: float, share: float, data: st.DataObject
 ) -> None:
-    """A pair that moves coordinate i by Δᵢ ≤ wᵢ costs at most the share of the epoch that values were given."""
-    hosts = L1([(0, w) for w in spread]).hosts
+    """A pair that moves coordinate i by Δᵢ ≤ wᵢ, ΣΔᵢ ≤ reach, costs at most the share of the epoch that values have.
+
+    Records at opposite corners among them: where the reach is Σwᵢ and the guarantee pure, these cost all of it.
+    """
+    box = L1([(0, w) for w in spread]).hosts
     guarantee = Guarantee(1, delta)
-    margins = solve(CONVEX, hosts, 10**5, guarantee.budget, guarantee.pure, 1000, 0.05)
-    moved = np.array(data.draw(st.lists(st.floats(0, 1), min_size=len(spread), max_size=len(spread))))
-    scale = margins.value_scale / 2**24
-    value = np.sum(moved / scale) if guarantee.pure else np.sum(moved**2 / scale**2) / 2
-    slope = np.sum(1 / margins.slope_scale) if guarantee.pure else np.sum(1 / margins.slope_scale**2) / 2
-    test = margins.epsilon_test if guarantee.pure else margins.epsilon_test**2 / 2
-    assert margins.updates * (value + slope + test) <= guarantee.budget
+    for hosts in (box, replace(box, reach=share * box.reach)):
+        margins = solve(CONVEX, hosts, 10**5, guarantee.budget, guarantee.pure, 1000, 0.05)
+        random = np.array(data.draw(st.lists(st.floats(0, 1), min_size=len(spread), max_size=len(spread))))
+        random *= min(1.0, hosts.reach / max(float(random @ hosts.spread), 1e-300))
+        scale = margins.value_scale / 2**24
+        slope = np.sum(1 / margins.slope_scale) if guarantee.pure else np.sum(1 / margins.slope_scale**2) / 2
+        test = margins.epsilon_test if guarantee.pure else margins.epsilon_test**2 / 2
+        costs = []
+        for moved in (random, *full_moves(hosts)):
+            value = np.sum(moved / scale) if guarantee.pure else np.sum(moved**2 / scale**2) / 2
+            costs.append(margins.updates * (value + slope + test))
+        assert max(costs) <= guarantee.budget
+        if guarantee.pure or hosts is box:
+            assert max(costs) >= guarantee.budget * (1 - 1e-9)
 
 
 def test_json_round_trip() -> None:

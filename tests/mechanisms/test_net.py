@@ -90,12 +90,14 @@ def test_no_pair_costs_more_than_the_budget(kind: str, data: st.DataObject) -> N
     count = data.draw(st.integers(1, 7))
     row = st.lists(distances, min_size=count, max_size=count)
     rows = {"left": data.draw(row), "right": data.draw(row), "other": data.draw(row)}
+    rows |= {"near": [20.0 * (k % 2) for k in range(count)], "far": [20.0 * (k % 2 == 0) for k in range(count)]}
     guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), GUARANTEES[kind].delta)
     space = mp.AnyMetric(broken_metric(rows), diameter=data.draw(st.sampled_from([5, 20])), queries=list(range(count)))
     queries = Queries(space.known, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
-    pair = [read_sums([record, *rest], space, queries, counted=Net().counted) for record in ("left", "right")]
-    assert cost(pair, queries, Change(), guarantee) <= 1
+    for records in (("left", "right"), ("near", "far")):  # the second: neighboring queries differ as much as they can
+        pair = [read_sums([record, *rest], space, queries, counted=Net().counted) for record in records]
+        assert cost(pair, queries, Change(), guarantee) <= 1
 
 
 quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
@@ -106,9 +108,17 @@ quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: st.DataObject) -> None:
-    """Added, replaced, moved to another group, with several rows and any weights."""
+    """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
     queries = SHAPED[data.draw(st.sampled_from(list(SHAPED)))]
     groups, steps = change.groups or 1, change.steps
+    near, far = worst_rows(queries)
+    for row, other in ((near, far), (far, near)):
+        pair = []
+        for place, where in ((row, 0), (other, groups - 1)):
+            rows = [] if pair and not change.replaces else [place.tolist()] * change.contributions
+            marks = (np.full(len(rows), mark, dtype=np.int64) for mark in (where, steps))
+            pair.append(sums_of(queries, rows, change, *marks))
+        assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
     row = st.tuples(
         st.lists(quanta, min_size=queries.count, max_size=queries.count),
         st.integers(0, groups - 1),

@@ -109,7 +109,7 @@ def share(
 
 
 def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples: int) -> None:
-    """Let Hypothesis look for a person, and another, whose change costs more than the budget."""
+    """All rows and weights from end to end and group to group; then let Hypothesis look for what costs more."""
     rows = st.lists(
         st.builds(
             Row,
@@ -130,6 +130,11 @@ def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples:
         assert found <= 1, f"{found:.12g} of the budget"
         target(found)
 
+    most = who.get("contributions", 1)
+    for place, label in ((0.0, "a"), (0.0, "b"), (1.0, "a")):
+        mine, theirs = ([Row([at] * space.width, where)] * most for at, where in ((place, "a"), (1 - place, label)))
+        after = Person([] if neighbors == "add-remove" else theirs)
+        assert share(space, ([Person(mine), *others], [after, *others]), name, neighbors, who) <= 1
     no_change_costs_more()
 
 

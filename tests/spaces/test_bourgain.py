@@ -254,9 +254,12 @@ def test_the_reach_needs_no_triangle_inequality(seed: int, count: int) -> None:
     to[0, seed % count], to[1, seed % count] = 0, diameter
     subsets = draw(count, repetitions, seed % 10)
     drawn = times(subsets, count, repetitions)
-    total = sum(int(often) * int(part) for often, part in zip(drawn, moved(subsets, *to), strict=True))
-    assert Fraction(total, repetitions * levels_of(count)) <= diameter
-    assert total <= int(drawn.sum()) * diameter
+    everywhere = np.array([[0.0] * count, [float(diameter)] * count])  # next to all queries, and far from all
+    for pair in (to, everywhere):
+        total = sum(int(often) * int(part) for often, part in zip(drawn, moved(subsets, *pair), strict=True))
+        assert Fraction(total, repetitions * levels_of(count)) <= diameter
+        assert total <= int(drawn.sum()) * diameter
+    assert total == int(drawn.sum()) * diameter
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 12), name=st.sampled_from(list(METRICS)))

@@ -17,6 +17,7 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.projected import Projected
+from tests.spaces.farthest import beyond_the_border, farthest_pair
 
 SPACES: dict[str, Projected] = {
     "disc": mp.L2(center=[1, -2], radius=3),
@@ -75,21 +76,50 @@ def test_a_distance_depends_on_its_own_pair_only(name: str, count: int) -> None:
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
-    """Σ τ|q − q′| ≤ reach for pairs searched at corners, borders and opposite ends, in rational arithmetic."""
+    """Σ τ|q − q′| ≤ reach in rational arithmetic: of the farthest pair, at corners, borders and opposite ends."""
     space = SPACES[name]
     hosts = space.hosts
     generator = np.random.default_rng(seed)
     low, high = np.array(space.low), np.array(space.high)
     direction = generator.standard_normal(space.width)
     ends = space.center + np.outer([-1, 1], direction / np.linalg.norm(direction)) * np.linalg.norm(high - low)
-    quanta = space.quantize(space.read(np.vstack([ends, points_of(space, generator, 9)])))
-    pairs = [(0, 1), *[(int(a), int(b)) for a, b in generator.integers(0, len(quanta), (5, 2))]]
+    quanta = space.quantize(space.read(np.vstack([ends, farthest_pair(space), points_of(space, generator, 9)])))
+    pairs = [(0, 1), (2, 3), *[(int(a), int(b)) for a, b in generator.integers(0, len(quanta), (5, 2))]]
     for a, b in pairs:
         moved = sum(
             Fraction(t) * abs(int(x) - int(y))
             for t, x, y in zip(hosts.quantum.tolist(), quanta[a], quanta[b], strict=True)
         )
         assert moved <= Fraction(hosts.reach)
+
+
+@pytest.mark.parametrize("directions", [3, 7, 10, 11])
+def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) -> None:
+    """A record in a disc whose integers lie outside of it; in whole numbers, products stay in their interval and reach.
+
+    Without the √d for rounding they would not: 2^bits alone is too short.
+    """
+    space = mp.L2(center=[0, 0], radius=1, directions=directions)
+    ball, thetas = 1 << space._bits, space.thetas.tolist()
+
+    def products(along: FloatArray) -> list[int]:
+        record = beyond_the_border(space, along / np.linalg.norm(along))
+        assert np.array_equal(space.read(record[None])[0], record)
+        assert sum(Fraction(x) ** 2 for x in record.tolist()) <= 1
+        whole = [round(Fraction(x) * ball) for x in record.tolist()]
+        assert sum(x * x for x in whole) > ball * ball
+        assert space.place(record[None]).max() <= QUANTA
+        return [abs(sum(t * x for t, x in zip(theta, whole, strict=True))) for theta in thetas]
+
+    farthest, _ = farthest_pair(space)
+    moved = 2 * sum(products(farthest))  # from there to the opposite
+    assert Fraction(largest_sum(space.thetas)) * UNIT * 2 * ball < moved <= Fraction(space._product_reach())
+    outside = 0
+    for k, (theta, half) in enumerate(zip(space.thetas.astype(np.float64), space._halves.tolist(), strict=True)):
+        product = products(theta)[k]
+        assert product <= half
+        outside += product > math.ceil(ball * np.linalg.norm(theta) * (1 + 1e-9))
+    assert outside > directions / 2
 
 
 SEARCHED: dict[str, Projected | mp.L1] = {
@@ -138,6 +168,11 @@ def test_no_pair_of_many_passes_the_reach(name: str) -> None:
             exact = sum(Fraction(t) * int(q) for t, q in zip(hosts.quantum.tolist(), moved[k], strict=True))
             assert exact <= Fraction(hosts.reach)
             farthest = max(farthest, float(exact))
+    if isinstance(space, Projected):
+        left, right = space.quantize(space.read(farthest_pair(space)))
+        pairs = zip(hosts.quantum.tolist(), np.abs(left - right), strict=True)
+        exact = sum(Fraction(t) * int(q) for t, q in pairs)
+        assert farthest * (1 - 1e-9) <= exact <= Fraction(hosts.reach)
     bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
     assert farthest >= (0.8 if bounded else 0.95) * hosts.reach
 
@@ -169,6 +204,34 @@ def test_host_distances_are_near_the_metric(name: str) -> None:
     found = space.distortion()
     assert (hosts <= exact * found.expansion * 1.15 + slack).all()
     assert (hosts >= exact / found.contraction / 1.15 - slack).all()
+
+
+@pytest.mark.parametrize("directions", [1, 2, 3, 8, 24, 128])
+@pytest.mark.parametrize("width", [2, 3])
+def test_no_pair_deviates_more_than_even_directions_say(width: int, directions: int) -> None:
+    """Where the mean of |⟨θ, v⟩| is least, at the normals of two directions, and largest, at sums of ±θ.
+
+    In space the normals are those of every pair; the largest are found by ascents from there.
+    """
+    space = mp.L2(center=[0] * width, radius=1, directions=directions)
+    units, found = space.thetas / UNIT, space.distortion()
+    if width == 2:
+        normals = units[:, ::-1] * [1, -1]
+    else:
+        normals = np.cross(units[:, None], units[None]).reshape(-1, 3)
+        normals = normals[np.linalg.norm(normals, axis=1) > 1e-9]
+        normals = np.vstack([normals, units, np.eye(3)])
+    normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    least = float((np.abs(normals @ units.T).mean(axis=1) * space.factor).min())
+    assert 1 / found.contraction <= least + 1e-12
+    ends = normals
+    for _ in range(30):
+        sums = np.sign(ends @ units.T) @ units
+        ends = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+    largest = float((np.abs(ends @ units.T).mean(axis=1) * space.factor).max())
+    assert largest <= found.expansion
+    truth = max(largest - 1, 1 - least)
+    assert truth <= space.hosts.embedding == found.largest <= 1.05 * truth + 2e-4
 
 
 def test_more_directions_are_closer() -> None:

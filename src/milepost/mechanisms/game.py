@@ -70,9 +70,8 @@ class PrivateGame:
         # Σ τᵢ·Σ|qᵢ − t| as an exact integer: τᵢ are floats, so integers over one power of two
         ratios = [float(quantum).as_integer_ratio() for quantum in hosts.quantum]
         step = margins.lattice.as_integer_ratio()[1]
-        finest = max(
-            [denominator for _, denominator in ratios] + [step, 1 << math.ceil(16 - math.log2(margins.lattice))]
-        )
+        fine = 1 << max(0, math.ceil(16 - math.log2(margins.lattice)))  # at least 2¹⁶ units in a step of the lattice
+        finest = max([denominator for _, denominator in ratios] + [step, fine])
         self._weights = [numerator * (finest // denominator) for numerator, denominator in ratios]
         self._unit = finest.bit_length() - 1
         self._step = margins.n * int(math.ldexp(margins.lattice, self._unit))

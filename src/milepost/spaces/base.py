@@ -122,9 +122,10 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Distortion:
-    """Definition 5, on public pairs: host distances are within 1/`contraction` and `expansion` of the metric's.
+    """Definition 5: host distances are within 1/`contraction` and `expansion` of the metric's.
 
-    likely: the relative deviation that 95 % of the pairs keep.
+    Of all pairs where that is proved (L2 of up to three columns), else of the public pairs that were measured.
+    likely: the relative deviation that 95 % of the measured pairs keep.
     """
 
     expansion: float

@@ -14,6 +14,10 @@ from milepost.arrays import FloatArray, IntArray
 DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS
 MOST_DIRECTIONS = 1 << 14
+BLOCK = 1 << 18  # products at a time
+RANGE_SHARE = 0.02  # of the range of means, by which its ends may be off
+RANGE_FLOOR = 1e-4  # of the largest mean, the same where that is more
+SMALLER = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])  # four triangles of three corners and three midpoints
 
 
 def length_factor(dimension: int) -> float:
@@ -65,13 +69,74 @@ def largest_sum(directions: IntArray) -> float:
     """
     units = directions / UNIT
     if directions.shape[1] == 2:
-        turned = units[np.argsort(np.arctan2(units[:, 1], units[:, 0]) % math.pi)]
-        turned = turned * np.where(np.arctan2(turned[:, 1], turned[:, 0]) < 0, -1, 1)[:, None]
-        ahead = np.cumsum(turned, axis=0)
-        sums = 2 * np.vstack([np.zeros(2), ahead]) - ahead[-1]
-        return float(np.linalg.norm(sums, axis=1).max()) * (1 + 1e-12)
+        return float(np.linalg.norm(_signed_sums(units)[1], axis=1).max()) * (1 + 1e-12)
     gram = np.linalg.eigvalsh(units.T @ units)
     return math.sqrt(len(units) * float(gram[-1])) * (1 + 1e-9)
+
+
+def _signed_sums(units: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Vectors of the plane in the order of their angles, within 0..π, and Σ ±θ with the first 0, 1, … of them plus."""
+    turned = units[np.argsort(np.arctan2(units[:, 1], units[:, 0]) % math.pi)]
+    turned = turned * np.where(np.arctan2(turned[:, 1], turned[:, 0]) < 0, -1, 1)[:, None]
+    ahead = np.cumsum(turned, axis=0)
+    return turned, 2 * np.vstack([np.zeros(2), ahead]) - ahead[-1]
+
+
+@lru_cache(maxsize=64)
+def mean_range(dimension: int, count: int) -> tuple[float, float]:
+    """Bounds of mean |⟨θ, v⟩| over `count` even directions, that hold for every unit vector v of the plane or space.
+
+    f(v) = mean |⟨θ, v⟩| is a maximum of linear functions ⟨s, v⟩, s = mean ±θ. So between normals of directions it is
+    linear, and in the plane its least values are at these, its largest the lengths |s|. In space the half-sphere is
+    divided into triangles, of which those are divided again that may hold a value beyond all that were found:
+    f ≥ ⟨s, v⟩ ≥ its least value at a corner, with s of the middle m; and f ≤ its largest value at a corner ÷ the least
+    ⟨corner, m⟩, as f is convex and of degree 1. docs/proofs/projections.md, section 3.
+    """
+    units = sphere(dimension, count, 0) / UNIT
+    if dimension == 2:
+        turned, sums = _signed_sums(units)
+        normals = np.column_stack([-turned[:, 1], turned[:, 0]]) / np.linalg.norm(turned, axis=1, keepdims=True)
+        least = float(np.abs((sums[:-1] * normals).sum(axis=1)).min()) / count
+        return least * (1 - 1e-9), largest_sum(sphere(dimension, count, 0)) / count * (1 + 1e-9)
+    x, y, z = np.eye(3)
+    corners = np.array([[x, y, z], [y, -x, z], [-x, -y, z], [-y, x, z]])
+    values = _means(corners, units)
+    least, largest, off = math.inf, 0.0, 0.0
+    while len(corners):
+        least, largest = min(least, float(values.min())), max(largest, float(values.max()))
+        off = max(RANGE_SHARE * (largest - least), RANGE_FLOOR * largest)
+        middles = _unit(corners.sum(axis=1))
+        below = np.einsum("tij,tj->ti", corners, _gradients(middles, units)).min(axis=1)
+        above = values.max(axis=1) / np.einsum("tij,tj->ti", corners, middles).min(axis=1)
+        open_ = (below < least - off) | (above > largest + off)
+        corners, values = corners[open_], values[open_]
+        sides = _unit(corners + np.roll(corners, -1, axis=1))
+        corners = np.concatenate([corners, sides], axis=1)[:, SMALLER].reshape(-1, 3, 3)
+        values = np.concatenate([values, _means(sides, units)], axis=1)[:, SMALLER].reshape(-1, 3)
+    return max(0.0, least - off) * (1 - 1e-9), (largest + off) * (1 + 1e-9)
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def _means(vectors: FloatArray, units: FloatArray) -> FloatArray:
+    """Mean |⟨θ, v⟩| of vectors float64[n, 3, 3], each: float64[n, 3]."""
+    result = np.empty(vectors.shape[:-1])
+    rows, flat = max(1, BLOCK // len(units)), vectors.reshape(-1, vectors.shape[-1])
+    for start in range(0, len(flat), rows):
+        part = slice(start, start + rows)
+        result.reshape(-1)[part] = np.abs(flat[part] @ units.T).mean(axis=1)
+    return result
+
+
+def _gradients(vectors: FloatArray, units: FloatArray) -> FloatArray:
+    """Mean of θ·sign ⟨θ, v⟩: float64[n, 3]."""
+    result, rows = np.empty(vectors.shape), max(1, BLOCK // len(units))
+    for start in range(0, len(vectors), rows):
+        part = slice(start, start + rows)
+        result[part] = np.sign(vectors[part] @ units.T) @ units
+    return result / len(units)
 
 
 @lru_cache(maxsize=32)

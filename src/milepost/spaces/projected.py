@@ -7,7 +7,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -18,7 +18,7 @@ from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
-from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum
+from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum, mean_range
 from milepost.spaces.found import Found
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.numeric import check_whole, named_pairs, unit_of
@@ -260,14 +260,29 @@ class Projected(Box, ABC):
         longest = float(np.linalg.norm(self._corner)) if self.radius is None else float(1 << self._bits)
         return weight * float(np.linalg.norm(products, 2)) ** 2 * longest**2 / (4 * float(self._halves.min()))
 
+    @property
+    def _even(self) -> bool:
+        """Whether directions are spread evenly rather than drawn."""
+        return self.kind == "l2" and self.width in (2, 3)
+
     @cached_property
     def _embedding(self) -> float:
-        """Even directions keep their largest deviation, random ones the likely one at any pair fixed beforehand."""
-        found = self.distortion()
-        return found.largest if self.width < 4 and self.kind == "l2" else found.likely
+        """Even directions have a bound for all pairs, random ones a likely deviation at any pair fixed beforehand."""
+        if self.width == 1:
+            return 0.0
+        return self._bounds.largest if self._even else self.distortion().likely
+
+    @cached_property
+    def _bounds(self) -> Distortion:
+        """Of even directions: expansion and contraction that no pair of points passes."""
+        least, largest = mean_range(self.width, self.count)
+        return Distortion(self.factor * largest, 1 / max(self.factor * least, 1e-300), 0.0)
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
-        """Expansion and contraction (Definition 5) on public pairs: directions of x − y spread over the sphere."""
+        """Expansion and contraction (Definition 5): for all pairs with even directions (L2 of up to three columns).
+
+        With random ones, and for the likely deviation, on public pairs: directions of x − y spread over the sphere.
+        """
         if self.width == 1:
             return Distortion.of(np.empty(0))
         generator = np.random.default_rng([self.random_state, pairs])
@@ -282,7 +297,8 @@ class Projected(Box, ABC):
                 for block in np.array_split(vectors, max(1, pairs * self.count // BLOCK))
             ]
         )
-        return Distortion.of(ratios)
+        found = Distortion.of(ratios)
+        return replace(self._bounds, likely=found.likely) if self._even else found
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Private rows as points, moved to the nearest point of the box or ball; NaN and text are refused."""
