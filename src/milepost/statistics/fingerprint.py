@@ -95,7 +95,7 @@ def siphash(key: AnyArray, words: Sequence[AnyArray]) -> AnyArray:
     count = len(words[0])
     state = [np.full(count, start ^ int(key[place % 2]), dtype=np.uint64) for place, start in enumerate(START)]
     spare = np.empty(count, dtype=np.uint64)
-    length = np.uint64((8 * len(words) & 0xFF) << 56)
+    length = np.full(count, (8 * len(words) & 0xFF) << 56, dtype=np.uint64)
     for word in (*words, length):
         state[3] ^= word
         _rounds(state, spare, 2)
