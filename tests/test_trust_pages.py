@@ -226,7 +226,7 @@ def test_pages_are_linked() -> None:
 FIGURES = {  # what pages say in passing, with the numbers that the code has
     "guarantee.md": [f"{100 * SIZE_SHARE:g} % of ε tell it", f"in {WEIGHT_STEPS} steps"],
     "known-limitations.md": [
-        f"keeps {NAME_BYTES + PLACE_BYTES + 3} bytes a row",  # and two of a weight, and a mark
+        f"keeps {NAME_BYTES + PLACE_BYTES + 16 + 3} bytes a row",  # with a hash, two of a weight, and a mark
         f"Ids of more than {SHORT} bytes",
         f"by {8 * SHORT} bits of SHA-256",
         f"Up to {CORE:,} queries are linked",

@@ -57,7 +57,7 @@ def known_count(data: Any) -> int | None:
 
 
 def choose(data: Any, space: Space, columns: Columns, roles: Roles, key: bytes | None = None) -> Chosen:
-    """Which rows are used of each person; one pass, which keeps 27 bytes a row, and with a key 43.
+    """Which rows are used of each person; one pass, which keeps 43 bytes a row, 16 of them for a key.
 
     Rows in no group are left out first: they are none of the person's contributions.
     key: of the digest, by which a pass that reads other rows at these places than this one did is noticed.
