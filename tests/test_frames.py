@@ -13,8 +13,8 @@ import pytest
 import milepost as mp
 from milepost.arrays import unmasked
 from milepost.frames import readable
-from milepost.reading import total
 from milepost.roles import Roles
+from milepost.table import Table
 
 SPACE = mp.L1({"x": (0, 10), "y": (0, 1000)})
 ROWS = np.array([[1.0, 500.0], [2.0, 600.0], [3.0, 700.0]])
@@ -193,6 +193,6 @@ def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     right = list(frame[["x", "y"]].itertuples(index=False))
     assert mp.exact(right, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
     named = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
-    assert total(named, SPACE, None, Roles(unit=0)) == 3
+    assert Table(named, SPACE, Roles(unit=0).change("replace"), roles=Roles(unit=0)).total() == 3
     table = mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 1000)})
     assert mp.exact(turned[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])
