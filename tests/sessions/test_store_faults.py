@@ -269,7 +269,7 @@ def begin_within(path: Path, ledger: Path, size: int) -> None:
 
 @pytest.mark.parametrize("folder_too", [False, True])
 def test_a_store_that_must_not_be_written(folder_too: bool) -> None:
-    """Nothing is answered, charged or lost."""
+    """Nothing is answered or lost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path, values = prepared(folder, "field")
@@ -291,10 +291,9 @@ def ask_as_nobody(path: Path) -> None:
         os.setgroups([])
         os.setgid(65534)
         os.setuid(65534)
-    ledger = path.with_name("ledger.db")
     for point in ([1, 1], [2, 2]):
         with pytest.raises(MilepostError, match=r"homes\.db cannot be (written|opened) .*let this user"):
-            opened(path, "field", ledger=mp.Ledger(ledger), dataset="homes").ask(point)
+            opened(path, "field").ask(point)
 
 
 def test_a_locked_store_is_refused_after_the_wait(tmp_path: Path) -> None:
