@@ -269,7 +269,7 @@ def begin_within(path: Path, ledger: Path, size: int) -> None:
 
 @pytest.mark.parametrize("folder_too", [False, True])
 def test_a_store_that_must_not_be_written(folder_too: bool) -> None:
-    """Nothing is answered, charged or lost."""
+    """Nothing is answered or lost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path, values = prepared(folder, "field")
