@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,7 +138,7 @@ def worlds() -> list[World]:
         World("cap, a metre", lambda: mp.GreatCircle((52, 13), 1e-3, directions=8), cap),
         World("cap, at a pole", lambda: mp.GreatCircle((90, 0), 3000, directions=8), cap),
         World("cap, half of the earth", lambda: mp.GreatCircle((-80, 179), 10_007, directions=8), cap),
-        *(World(f"angles, {d}", lambda d=d: mp.Angular(d, directions=max(8, d)), angle) for d in (1, 2, 3, 8)),
+        *(World(f"angles, {d}", partial(mp.Angular, d, directions=max(8, d)), angle) for d in (1, 2, 3, 8)),
         World(
             "gower", lambda: mp.Gower([mp.number(0, 9), mp.category(["a", "b"]), mp.flag()], weights=[1, 2, 0.5]), table
         ),
@@ -150,46 +151,41 @@ def worlds() -> list[World]:
     for name, width in thin.items():
         pairs = [(0.0, 1.0), (0.0, width), (-1.0, 0.0)]
         result += [
-            World(f"l1, {name}", lambda pairs=pairs: mp.L1(pairs), box),
-            World(f"l2, {name}", lambda pairs=pairs: mp.L2(pairs, directions=8), box),
-            World(f"lp, {name}", lambda pairs=pairs: mp.Lp(1.5, pairs, directions=8), box),
+            World(f"l1, {name}", partial(mp.L1, pairs), box),
+            World(f"l2, {name}", partial(mp.L2, pairs, directions=8), box),
+            World(f"lp, {name}", partial(mp.Lp, 1.5, pairs, directions=8), box),
         ]
     for d in (2, 3, 8):
         result += [
-            World(f"l2, {d} columns", lambda d=d: mp.L2([(0, 1)] * d, directions=8), box),
-            World(f"ball, {d} columns", lambda d=d: mp.L2(center=[0] * d, radius=1, directions=8), ball),
+            World(f"l2, {d} columns", partial(mp.L2, [(0, 1)] * d, directions=8), box),
+            World(f"ball, {d} columns", partial(mp.L2, center=[0] * d, radius=1, directions=8), ball),
             World(
                 f"ball at its farthest, {d} columns",
-                lambda d=d: mp.L2(center=[float(1 << 22) / 3] * d, radius=1 / 3, directions=8),
+                partial(mp.L2, center=[float(1 << 22) / 3] * d, radius=1 / 3, directions=8),
                 ball,
             ),
         ]
     for p in (1.01, 1.5, 1.99):
-        result.append(World(f"lp, {p}", lambda p=p: mp.Lp(p, [(0, 1), (-1, 4)], directions=8), box))
+        result.append(World(f"lp, {p}", partial(mp.Lp, p, [(0, 1), (-1, 4)], directions=8), box))
     for k in (4, 20, 22, 24, 32, 44, 52, 53):  # bounds so many powers of two widths away
-        away = 2.0 * 2**k / 3  # no power of two, so that the middle is rounded
-        box_of: dict[str, Callable[[float], Space]] = {
-            "l1": lambda a: mp.L1([(a, a + 2)] * 2),
-            "l2": lambda a: mp.L2([(a, a + 2)] * 8, directions=8),
-            "l2, one of two columns": lambda a: mp.L2([(-a - 2, -a), (0, 1)], directions=8),
-            "lp": lambda a: mp.Lp(1.5, [(a, a + 2)] * 3, directions=8),
+        low = 2.0 * 2**k / 3
+        high = math.nextafter(low + 2, math.inf)  # so that the middle is no float, and is rounded
+        boxes: dict[str, Callable[[], Space]] = {
+            "l1": partial(mp.L1, [(low, high)] * 2),
+            "l2": partial(mp.L2, [(low, high)] * 8, directions=64),
+            "l2, one of two columns": partial(mp.L2, [(-high, -low), (0, 1)], directions=8),
+            "lp": partial(mp.Lp, 1.5, [(low, high)] * 3, directions=8),
         }
-        result += [
-            World(f"{name}, 2^{k} widths away", lambda make=make, away=away: make(away), box, far=True)
-            for name, make in box_of.items()
-        ]
+        result += [World(f"{name}, 2^{k} widths away", make, box, far=True) for name, make in boxes.items()]
     result.append(World("l2, 1e16", lambda: mp.L2([(1e16, 1e16 + 2)] * 8, directions=64), box, far=True))
-    for name, matrix, universe in (("roads", ROADS, None), ("crossed", CROSSED, None), ("roads", ROADS, range(4))):
-        result.append(
-            World(
-                f"any, {name}{'' if universe is None else ', universe'}",
-                lambda matrix=matrix, universe=universe: mp.AnyMetric(
-                    mp.precomputed(matrix), 4, [2, 3, 0], repetitions=2, universe=universe and list(universe)
-                ),
-                numbers(4),
-                single=True,
-            )
-        )
+    metrics: list[tuple[str, Any, dict[str, Any]]] = [
+        ("roads", ROADS, {}),
+        ("crossed", CROSSED, {}),
+        ("roads, universe", ROADS, {"universe": list(range(4))}),
+    ]
+    for name, matrix, words in metrics:
+        make = partial(mp.AnyMetric, mp.precomputed(matrix), 4, [2, 3, 0], repetitions=2, **words)
+        result.append(World(f"any, {name}", make, numbers(4), single=True))
     return result
 
 
@@ -423,7 +419,8 @@ def costs(case: Case, space: Any) -> Iterator[float]:
     neighbors = itertools.combinations(taken, 2) if case.relation.replaces else ((taken[0], one) for one in taken[1:])
     for left, right in neighbors:
         draws, epochs = pairs(left, right)
-        cost = sum((a.cost(b, case.kind.pure) for a, b in [*draws, *epochs]), Fraction(0))
+        cost = sum((a.cost(b, case.kind.pure) for a, b in draws), Fraction(0))
+        cost += sum((a.cost(b, case.kind.pure) for a, b in epochs), Fraction(0))
         yield float(cost / Fraction(guarantee.budget))
 
 
