@@ -111,14 +111,15 @@ def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: s
     """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
     queries = SHAPED[data.draw(st.sampled_from(list(SHAPED)))]
     groups, steps = change.groups or 1, change.steps
-    near, far = worst_rows(queries)
-    for first, second in ((near, far), (far, near)):
-        known: list[Sums] = []
-        for place, where in ((first, 0), (second, groups - 1)):
-            rows = [] if known and not change.replaces else [place.tolist()] * change.contributions
-            marks = (np.full(len(rows), mark, dtype=np.int64) for mark in (where, steps))
-            known.append(sums_of(queries, rows, change, *marks))
-        assert cost(known, queries, change, GUARANTEES[kind]) <= 1
+    near, far = (place.tolist() for place in worst_rows(queries))
+    pair: list[Any] = []
+    for left, right in ((near, far), (far, near)):
+        pair = []
+        for place, where in ((left, 0), (right, groups - 1)):
+            whole = [] if pair and not change.replaces else [place] * change.contributions
+            marks = (np.full(len(whole), mark, dtype=np.int64) for mark in (where, steps))
+            pair.append(sums_of(queries, whole, change, *marks))
+        assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
     row = st.tuples(
         st.lists(quanta, min_size=queries.count, max_size=queries.count),
         st.integers(0, groups - 1),

@@ -161,40 +161,31 @@ def worlds() -> list[World]:
             World(f"ball, {d} columns", partial(mp.L2, center=[0] * d, radius=1, directions=8), ball),
             World(
                 f"ball at its farthest, {d} columns",
-                partial(mp.L2, center=[float(1 << 22) / math.sqrt(d) * 0.66] * d, radius=1 / 3, directions=8),
+                partial(mp.L2, center=[float(1 << 22) / 3] * d, radius=1 / 3, directions=8),
                 ball,
             ),
         ]
     for p in (1.01, 1.5, 1.99):
         result.append(World(f"lp, {p}", partial(mp.Lp, p, [(0, 1), (-1, 4)], directions=8), box))
     for k in (4, 20, 22, 24, 32, 44, 52, 53):  # bounds so many powers of two widths away
-        away = 2.0 * 2**k / 3  # no power of two, so that the middle is rounded
-        box_of: dict[str, Callable[[float], Space]] = {
-            "l1": lambda a: mp.L1([(a, a + 2)] * 2),
-            "l2": lambda a: mp.L2([(a, a + 2)] * 8, directions=8),
-            "l2, one of two columns": lambda a: mp.L2([(-a - 2, -a), (0, 1)], directions=8),
-            "lp": lambda a: mp.Lp(1.5, [(a, a + 2)] * 3, directions=8),
+        low = 2.0 * 2**k / 3
+        high = math.nextafter(low + 2, math.inf)  # so that the middle is no float, and is rounded
+        boxes: dict[str, Callable[[], Space]] = {
+            "l1": partial(mp.L1, [(low, high)] * 2),
+            "l2": partial(mp.L2, [(low, high)] * 8, directions=64),
+            "l2, one of two columns": partial(mp.L2, [(-high, -low), (0, 1)], directions=8),
+            "lp": partial(mp.Lp, 1.5, [(low, high)] * 3, directions=8),
         }
-        result += [
-            World(f"{name}, 2^{k} widths away", partial(make, away), box, far=True) for name, make in box_of.items()
-        ]
+        result += [World(f"{name}, 2^{k} widths away", make, box, far=True) for name, make in boxes.items()]
     result.append(World("l2, 1e16", lambda: mp.L2([(1e16, 1e16 + 2)] * 8, directions=64), box, far=True))
-    for name, matrix, universe in (("roads", ROADS, None), ("crossed", CROSSED, None), ("roads", ROADS, range(4))):
-        result.append(
-            World(
-                f"any, {name}{'' if universe is None else ', universe'}",
-                partial(
-                    mp.AnyMetric,
-                    mp.precomputed(matrix),
-                    4,
-                    [2, 3, 0],
-                    repetitions=2,
-                    universe=universe and list(universe),
-                ),
-                numbers(4),
-                single=True,
-            )
-        )
+    metrics: list[tuple[str, Any, dict[str, Any]]] = [
+        ("roads", ROADS, {}),
+        ("crossed", CROSSED, {}),
+        ("roads, universe", ROADS, {"universe": list(range(4))}),
+    ]
+    for name, matrix, words in metrics:
+        make = partial(mp.AnyMetric, mp.precomputed(matrix), 4, [2, 3, 0], repetitions=2, **words)
+        result.append(World(f"any, {name}", make, numbers(4), single=True))
     return result
 
 
