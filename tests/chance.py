@@ -67,6 +67,16 @@ def has_rate(hits: int, draws: int, *, at_least: float) -> bool:
     return hits >= rate_limits(draws, at_least)[0]
 
 
+def assert_wrong_rate(hits: int, draws: int, *, at_least: float, truth: float) -> None:
+    """Draws of a twin that is known to be wrong, which hits at a rate of `truth` at most, have no rate of `at_least`.
+
+    It fails by chance as rarely as other assertions: with too few draws for that it is refused.
+    """
+    low, _ = rate_limits(draws, at_least)
+    _require(stats.binom.sf(low - 1, draws, truth), f"a twin of rate {truth:g} in {draws:,} draws", 1 - FALSE_ALARM)
+    assert hits < low, f"{hits:,} of {draws:,} hit, as if the rate were {at_least}"
+
+
 def _size(values: Any, law: Law, freedom: int | None) -> tuple[float, Any]:
     """The size of draws in units of their scale, and its law: Σx² and χ², or Σ|x| and Γ."""
     flat = np.ravel(np.asarray(values, dtype=np.float64))
@@ -109,6 +119,18 @@ def assert_scale(
     assert low <= size <= high, f"draws have {factor:.4g} times the scale that they claim"
 
 
+def assert_wrong_scale(
+    values: Any, factor: float, *, law: Law = "gaussian", freedom: int | None = None, comparisons: int = 1
+) -> None:
+    """Draws of a twin whose noise is `factor` times what it claims are not of that scale, but for FALSE_ALARM."""
+    size, sizes = _size(values, law, freedom)
+    share, unit = FALSE_ALARM / 2 / comparisons, factor ** (2 if law == "gaussian" else 1)
+    low, high = sizes.ppf(share), sizes.isf(share)
+    missed = sizes.cdf(high / unit) if factor > 1 else sizes.sf(low / unit)
+    _require(missed, f"a twin of scale × {factor:.3g} in {np.size(values):,} draws", 1 - FALSE_ALARM)
+    assert not low <= size <= high, f"draws of {factor:.3g} times the scale look right"
+
+
 def limit(*, law: Law = "gaussian", comparisons: int = 1) -> float:
     """How many standard deviations (Gaussian) or scales (Laplace) none of some draws passes, but for FALSE_ALARM."""
     share = FALSE_ALARM / comparisons
@@ -129,6 +151,28 @@ def assert_close(
     allowed = limit(law=law, comparisons=max(comparisons, error.size)) * np.asarray(deviation) + slack
     shares = error / np.broadcast_to(allowed, error.shape)
     assert (error <= allowed).all(), f"off by {shares.max():.4g} times what noise allows"
+
+
+def confidence(comparisons: int = 1) -> float:
+    """What to ask a promise for, so that one that is true is broken with FALSE_ALARM at most."""
+    return 1 - FALSE_ALARM / comparisons
+
+
+def assert_promised(synopsis: Any, asked: Any, exact: Any, *, at_most: float, slack: float = 0.0) -> None:
+    """All answers of a release are as near to the exact ones as it promises, but for FALSE_ALARM.
+
+    at_most: what the promise may be, so that the comparison says something. slack: a bound of what is off besides.
+    tangents promises at its `beta`, which must be FALSE_ALARM.
+    """
+    found, wanted = np.atleast_1d(synopsis.mean_distance(asked)), np.atleast_1d(exact)
+    most = synopsis.answerer.confidence
+    if 1 - most > FALSE_ALARM * (1 + 1e-6):
+        raise WeakTestError(f"a promise with a confidence of {most} is broken by chance; release with beta=FALSE_ALARM")
+    error = float(synopsis.error(min(confidence(found.size), most)))
+    if not error <= at_most:
+        raise WeakTestError(f"{error:.4g} is promised, and a comparison needs {at_most:.4g}")
+    off = float(np.abs(found - wanted).max())
+    assert off <= error + slack, f"off by {off:.4g}, where {error:.4g} is promised"
 
 
 def assert_fit(counts: Any, probabilities: Any, *, against: Sequence[Any] = (), comparisons: int = 1) -> None:
@@ -167,7 +211,7 @@ def draws_needed(rate: float, against: float) -> int:
         draws = draws * 5 // 4
 
 
-def _require(missed: FloatArray | float, what: str) -> None:
-    """Refuse a comparison that misses what it is against more often than 1 − POWER."""
-    if not float(missed) <= 1 - POWER:
+def _require(missed: FloatArray | float, what: str, power: float = POWER) -> None:
+    """Refuse a comparison that misses what it is against more often than 1 − power."""
+    if not float(missed) <= 1 - power:
         raise WeakTestError(f"{what} would be noticed with probability {1 - float(missed):.4g} only")

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, target
 from hypothesis import strategies as st
-from scipy.stats import chi2, gamma
 
 import milepost as mp
 from milepost.arrays import AnyArray, FloatArray, IntArray
@@ -31,6 +30,7 @@ from milepost.spaces.columns import Column, Number
 from milepost.spaces.objects import object_array
 from milepost.spaces.table import MixedTable
 from milepost.statistics.sketch import Sketch
+from tests.chance import Law, assert_scale, assert_wrong_scale
 
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
 GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}
@@ -52,7 +52,6 @@ SPACES: dict[str, Any] = {
 }
 CELLS = 1 << 12
 ROWS = 3000
-FALSE_ALARM = 1e-7  # of each statistical test here, of which there are fewer than ten
 
 guarantees = pytest.mark.parametrize("kind", GUARANTEES)
 spaces = pytest.mark.parametrize("name", SPACES)
@@ -217,18 +216,6 @@ def even(space: Any, n: int) -> Sketch:
     order = np.random.default_rng(0)
     columns = [order.permutation((np.arange(n) + 0.5) / n) for _ in range(space.width)]
     return sketch_of(space, points(space, np.column_stack(columns)))
-
-
-def noise_agrees(law: str, errors: FloatArray) -> bool:
-    """Whether errors in units of their scale follow the law: exact for continuous noise, false alarm FALSE_ALARM.
-
-    Σz² of a normal law is χ² and Σ|z| of Laplace's is gamma distributed. Scales above 10 leave less than 0.2 % between
-    discrete and continuous moments, against thresholds of 5 % and more.
-    """
-    size = errors.size
-    sums = {"gaussian": (np.square(errors).sum(), chi2(size)), "laplace": (np.abs(errors).sum(), gamma(size))}
-    total, distribution = sums[law]
-    return bool(distribution.ppf(FALSE_ALARM / 2) < total < distribution.isf(FALSE_ALARM / 2))
 
 
 # places where rounding, borders of cells and the ends of the interval meet
@@ -440,7 +427,7 @@ class Contract:
 
     @guarantees
     def test_noise_has_the_scale_that_was_paid_for(self, kind: str) -> None:
-        """Over many releases; 10 % less noise is rejected. False alarms: FALSE_ALARM."""
+        """Over many releases, whose numbers have noise of their own each; 10 % less noise is rejected."""
         guarantee = self.guarantee(kind)
         space = SPACES["steps"]
         sketch = even(space, ROWS)
@@ -453,11 +440,11 @@ class Contract:
                     parts.append(measured(self.run(sketch, space, guarantee)))
             return np.concatenate(parts)
 
-        law = "laplace" if self.budget(guarantee)[1] else "gaussian"
-        assert noise_agrees(law, errors())
+        law: Law = "laplace" if self.budget(guarantee)[1] else "gaussian"
+        assert_scale(errors(), law=law, against=1.1)
         changes = [change for several in self.mutations(0.9).values() for change in several]
         with patched(changes):
-            assert not noise_agrees(law, errors())
+            assert_wrong_scale(errors(), 0.9, law=law)
 
     @spaces
     def test_a_file_keeps_every_number(self, name: str, tmp_path: Path) -> None:
@@ -561,8 +548,9 @@ class Contract:
         with silent():
             predicted = self.mechanism.predict(space.hosts, n, Change(), guarantee)
         sketch = sketch_of(space, points(space, [[k / 250] * space.width for k in range(250)]), n // 250)
-        answerer = self.run(sketch, space, guarantee)
-        self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
+        with Transcript().listen():  # without noise
+            answerer = self.run(sketch, space, guarantee)
+            self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
         assert self.mechanism.predict(space.hosts, n, Change(), guarantee) == predicted
         confidence = min(0.95, answerer.confidence)
         for uniform, error in ((False, predicted.error), (True, predicted.uniform)):

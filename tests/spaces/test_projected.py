@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.projected import Projected
+from tests.chance import FALSE_ALARM
+from tests.mechanisms.contract import Transcript
 
 SPACES: dict[str, Projected] = {
     "disc": mp.L2(center=[1, -2], radius=3),
@@ -294,7 +297,8 @@ def test_bad_powers_are_refused(p: object) -> None:
 def test_the_center_is_the_geometric_median() -> None:
     """Found by search, since F is convex."""
     people = np.random.default_rng(0).normal([2, -1], 0.5, (20_000, 2))
-    synopsis = mp.release(people, mp.L2(center=[0, 0], radius=6), epsilon=100, delta=1e-6)
+    with Transcript().listen():  # without noise
+        synopsis = mp.release(people, mp.L2(center=[0, 0], radius=6), epsilon=100, delta=1e-6)
     assert synopsis.center() == pytest.approx(np.array([2, -1]), abs=0.05)
     with pytest.raises(mp.MilepostError, match="columns"):
         synopsis.explain([0, 0])
@@ -304,7 +308,8 @@ def test_a_session_takes_l2() -> None:
     """Remark 8.2: projections do not depend on queries, so the interactive setting works."""
     people = np.random.default_rng(0).normal(0, 0.3, (50_000, 2))
     space = mp.L2(center=[0, 0], radius=1, directions=16)
-    with mp.interactive(people, space, epsilon=50, delta=1e-6, max_queries=100, mechanism="tangents") as session:
+    arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 100, "mechanism": "tangents"}
+    with mp.interactive(people, space, **arguments, beta=FALSE_ALARM) as session:
         answer = session.ask([0.1, 0.2])
         assert abs(answer.value - mp.exact(people, space, [0.1, 0.2])) <= answer.error
 
