@@ -2,19 +2,24 @@
 
 import ast
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from milepost.arrays import FloatArray
 from tests import chance
 from tests.chance import WeakTestError, assert_close, assert_fit, assert_rate, assert_scale
 
 HERE = Path(__file__).parent
 ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
-SECOND_METHODS: dict[str, str] = {}  # files that may, and why
+SECOND_METHODS = {  # files that may, and why
+    "audit/test_audit.py": "SciPy's exact binomial interval is a second method for Clopper and Pearson's bounds",
+}
 
 
 def _uses() -> Counter[str]:
@@ -64,6 +69,51 @@ def test_a_wrong_scale_is_noticed(law: chance.Law) -> None:
     assert_scale(0.9 * values, law=law, upper_only=True)
     with pytest.raises(WeakTestError):
         assert_scale(values[::1000], law=law)
+
+
+def test_a_twin_that_is_wrong_is_told_from_a_right_one() -> None:
+    """And one that could look right by chance, with so few draws, is refused."""
+    chance.assert_wrong_rate(800, 1000, at_least=0.95, truth=0.8)
+    with pytest.raises(AssertionError):
+        chance.assert_wrong_rate(940, 1000, at_least=0.95, truth=0.8)
+    with pytest.raises(WeakTestError):
+        chance.assert_wrong_rate(800, 1000, at_least=0.95, truth=0.9)
+    values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    for factor in (0.9, 1.1):
+        chance.assert_wrong_scale(factor * values, factor)
+        with pytest.raises(AssertionError, match="look right"):
+            chance.assert_wrong_scale(values, factor)
+    with pytest.raises(WeakTestError):
+        chance.assert_wrong_scale(values, 1.01)
+
+
+@dataclass
+class Answers:
+    """What `assert_promised` asks a release for: one that errs by 1 with a promise of 6 deviations of 0.2."""
+
+    beta: float = 0.0
+
+    @property
+    def answerer(self) -> SimpleNamespace:
+        return SimpleNamespace(confidence=1 - self.beta)
+
+    def mean_distance(self, asked: FloatArray) -> FloatArray:
+        return asked + 1
+
+    def error(self, confidence: float) -> float:
+        return float(0.2 * stats.norm.isf((1 - confidence) / 2))
+
+
+def test_promises_are_limits_where_they_are_rarely_broken_and_narrow() -> None:
+    asked = np.zeros(3)
+    chance.assert_promised(Answers(), asked, asked, at_most=2)
+    with pytest.raises(AssertionError, match="off by 2"):
+        chance.assert_promised(Answers(), asked, asked - 1, at_most=2)
+    chance.assert_promised(Answers(), asked, asked - 1, at_most=2, slack=1)
+    for synopsis, most in ((Answers(beta=1e-6), 2.0), (Answers(), 1.0)):
+        with pytest.raises(WeakTestError):
+            chance.assert_promised(synopsis, asked, asked, at_most=most)
+    chance.assert_promised(Answers(beta=chance.FALSE_ALARM), asked, asked, at_most=2)
 
 
 def test_what_is_far_off_is_noticed() -> None:

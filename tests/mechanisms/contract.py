@@ -375,13 +375,13 @@ class Contract:
     @guarantees
     def test_no_pair_costs_more_than_the_budget(self, kind: str, name: str) -> None:
         """Searched in exact arithmetic, from what the mechanism itself hands to the noise functions."""
-        self.search(SPACES[name], self.guarantee(kind), examples=20)
+        self.search(SPACES[name], self.guarantee(kind), examples=8)
 
     @pytest.mark.slow
     @spaces
     @guarantees
     def test_no_pair_costs_more_than_the_budget_after_a_long_search(self, kind: str, name: str) -> None:
-        self.search(SPACES[name], self.guarantee(kind), examples=400)
+        self.search(SPACES[name], self.guarantee(kind), examples=60)
 
     @guarantees
     def test_the_budget_is_spent_and_no_more(self, kind: str) -> None:

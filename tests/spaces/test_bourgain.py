@@ -407,12 +407,12 @@ def contracts(subsets: Subsets, data: FloatArray, queries: FloatArray) -> bool:
 @every_metric
 def test_corollary_14(name: str) -> None:
     """K = 10·log₂(nkL/β) keeps all pairs in all but β of the draws; one set a level does not."""
-    n, count, beta, seeds = 10, 8, 0.01, 150
+    n, count, beta, seeds = 10, 8, 0.01, 60
     repetitions = math.ceil(10 * math.log2(n * count * levels_of(count) / beta))
     assert repetitions < paper_repetitions(count, n) / 20
     data, queries = pairs_of(name, n, count, seed=3)
     failed = [sum(contracts(draw(count, k, seed), data, queries) for seed in range(seeds)) for k in (repetitions, 1)]
-    assert_rate(failed[0], seeds, at_most=beta, against=0.3)
+    assert_rate(failed[0], seeds, at_most=beta, against=0.35)
     assert failed[1] > chance.rate_limits(seeds, beta)[1]
 
 

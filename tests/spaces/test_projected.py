@@ -75,7 +75,7 @@ def test_a_distance_depends_on_its_own_pair_only(name: str, count: int) -> None:
 
 
 @every_space
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     """Σ τ|q − q′| ≤ reach for pairs searched at corners, borders and opposite ends, in rational arithmetic."""
@@ -195,7 +195,7 @@ def test_the_plan_balances_embedding_and_noise() -> None:
             assert found.prediction.coordinates == found.space.hosts.dimension
             numbers.append(found.space.hosts.dimension)
             if n == 10**6:
-                others = [space.with_directions(count).hosts for count in (8, 11, 16, 22, 32, 45, 64, 181, 362, 512)]
+                others = [space.with_directions(count).hosts for count in (8, 16, 22, 32, 64, 181, 512)]
                 best = min(mechanism.predict(hosts, n, Change(), guarantee).error for hosts in others)
                 assert best * (1 - 1e-9) <= found.prediction.error <= 1.02 * best
         assert numbers[0] < numbers[1]
@@ -298,7 +298,7 @@ def test_the_center_is_the_geometric_median() -> None:
     """Found by search, since F is convex."""
     people = np.random.default_rng(0).normal([2, -1], 0.5, (20_000, 2))
     with Transcript().listen():  # without noise
-        synopsis = mp.release(people, mp.L2(center=[0, 0], radius=6), epsilon=100, delta=1e-6)
+        synopsis = mp.release(people, mp.L2(center=[0, 0], radius=6, directions=16), epsilon=100, delta=1e-6)
     assert synopsis.center() == pytest.approx(np.array([2, -1]), abs=0.05)
     with pytest.raises(mp.MilepostError, match="columns"):
         synopsis.explain([0, 0])

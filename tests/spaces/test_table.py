@@ -409,11 +409,11 @@ class TestAnswers:
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])
     def test_the_centre_has_the_commonest_labels_and_the_medians(self, mechanism: str) -> None:
         """As a dict that can be asked about, or a tuple where columns have no names."""
-        rows = [("b", 30.0, True, 4)] * 30_000 + [("zz", 70.0, False, 9)] * 20_000
+        rows = [("b", 30.0, True, 4)] * 3000 + [("zz", 70.0, False, 9)] * 2000
         # tangents needs noisy tests, and promises at 1 − beta; the others are asked without noise
         with nothing() if mechanism == "tangents" else Transcript().listen():
             synopsis = mp.release(rows, PEOPLE, epsilon=50, delta=1e-6, mechanism=mechanism, beta=FALSE_ALARM)
-            sequences = mp.release(["AC", "AC", "GC"] * 9000, mp.Hamming(["ACG"] * 2), epsilon=50, mechanism=mechanism)
+            sequences = mp.release(["AC", "AC", "GC"] * 900, mp.Hamming(["ACG"] * 2), epsilon=50, mechanism=mechanism)
         center = synopsis.center()
         assert tuple(center) == NAMES
         assert len(sequences.center()) == 2
@@ -465,8 +465,8 @@ class TestAnswers:
     @pytest.mark.parametrize("space", [PEOPLE, DNA], ids=["gower", "hamming"])
     def test_every_mechanism_under_every_guarantee(self, mechanism: str, delta: float, space: MixedTable) -> None:
         """Answers are within the promised error; where noise is Gaussian, δ = 0 is refused."""
-        letters = np.random.default_rng(1).choice(list("AACGTN"), (4000, 5))
-        rows: list[Any] = people(4000) if space is PEOPLE else ["".join(row) for row in letters]
+        letters = np.random.default_rng(1).choice(list("AACGTN"), (1500, 5))
+        rows: list[Any] = people(1500) if space is PEOPLE else ["".join(row) for row in letters]
         asked: list[Any] = ASKED if space is PEOPLE else ["AAAAA", "ACGTA"]
         distance: Callable[[Any, Any], float] = gower if space is PEOPLE else hamming
         queries = asked if mechanism in ("gaussian", "laplace", "auto") else None
