@@ -1,13 +1,10 @@
 """Blocks of labels: what a pair of rows of a mixed table costs, the noise of answers, and the coverage of intervals.
 
-False alarms are computed in `test_false_alarms`. Whether one interval covers is a coin of at least the stated chance:
-0.955 where noise is all there is (a tenth of the failure is kept for cells' masses) and 0.9525 for a band, whose
-quantile is simulated; the mean over points of one release strays no further than the coin. Sums of squares of Gaussian
-noise are χ² distributed.
+Whether one interval covers is a coin of at least 0.95: 0.955 where noise is all there is, because a tenth of the
+failure is kept for cells' masses, and 0.9525 for a band, whose quantile is simulated.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
@@ -17,18 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, chi2
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost.arrays import FloatArray, IntArray
 from milepost.mechanisms import hats, slopes
-from milepost.mechanisms.hats import Hats, HatSags
-from milepost.mechanisms.slopes import SlopeCounts, Slopes
+from milepost.mechanisms.hats import Hats
+from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
 from milepost.reading import read_sketch
 from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis import Synopsis
+from tests.chance import assert_rate
 from tests.mechanisms.contract import Transcript, pairs, patched
 from tests.mechanisms.test_contract import times
 
@@ -83,7 +80,7 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
 def search(mechanism: str) -> None:
     """Let Hypothesis look for a table and two rows that cost more than the budget."""
 
-    @settings(max_examples=60, phases=(Phase.generate,), database=None)
+    @settings(max_examples=30, phases=(Phase.generate,), database=None)
     @given(st.lists(st.tuples(columns, st.floats(0.01, 100)), min_size=1, max_size=4), shares, shares)
     def no_pair_costs_more(parts: list[tuple[Any, float]], left: list[float], right: list[float]) -> None:
         space = mp.Gower([part for part, _ in parts], weights=[weight for _, weight in parts])
@@ -134,59 +131,57 @@ def test_shares_of_labels_add_up_to_1(mechanism: str) -> None:
     assert synopsis.mean_distance(["a", "b", "c", "other"], raw=True).sum() == pytest.approx(3, rel=1e-12)
 
 
-RELEASES = 2000
 CORNERS = np.array([[1]])
 for _ in range(3):
     CORNERS = np.block([[CORNERS, CORNERS], [CORNERS, -CORNERS]])  # Hadamard: rows are orthogonal
 
 
-def errors(space: mp.Gower, rows: Sequence[Any], asked: Sequence[Any], mechanism: str) -> FloatArray:
-    """Raw answers less exact ones, in units of one query's standard deviation alone: float64[releases, points]."""
+def covariance(space: mp.Gower, rows: Sequence[Any], asked: Sequence[Any], mechanism: str) -> FloatArray:
+    """Of raw answers, in units of the variance of one query alone, without a draw: float64[points, points].
+
+    Answers are linear in the released numbers, whose scales are those that the noise functions are handed.
+    """
     chosen, guarantee = MECHANISMS[mechanism]
-    sketch, exact = read_sketch(rows, space), mp.exact(rows, space, asked)
     places = space.place(space.read_queries(np.array(asked, dtype=object)))
-    first = chosen.run(sketch, space.hosts, Change(), guarantee)
-    sketch = sketch.coarsen(1 << (24 - min(first.bits)))  # exact, and quicker to coarsen again
-    found = np.empty((RELEASES, len(asked)))
-    for k in range(RELEASES):
-        found[k] = chosen.run(sketch, space.hosts, Change(), guarantee).values(places, raw=True) - exact
-    single = 1 / math.sqrt(2 * guarantee.rho) if mechanism == "slopes" else math.sqrt(2) / guarantee.epsilon
-    return found / (single * space.diameter / len(rows))
+    transcript = Transcript()
+    with transcript.listen():
+        answerer = chosen.run(read_sketch(rows, space), space.hosts, Change(), guarantee)
+    scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
+    tensors, unit = answerer.tensors(), 1 << 40
+    numbers = tensors["numbers"]
+
+    def answers(released: IntArray) -> FloatArray:
+        again = type(answerer).load(space.hosts, len(rows), answerer.parameters(), tensors | {"numbers": released})
+        return again.values(places, raw=True)
+
+    exact = answers(numbers)
+    moved = np.array([answers(numbers + unit * one) - exact for one in np.eye(len(numbers), dtype=np.int64)]) / unit
+    variances = scales**2 * (1 if mechanism == "slopes" else 2)
+    single = 1 / (2 * guarantee.rho) if mechanism == "slopes" else 2 / guarantee.epsilon**2
+    return np.asarray(moved.T * variances @ moved / (single * (space.diameter / len(rows)) ** 2))
 
 
-@pytest.mark.slow
 def test_numbers_and_flags_have_the_noise_of_one_query() -> None:
-    """slopes: RMSE ÷ single is 1, at most 1.05 (the corners are chosen so that their noises are independent)."""
-    space = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4, weights=[1, 2, 3, 1, 1, 2, 3, 1])
+    """slopes: the variance of one query, and answers at orthogonal corners have independent noise."""
     rows = [(0.0, 1.0, 0.0, 1.0, True, True, False, False)] * 500
-    equal = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4)
     asked = [(*corner[:4], *(flag > 0 for flag in corner[4:])) for corner in np.maximum(CORNERS, 0).tolist()]
-    squares = float((errors(equal, rows, asked, "slopes") ** 2).sum())
-    freedom = RELEASES * len(asked)
-    assert math.sqrt(squares / freedom) <= 1.05
-    assert chi2.ppf(1e-7, freedom) < squares < chi2.isf(1e-7, freedom)
-    assert math.sqrt((errors(space, rows, asked[:1], "slopes") ** 2).mean()) <= 1.15  # one answer, unequal weights
+    equal = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4)
+    assert covariance(equal, rows, asked, "slopes") == pytest.approx(np.eye(8), abs=1e-3)
+    unequal = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4, weights=[1, 2, 3, 1, 1, 2, 3, 1])
+    assert covariance(unequal, rows, asked[:1], "slopes") == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "labels"), [("slopes", 50), ("slopes", 1), ("hats", 50), ("hats", 2)])
 def test_labels_have_the_noise_of_two_counts_less_their_mean(mechanism: str, labels: int) -> None:
-    """slopes: √2·√(1 − 1/A) with `other` among the A labels, at most 1.45; hats: 2·√(1 − 1/A), about 2."""
+    """A variance of 2(1 − 1/A) with `other` among the A labels, of 4(1 − 1/A) for hats."""
     space = mp.Gower([mp.category(range(labels))])
     asked = [(k,) for k in range(labels)] + [("other",)]
-    found = errors(space, [(0,)] * 300 + [("new",)] * 200, asked, mechanism)
-    ratio, size = math.sqrt((found**2).mean()), labels + 1
-    if mechanism == "slopes":
-        assert ratio <= (1.45 if labels > 1 else 1.09)
-        squares, freedom = float((found**2).sum() / 2), RELEASES * labels
-        assert chi2.ppf(1e-7, freedom) < squares < chi2.isf(1e-7, freedom)
-    else:
-        # a square of Laplace noise has a standard deviation of √5 times its mean: 7 of these
-        assert ratio**2 == pytest.approx(4 * (1 - 1 / size), rel=7 * math.sqrt(5 / (RELEASES * labels)))
-        assert ratio <= 2.1
+    found = covariance(space, [(0,)] * 300 + [("new",)] * 200, asked, mechanism)
+    size = labels + 1
+    assert np.diag(found) == pytest.approx((2 if mechanism == "slopes" else 4) * (1 - 1 / size), rel=1e-3)
 
 
-LEAST, MOST, LEAST_BAND = 0.93, 0.985, 0.925
+RELEASES = 1000
 STAY = mp.Gower(
     {"nights": mp.number(0, 4, step=1), "plan": mp.category(["a", "b", "c"]), "member": mp.flag()},
     weights={"nights": 1, "plan": 2, "member": 1},
@@ -195,51 +190,26 @@ GUESTS = [(0, "a", True), (1, "a", False), (4, "b", True), (2, "new", True), (2,
 EVERYWHERE = list(itertools.product(range(5), ["a", "b", "c", "other"], [True, False]))
 
 
-def test_false_alarms() -> None:
-    """Each comparison above and below fails by chance less than once in a million runs, if noise is right."""
-    assert binom.cdf(math.ceil(LEAST * RELEASES) - 1, RELEASES, 0.955) < 1e-6
-    assert 40 * binom.cdf(math.ceil((LEAST - 0.01) * RELEASES) - 1, RELEASES, 0.955) < 1e-6  # any of the points
-    assert binom.cdf(math.ceil(LEAST_BAND * RELEASES) - 1, RELEASES, 0.9525) < 1e-6
-    assert binom.sf(math.floor(MOST * RELEASES), RELEASES, 0.96) < 1e-6
-    assert chi2.sf(1.05**2 * 8 * RELEASES, 8 * RELEASES) < 1e-6
-    assert chi2.sf(1.15**2 * RELEASES, RELEASES) < 1e-6
-    assert chi2.sf(1.45**2 / 2 * 51 * RELEASES, 50 * RELEASES) < 1e-6
-    assert chi2.sf(1.09**2 / 2 * 2 * RELEASES, RELEASES) < 1e-6
-
-
 @pytest.mark.slow
 @mechanisms
 def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
-    """At every row of steps, labels and flags, and for all of them at once; deviation × 0.7 is rejected."""
+    """At every row of steps, labels and flags, and for all of them at once; hardly more than 95 % do.
+
+    Noise that is claimed 30 % too small would leave a rate of 0.83, or 0.88 where it is Laplace's.
+    """
     chosen, guarantee = MECHANISMS[mechanism]
     sketch, exact = read_sketch(GUESTS, STAY), mp.exact(GUESTS, STAY, EVERYWHERE)
-    claims = (1.0, 0.7)
-    covered, within = {claim: np.zeros(len(EVERYWHERE)) for claim in claims}, dict.fromkeys(claims, 0)
+    places = STAY.place(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
+    covered, within = np.zeros(len(EVERYWHERE)), 0
     for _ in range(RELEASES):
         answerer = chosen.run(sketch, STAY.hosts, Change(), guarantee)
-        assert isinstance(answerer, SlopeCounts | HatSags)
-        for claim in claims:
-            synopsis = Synopsis(STAY, claimed(answerer, claim), guarantee, Change(), len(GUESTS))
-            places = STAY.place(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
-            off = np.abs(synopsis.answerer.values(places, raw=True) - exact)
-            covered[claim] += off <= synopsis.answerer.half_widths(places, 0.95)
-            within[claim] += off.max() <= synopsis.error(uniform=True)
-    rates = {claim: float(counts.mean()) / RELEASES for claim, counts in covered.items()}
-    assert LEAST <= rates[1.0] <= MOST, rates
-    assert covered[1.0].min() / RELEASES >= LEAST - 0.01, covered
-    assert within[1.0] / RELEASES >= LEAST_BAND, within
-    assert rates[0.7] < LEAST, rates
-    assert within[0.7] / RELEASES < LEAST_BAND, within
-
-
-def claimed(answerer: SlopeCounts | HatSags, claim: float) -> SlopeCounts | HatSags:
-    """The same release with a card that says its noise is `claim` times what it is."""
-    if isinstance(answerer, SlopeCounts):
-        return SlopeCounts(
-            answerer.hosts, answerer.total, answerer.power * claim**2, list(answerer.bits), answerer.counts
-        )
-    epsilons = [epsilon / claim for epsilon in answerer.epsilons]
-    return HatSags(answerer.hosts, answerer.total, epsilons, list(answerer.bits), answerer.sags)
+        off = np.abs(answerer.values(places, raw=True) - exact)
+        covered += off <= answerer.half_widths(places, 0.95)
+        within += int(off.max() <= answerer.half_width(0.95, uniform=True))
+    assert_rate(covered, RELEASES, at_least=0.95, against=0.87)
+    assert_rate(within, RELEASES, at_least=0.95, against=0.88)
+    # the mean over points is in 0..1 as a coin is, and its tail at most e times as heavy
+    assert_rate(covered.mean(), RELEASES, at_most=0.96, comparisons=3)
 
 
 @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])

@@ -12,6 +12,7 @@ from milepost.mechanisms.margins import GRID, solve
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.spaces.base import QUANTA
 from milepost.statistics.sketch import Sketch
+from tests.chance import FALSE_ALARM
 
 SPACE = L1([(0, 1), (0, 3)])
 
@@ -23,10 +24,10 @@ def big_sketch(times: int = 1000, cells: int = 256) -> Sketch:
 
 
 def test_private_game_runs_the_grid_learner() -> None:
-    """Lemma 3 for another learner: two-sided tests, α kept on every query (β = 1e-7), updates within the bound."""
+    """Lemma 3 for another learner: two-sided tests, α kept on every query, updates within the bound."""
     sketch, guarantee = big_sketch(100_000), Guarantee(1, 1e-6)
     n = int(sketch.totals[0])
-    margins = solve(GRID, SPACE.hosts, n, guarantee.budget, False, 2 * 3000, 1e-7)
+    margins = solve(GRID, SPACE.hosts, n, guarantee.budget, False, 2 * 3000, FALSE_ALARM)
     assert margins.alpha < 0.1 * SPACE.diameter
     cells = GRID.lines(SPACE.hosts.spread / margins.gap).tolist()
     learner = GridLearner(np.zeros(2), np.full(2, float(QUANTA)), SPACE.hosts.spread / 2, cells)

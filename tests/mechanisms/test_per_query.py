@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 import milepost as mp
 from milepost.arrays import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy import noise
 from milepost.privacy.change import Change
@@ -26,11 +25,12 @@ from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
-from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, noise_agrees, patched, silent
+from tests import chance
+from tests.chance import assert_promised, assert_rate, assert_scale, assert_wrong_scale
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
 
-LAWS = {"gaussian": APPROXIMATE, "laplace": PURE}
+LAWS: dict[chance.Law, mp.Guarantee] = {"gaussian": APPROXIMATE, "laplace": PURE}
 LINE = mp.L1([(0, 1)])
-FALSE_ALARM = 1e-7  # of each comparison with a binomial law, of which there are eight
 
 laws = pytest.mark.parametrize("law", LAWS)
 
@@ -85,7 +85,7 @@ distances = st.one_of(
 
 
 @laws
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> None:
     """Whatever the user's function says about a record, NaN, infinities, negative numbers and exceptions included."""
@@ -131,12 +131,8 @@ def test_the_scales_are_those_of_the_sensitivity() -> None:
 
 
 @laws
-def test_the_noise_has_its_scale(law: str) -> None:
-    """20,000 numbers against the scale that was paid for; a tenth less or more is rejected (tests/…/contract.py).
-
-    False alarms: 1e-7. A tenth off is missed as rarely: it is 14 standard deviations away (19 for gaussian), and the
-    threshold at 5.3.
-    """
+def test_the_noise_has_its_scale(law: chance.Law) -> None:
+    """20,000 numbers against the scale that was paid for; a tenth less or more is rejected."""
     queries, guarantee = on_the_line(1000), LAWS[law]
     sums = read_sums(np.full((10, 1), 0.3), LINE, queries)
     (scale, _), add = PerQuery(law).scales(queries, Change(), guarantee), noise._add
@@ -146,9 +142,9 @@ def test_the_noise_has_its_scale(law: str) -> None:
             runs = [PerQuery(law).run(sums, queries, Change(), guarantee).sums for _ in range(20)]
         return np.concatenate([run - sums.values[0] for run in runs]) / scale
 
-    assert noise_agrees(law, errors(1))
-    assert not noise_agrees(law, errors(0.9))
-    assert not noise_agrees(law, errors(1.1))
+    assert_scale(errors(1), law=law, against=1.1)
+    for factor in (0.9, 1.1):
+        assert_wrong_scale(errors(factor), factor, law=law)
 
 
 @dataclass
@@ -164,17 +160,16 @@ class Covered:
 
 
 @laws
-def test_answers_lie_within_their_half_widths(law: str) -> None:
-    """At 95 % one by one and all together, and hardly more: counts are binomial, false alarms 1e-7 each.
+def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
+    """At 95 % one by one (answers to different queries have noise of their own) and all together, and hardly more.
 
-    Noise that is claimed too small is rejected: a tenth for single answers (0.015 or more of them fall out, 13 standard
-    deviations), a fifth for all together (0.08 or more, 20).
+    Noise that is claimed a fifth too small is rejected: 0.908 of Laplace noise would be covered then.
     """
-    releases, queries, guarantee = 4000, on_the_line(10), LAWS[law]
+    releases, queries, guarantee = 1200, on_the_line(10), LAWS[law]
     people = np.random.default_rng(0).beta(2, 3, (5000, 1))
     exact, places = mp.exact(people, LINE, queries.points), np.arange(10)
     sums = read_sums(people, LINE, queries)
-    raw, moved, claimed = Covered(), Covered(), Covered()
+    raw, moved = Covered(), Covered()
     for _ in range(releases):
         found = PerQuery(law).run(sums, queries, Change(), guarantee)
         widths = found.half_width(0.95), found.half_width(0.95, uniform=True)
@@ -183,20 +178,14 @@ def test_answers_lie_within_their_half_widths(law: str) -> None:
         errors = found.values(places, raw=True) - exact
         raw.count(errors, *widths)
         moved.count(found.values(places) - exact, *widths)
-        known = law, queries, found.total, found.sums, found.anchors
-        claims = [NoisySums(*known, found.deviations / factor, found.kurtoses) for factor in (1.1, 1.25)]
-        claimed.count(errors, claims[0].half_width(0.95), claims[1].half_width(0.95, uniform=True))
-    single, together = binom(10 * releases, 0.95), binom(releases, 0.95)
-    assert single.ppf(FALSE_ALARM) <= raw.each <= single.isf(FALSE_ALARM)
-    assert together.ppf(FALSE_ALARM) <= raw.every <= together.isf(FALSE_ALARM)
+    assert_rate(raw.each, 10 * releases, at_least=0.95, at_most=0.95, against=0.91)
+    assert_rate(raw.every, releases, at_least=0.95, at_most=0.95, against=0.87)
     assert moved.each >= raw.each  # answers are moved to where the truth can be
     assert moved.every >= raw.every
-    assert claimed.each < single.ppf(FALSE_ALARM)
-    assert claimed.every < together.ppf(FALSE_ALARM)
 
 
 @laws
-def test_the_prediction_is_what_the_release_says(law: str) -> None:
+def test_the_prediction_is_what_the_release_says(law: chance.Law) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = on_the_line(7), LAWS[law]
     with silent():
@@ -247,9 +236,9 @@ STORED = {
     "l1, slopes": Stored(mp.L1(BOX), PLANE, "slopes", ASKED),
     "disc, gaussian": Stored(mp.L2(center=[0.5, 0.5], radius=0.6), PLANE, "gaussian", ASKED, ASKED),
     "disc, slopes": Stored(mp.L2(center=[0.5, 0.5], radius=0.6, directions=8), PLANE, "slopes", ASKED),
-    "box, hats": Stored(mp.L2(BOX), PLANE, "hats", ASKED),
+    "box, hats": Stored(mp.L2(BOX, directions=16), PLANE, "hats", ASKED),
     "lp, laplace": Stored(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "laplace", ASKED, ASKED),
-    "lp, slopes": Stored(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "slopes", ASKED),
+    "lp, slopes": Stored(mp.Lp(1.5, [(0, 1)] * 2, directions=16), PLANE, "slopes", ASKED),
     "cap, slopes": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "slopes", [[60.0, 179.0], [55.0, -178.0]]),
     "cap, laplace": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "laplace", [[60.0, 179.0]], [[60.0, 179.0]]),
     "angles, hats": Stored(mp.Angular(2, directions=16), PLANE, "hats", ASKED),
@@ -292,6 +281,12 @@ STORED = {
 wide = pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
 
 
+@lru_cache
+def released(name: str) -> mp.Synopsis:
+    """One release of each, for all tests of files."""
+    return STORED[name].release()
+
+
 def said(synopsis: mp.Synopsis, asked: Any) -> list[Any]:
     """All that a synopsis says about some points; floats that JSON gives back to the bit."""
     values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
@@ -303,7 +298,7 @@ def said(synopsis: mp.Synopsis, asked: Any) -> list[Any]:
 def test_a_file_answers_bit_for_bit(name: str, tmp_path: Path) -> None:
     """Saved and loaded: the same answers, card, statement and errors; saved once more, the same file."""
     case = STORED[name]
-    synopsis = case.release()
+    synopsis = released(name)
     synopsis.save(tmp_path / "one.milepost")
     again = mp.load(tmp_path / "one.milepost")
     assert said(again, case.elsewhere or case.asked) == said(synopsis, case.asked)
@@ -319,7 +314,7 @@ def test_a_file_answers_bit_for_bit_in_another_process(tmp_path: Path) -> None:
     """Which has none of the metrics that were made here."""
     wanted = {}
     for number, (name, case) in enumerate(STORED.items()):
-        synopsis = case.release()
+        synopsis = released(name)
         synopsis.save(tmp_path / f"{number}.milepost")
         wanted[name] = said(synopsis, case.asked)
     asked = [case.elsewhere or case.asked for case in STORED.values()]
@@ -385,7 +380,7 @@ def test_queries_must_be_given(law: str) -> None:
                 mp.release(np.zeros((50, space.width)), space, epsilon=1, delta=1e-6, mechanism=law, queries=queries)
     own = mp.AnyMetric(mp.edit_distance, 5, ["a", "bb"])
     found = mp.release(["ab"] * 500, own, mechanism=law, epsilon=50, delta=1e-6)
-    assert found.mean_distance(["a", "bb"]) == pytest.approx([1, 1], abs=found.error(1 - 1e-9, uniform=True))
+    assert_promised(found, ["a", "bb"], [1, 1], at_most=0.1 * own.diameter)
 
 
 @laws
@@ -394,7 +389,7 @@ def test_other_points_are_refused(law: str) -> None:
     found = mp.release(
         np.full((500, 2), 0.5), mp.L1(BOX), epsilon=50, delta=1e-6, mechanism=law, queries=[[0, 0], [1, 0.5]]
     )
-    assert found.mean_distance([1, 0.5]) == pytest.approx(0.5, abs=found.error(1 - 1e-9))
+    assert_promised(found, [1, 0.5], 0.5, at_most=0.1 * found.space.diameter)
     with pytest.raises(mp.MilepostError, match=r"2 queries .* no others; \[0\.5, 0\.5\] is not among them"):
         found.mean_distance([[0, 0], [0.5, 0.5]])
     refusing: list[Callable[[], Any]] = [
@@ -425,7 +420,7 @@ def test_queries_outside_are_moved_into_the_space(law: str, name: str) -> None:
     with pytest.warns(mp.PromiseWarning, match=f"{moved} of {len(asked)} queries lie outside"):
         found = mp.release(people, space, epsilon=900, delta=1e-6, mechanism=law, queries=asked)
     exact = mp.exact(people, space, space.inside(asked))
-    assert found.mean_distance(asked) == pytest.approx(exact, abs=found.error(1 - 1e-9, uniform=True))
+    assert_promised(found, asked, exact, at_most=0.1 * space.diameter)
 
 
 CENTERS: dict[str, tuple[Space, Any]] = {
@@ -440,7 +435,8 @@ CENTERS: dict[str, tuple[Space, Any]] = {
 def test_the_center_is_one_of_the_queries(law: str, name: str) -> None:
     """The one with the least answer, and it can be asked about."""
     space, asked = CENTERS[name]
-    found = mp.release(PLANE, space, epsilon=900, delta=1e-6, mechanism=law, queries=asked)
+    with Transcript().listen():  # without noise
+        found = mp.release(PLANE, space, epsilon=900, delta=1e-6, mechanism=law, queries=asked)
     assert found.center().tolist() == [0.5, 0.5]
     assert found.mean_distance(found.center()) == found.mean_distance(asked).min()
 
@@ -457,7 +453,7 @@ def test_a_center_at_the_border_can_be_asked_about(law: str) -> None:
 
 
 @laws
-def test_bad_sums_are_refused_before_anything_is_drawn(law: str) -> None:
+def test_bad_sums_are_refused_before_anything_is_drawn(law: chance.Law) -> None:
     """Of other queries, of several groups, of no records, of neighbors that hide the number of rows."""
     queries, guarantee = on_the_line(3), LAWS[law]
     good, grouped = Sums(3), Sums(3, groups=2)
@@ -498,7 +494,7 @@ def test_one_query_and_one_row(law: str, rows: int) -> None:
     found = mp.release(np.full((rows, 1), 0.25), LINE, epsilon=900, delta=1e-6, mechanism=law, queries=[[1.0]])
     assert found.n == rows
     assert found.mean_distance([[1.0]]).shape == (1,)
-    assert found.mean_distance([1.0]) == pytest.approx(0.75, abs=found.error(1 - 1e-9))
+    assert_promised(found, [1.0], 0.75, at_most=0.2)
     assert found.error() == found.error(uniform=True)
     assert found.interval([1.0])[0] <= found.mean_distance([1.0]) <= found.interval([1.0])[1]
 
@@ -523,12 +519,13 @@ def test_answers_stay_where_some_table_could_be(law: str) -> None:
         found = mp.release([[0.25]], LINE, epsilon=0.01, delta=1e-6, mechanism=law, queries=np.zeros((200, 1)))
     places = np.arange(200)
     assert ((found.answerer.values(places) >= 0) & (found.answerer.values(places) <= 1)).all()
+    # 200 draws of a scale over 5,000: one is within 1 with less than 1e-3, all of them with 1e-600
     assert np.abs(found.answerer.values(places, raw=True)).max() > 1
     assert found.error() == found.error(0.5, uniform=True) == LINE.diameter
 
 
 @laws
-def test_the_private_input_is_left_alone(law: str) -> None:
+def test_the_private_input_is_left_alone(law: chance.Law) -> None:
     queries = on_the_line(4)
     sums = read_sums(np.full((9, 1), 0.3), LINE, queries)
     values, totals = sums.values.copy(), sums.totals.copy()

@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import Guarantee, MilepostError
@@ -41,6 +41,7 @@ def test_a_cap_is_rounded_down(epsilon: float) -> None:
     assert Cap.of(None, 0, epsilon).nano == written(Decimal(repr(epsilon)), ROUND_FLOOR)
 
 
+@settings(max_examples=30)
 @given(st.floats(1e-3, 30), st.floats(-12, -2))
 def test_a_guarantee_costs_its_rho_and_fills_its_own_cap(epsilon: float, exponent: float) -> None:
     """Rounded up beside others, and not passing a cap of the same words when it is alone."""

@@ -84,7 +84,7 @@ def test_no_record_is_farther_from_the_middle_than_half_of_the_reach(
     "space",
     [
         mp.L2([(0, 1), (0, 0)], directions=9),
-        mp.Lp(1.05, [(0, 1)] + [(0, 0)] * 9),
+        mp.Lp(1.05, [(0, 1)] + [(0, 0)] * 9, directions=16),
         mp.L2([(0, 1), (3, 3), (0, 1e-12)], directions=12),
     ],
     ids=["l2", "lp", "thin"],
