@@ -116,14 +116,6 @@ def test_query_renames_the_columns_of_a_points_file(run: Run, released: mp.Synop
     assert f"{released.mean_distance([35, 4]):.2f}" in result.out
 
 
-@pytest.mark.usefixtures("released")
-def test_query_prints_the_first_thousand_answers_and_says_so(run: Run) -> None:
-    Path("points.csv").write_text("age,visits\n" + "35,4\n" * 1200)
-    result = run("query homes.milepost points.csv")
-    assert len([line for line in result.out.splitlines() if numbers(line)]) == 1000
-    assert result.err.startswith("note: these are the first 1,000 answers, and there are more; -o")
-
-
 def test_show_prints_the_card(run: Run, released: mp.Synopsis) -> None:
     facts = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in run("show homes.milepost").out.splitlines())
     assert facts["bounds"] == "age 18:90, visits 0:40"

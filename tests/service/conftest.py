@@ -114,7 +114,7 @@ def furnished(
     root: Path, spaces: dict[str, dict[str, Any]] = SPACES, *, sessions: bool = True, **settings: Any
 ) -> House:
     """A house at this place, with releases of these spaces."""
-    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6} | settings))
+    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
     roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
     keys = {name: create_key(office.register, name, role)[1] for name, role in roles.items()}
     pq.write_table(people(), office.home.tables / "people.parquet")

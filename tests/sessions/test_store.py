@@ -81,7 +81,8 @@ def test_a_session_about_people_and_weights_goes_on(path: Path, said: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "space", [mp.GreatCircle((5, 5), 900), mp.L1([(0, 10), (0, 10)], step=[0.5, 1]), mp.Lp(1.5, [(0, 9)] * 2)]
+    "space",
+    [mp.GreatCircle((5, 5), 900), mp.L1([(0, 10), (0, 10)], step=[0.5, 1]), mp.Lp(1.5, [(0, 9)] * 2, directions=8)],
 )
 def test_spaces_come_back(path: Path, space: Any) -> None:
     first = opened(path, space=space)
@@ -470,7 +471,7 @@ def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
     """No row, no exact sum and no exact innovation, while the session is open and after it.
 
     Numbers whose noise happened to be 0 are left out, and must be few. Three bytes and zeros are found in a file by
-    chance, so smaller numbers are left out, too, or looked for beside their neighbor: false alarms below 1e-6.
+    chance, so smaller numbers are left out, too, or looked for beside their neighbor.
     """
     session = opened(path, kind, max_queries=30)
     with closing(sqlite3.connect(path)) as reader:  # keeps the log beside the file
