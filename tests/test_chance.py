@@ -19,6 +19,7 @@ ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
 SECOND_METHODS = {  # files that may, and why
     "audit/test_audit.py": "SciPy's exact binomial interval is a second method for Clopper and Pearson's bounds",
+    "test_ends.py": "the exact law of a sum of draws, against a bound of its tail",
 }
 
 
@@ -44,6 +45,12 @@ def test_limits_are_passed_as_rarely_as_they_say() -> None:
     assert law.sf(high) <= chance.FALSE_ALARM < law.sf(high - 1)
     assert 2 * stats.norm.sf(chance.limit(comparisons=7)) * 7 == pytest.approx(chance.FALSE_ALARM)
     assert stats.laplace.sf(chance.limit(law="laplace")) * 2 == pytest.approx(chance.FALSE_ALARM)
+
+
+def test_confidences_and_tries_are_as_rare() -> None:
+    assert (1 - chance.sure(8)) * 8 == pytest.approx(chance.FALSE_ALARM, rel=1e-6)
+    for rate in (0.01, 0.5, 0.9):
+        assert rate ** chance.tries(rate) <= chance.FALSE_ALARM < rate ** (chance.tries(rate) - 1)
 
 
 def test_a_wrong_rate_is_noticed() -> None:
