@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pytest
 
 import milepost as mp
 from milepost import cli
+from tests.events import PATIENCE, wait_until
 
 CLOCK = 0.2  # seconds; the page is tested, not the clock
 FJORDS = {"space": "great-circle", "center": [55.9, 10.6], "radius_km": 260}
@@ -37,7 +37,7 @@ class House:
     def send(self, who: str, method: str, path: str, body: Any = None) -> Any:
         """What the service says, as JSON."""
         parts = urlsplit(self.url)
-        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=300)
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
         raw = isinstance(body, bytes)
         kind = "application/octet-stream" if raw else "application/json"
         text = body if raw or body is None else json.dumps(body)
@@ -128,10 +128,12 @@ def furnish(folder: Path) -> dict[str, str]:
             dataset = "clinic" if name in ("ages", "patients") else "homes"
             house.send("carla", "PUT", f"/v1/releases/{name}?title={quote(title)}&dataset={dataset}", path.read_bytes())
             path.unlink()
-        end = time.monotonic() + 300
-        while any(job["state"] in ("queued", "running") for job in house.send("carla", "GET", "/v1/jobs")["jobs"]):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+
+        def are_over() -> bool:
+            jobs = house.send("carla", "GET", "/v1/jobs")["jobs"]
+            return not any(job["state"] in ("queued", "running") for job in jobs)
+
+        wait_until(are_over, "the end of all jobs")
     return keys
 
 
@@ -153,7 +155,7 @@ def serving(folder: Path, keys: dict[str, str]) -> Iterator[House]:
             yield House(line.rsplit(" at ", 1)[1].strip().rstrip("/"), keys)
         finally:
             process.terminate()
-            process.wait(timeout=120)
+            process.wait(PATIENCE)
 
 
 def _command(*words: str) -> str:

@@ -1,7 +1,6 @@
 """A visit to the page: what a person does there, and what they and the network saw."""
 
 import json
-import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Locator, Page
 
 from tests.browser.house import House
+from tests.events import wait_until
 
 NARROW = 360
 ROW = """name => {
@@ -82,14 +82,14 @@ class Visit:
 
     def settled(self, release: str, name: str) -> tuple[Any, float, float]:
         """The same, once the answers have caught up with the site: they are those of the interface then."""
-        end = time.monotonic() + 120
-        while True:
-            point, *numbers = self.ranked(name)
-            said = self.house.distance(release, point)
-            if tuple(numbers) == said or time.monotonic() > end:
-                assert tuple(numbers) == said
-                return point, *said
-            time.sleep(0.1)
+        found: list[Any] = []
+
+        def is_settled() -> bool:
+            found[:] = self.ranked(name)
+            return tuple(found[1:]) == self.house.distance(release, found[0])
+
+        wait_until(is_settled, "the answer of a site")
+        return found[0], found[1], found[2]
 
     def order(self) -> list[str]:
         """Of the sites, as ranked."""

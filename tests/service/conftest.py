@@ -19,6 +19,7 @@ from milepost.service.office import Office
 from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
 from milepost.spaces.words import space_from_words
+from tests.events import wait_until
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}
 PLANE = {"space": "l2", "bounds": {"x": [0, 10], "y": [0, 10]}, "directions": 16}
@@ -88,6 +89,11 @@ class Client:
         return self.request("POST", path, json=content, **words)
 
 
+def wait_until_over(house: House, job: str) -> None:
+    """Until a job has ended. No request looks: while one is handled, filters of warnings may be another thread's."""
+    wait_until(lambda: house.office.jobs.shown(job)["state"] not in ("queued", "running"), "the end of a job")
+
+
 def people(n: int = 2_000) -> pa.Table:
     generator = np.random.default_rng(0)
     x, y = generator.uniform(0, 10, (2, n))
@@ -114,7 +120,7 @@ def furnished(
     root: Path, spaces: dict[str, dict[str, Any]] = SPACES, *, sessions: bool = True, **settings: Any
 ) -> House:
     """A house at this place, with releases of these spaces."""
-    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6} | settings))
+    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
     roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
     keys = {name: create_key(office.register, name, role)[1] for name, role in roles.items()}
     pq.write_table(people(), office.home.tables / "people.parquet")

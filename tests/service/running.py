@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 COMMAND = [sys.executable, "-c", "from milepost.cli import main; main()", "serve", "--port", "0"]
-SETTINGS = ("clock=0.02", "rate=1e9", "burst=1000000000")
+SETTINGS = ("clock=0.02", "rate=1e9", "burst=1000000000", "timeout=3600")  # machines may be slow
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import random
 import signal
 import subprocess
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -21,6 +20,7 @@ from milepost.service.settings import Settings
 from milepost.sessions.store import Store
 from milepost.spaces.words import space_from_words
 from milepost.storage import load
+from tests.events import wait_until
 from tests.service.conftest import PLANE, people
 from tests.service.running import COMMAND, Service, begin, end, running
 
@@ -64,9 +64,12 @@ class Clients:
     accepted: set[str] = field(default_factory=set)  # jobs
     states: set[str] = field(default_factory=set)  # of jobs, after restarts
     refused: set[str] = field(default_factory=set)  # codes
+    heard: list[str] = field(default_factory=list)  # "answer" or "job", as they came
 
-    def load(self, service: Service, number: int, seconds: float) -> None:
-        """Ask and build, until the service is killed in the middle of it."""
+    def load(self, service: Service, number: int, answers: int) -> None:
+        """Ask and build, until the service is killed in the middle of it: after so many answers, and a job or none."""
+        jobs = self.heard.count("job") + number % 2
+        answers += self.heard.count("answer")
         begun = {session: Event() for session in SESSIONS}
         threads = [
             Thread(target=self._ask, args=(service, f"{number}-{i}", session, begun[session]))
@@ -77,7 +80,7 @@ class Clients:
             thread.start()
         for session in SESSIONS if number else ():  # but the first time, not even a session has been read again
             assert begun[session].wait(300)
-        time.sleep(seconds)
+        wait_until(lambda: self.heard.count("answer") >= answers and self.heard.count("job") >= jobs)
         end(service)
         for thread in threads:
             thread.join()
@@ -93,6 +96,7 @@ class Clients:
                 except httpx.TransportError:
                     return
                 begun.set()
+                self.heard.append("answer")
                 if answer.status_code == 200:
                     self.keep(of, answer.json())
                 else:
@@ -111,9 +115,9 @@ class Clients:
                     if answer.status_code == 202:
                         self.accepted.add(answer.json()["id"])
                         wait(client, answer.json()["id"])
+                        self.heard.append("job")
                     else:
                         self.refused.add(answer.json()["error"]["code"])
-                        time.sleep(0.1)
                 except httpx.TransportError:
                     return
 
@@ -137,16 +141,20 @@ def ask(client: httpx.Client, of: tuple[str, str], point: list[float]) -> httpx.
 
 def wait(client: httpx.Client, job: str) -> dict[str, Any]:
     """A job that is over."""
-    while (found := client.get(f"/v1/jobs/{job}").json())["state"] not in OVER:
-        time.sleep(0.02)
-    result: dict[str, Any] = found
-    return result
+    found: dict[str, Any] = {}
+
+    def is_over() -> bool:
+        found.update(client.get(f"/v1/jobs/{job}").json())
+        return found["state"] in OVER
+
+    wait_until(is_over, "the end of a job")
+    return found
 
 
 def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
     """After every restart, what clients know is what the service knows, and all of it is paid for.
 
-    A crash finds a job under way more often than not; how much is done between two of them depends on the machine.
+    A crash finds a job under way more often than not; where none did, there are more crashes.
     """
     root, clients = tmp_path / "data", Clients(keys)
     for number in range(MOST * CRASHES):
@@ -159,7 +167,7 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
             assert service.log.read_text() == ""
             if number >= CRASHES and clients.busy:
                 break
-            clients.load(service, number, clients.dice.uniform(0.1, 1.0))
+            clients.load(service, number, clients.dice.randrange(60))
         finally:
             end(service)
     assert clients.busy

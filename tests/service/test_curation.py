@@ -1,6 +1,5 @@
 """What curators do: jobs, uploads, budgets, quotas, plans."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from milepost.service.office import Office
 from milepost.service.register import Job, now
 from milepost.service.requests import Building
 from milepost.service.settings import Settings
-from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished
+from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished, wait_until_over
 
 
 @pytest.fixture
@@ -29,9 +28,8 @@ def done(house: House, answer: Any) -> dict[str, Any]:
     """The job when it is over."""
     assert answer.status_code == 202, answer.text
     job: dict[str, Any] = answer.json()
-    while job["state"] in ("queued", "running"):
-        time.sleep(0.02)
-        job = house.client("carla").get(f"/v1/jobs/{job['id']}").json()
+    wait_until_over(house, job["id"])
+    job.update(house.client("carla").get(f"/v1/jobs/{job['id']}").json())
     return job
 
 
@@ -131,7 +129,9 @@ def test_plans(lodge: House) -> None:
     assert carla.post("/v1/plan", words | {"space": {"space": "angular", "dim": 10**9}}).status_code in (413, 422)
 
 
-def test_rates(tmp_path: Path) -> None:
+def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At one moment, however long it takes."""
+    monkeypatch.setattr("milepost.service.rates.monotonic", lambda: 7.0)
     house = furnished(tmp_path, {}, sessions=False, rate=0.01, burst=3)  # one more in 100 seconds
     anna = house.client("anna")
     answers = [anna.get("/v1/me") for _ in range(5)]

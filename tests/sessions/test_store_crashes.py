@@ -1,7 +1,6 @@
 """Sessions whose process is killed at any instant, and two processes that use one store at once."""
 
 import os
-import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 import milepost as mp
 from milepost.errors import MilepostError
+from tests.events import wait_until
 from tests.privacy.test_ledger_processes import PATIENCE, START, start
 from tests.sessions.tables import PEOPLE, SAID, opened, points, steps_of
 
@@ -56,9 +56,9 @@ def kill(folder: Path, kind: str, times: int) -> None:
     for round_, instant in enumerate(np.random.default_rng(7).uniform(0, 0.05, times)):
         size = told.stat().st_size
         process = start(ask_for_ever, path, kind, told, round_)
-        while round_ % 3 and told.stat().st_size == size and process.is_alive():
-            time.sleep(0.001)
-        time.sleep(instant)
+        if round_ % 3:
+            wait_until(lambda size=size, process=process: told.stat().st_size > size or not process.is_alive())
+        process.join(instant)  # or its end, which is a failure
         process.kill()
         process.join()
         assert process.exitcode == -9
