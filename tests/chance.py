@@ -115,6 +115,19 @@ def limit(*, law: Law = "gaussian", comparisons: int = 1) -> float:
     return float(stats.norm.isf(share / 2)) if law == "gaussian" else -math.log(share)
 
 
+def sure(answers: int = 1) -> float:
+    """The confidence at which so many answers are all within their errors, but for FALSE_ALARM.
+
+    For `synopsis.error(sure(3))`, where an error is known to be that of its law and something else is tested.
+    """
+    return 1 - FALSE_ALARM / answers
+
+
+def tries(rate: float) -> int:
+    """How many independent tries, each of which fails at this rate at most, do not all fail, but for FALSE_ALARM."""
+    return math.ceil(math.log(FALSE_ALARM) / math.log(rate))
+
+
 def assert_close(
     found: Any, expected: Any, deviation: Any, *, law: Law = "gaussian", slack: Any = 0.0, comparisons: int = 1
 ) -> None:

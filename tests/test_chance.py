@@ -14,7 +14,9 @@ from tests.chance import WeakTestError, assert_close, assert_fit, assert_rate, a
 HERE = Path(__file__).parent
 ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
-SECOND_METHODS: dict[str, str] = {}  # files that may, and why
+SECOND_METHODS: dict[str, str] = {  # files that may, and why
+    "test_ends.py": "the exact law of a sum of draws, against a bound of its tail",
+}
 
 
 def _uses() -> Counter[str]:
@@ -39,6 +41,12 @@ def test_limits_are_passed_as_rarely_as_they_say() -> None:
     assert law.sf(high) <= chance.FALSE_ALARM < law.sf(high - 1)
     assert 2 * stats.norm.sf(chance.limit(comparisons=7)) * 7 == pytest.approx(chance.FALSE_ALARM)
     assert stats.laplace.sf(chance.limit(law="laplace")) * 2 == pytest.approx(chance.FALSE_ALARM)
+
+
+def test_confidences_and_tries_are_as_rare() -> None:
+    assert (1 - chance.sure(8)) * 8 == pytest.approx(chance.FALSE_ALARM, rel=1e-6)
+    for rate in (0.01, 0.5, 0.9):
+        assert rate ** chance.tries(rate) <= chance.FALSE_ALARM < rate ** (chance.tries(rate) - 1)
 
 
 def test_a_wrong_rate_is_noticed() -> None:

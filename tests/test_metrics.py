@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import coo_array, csgraph, csr_array, csr_matrix
 
 import milepost as mp
+from tests.chance import sure
 
 BASKETS: list[Any] = [{1, 2, 3}, [3, 3, 4], (), frozenset("ab"), {"a": 1, 3: 2}.keys(), range(2, 5), [("a", 1), 3]]
 
@@ -59,7 +60,9 @@ class TestJaccard:
         space = mp.AnyMetric(mp.jaccard, diameter=1, queries=queries)
         exact = [np.mean([apart(row, query) for row in rows]) for query in queries]
         assert mp.exact(rows, space, queries) == pytest.approx(exact)
-        assert mp.release(rows, space, epsilon=100).mean_distance(queries) == pytest.approx(exact, abs=0.01)
+        synopsis = mp.release(rows, space, epsilon=100)
+        assert synopsis.error(sure(3)) < 0.02
+        assert synopsis.mean_distance(queries) == pytest.approx(exact, abs=synopsis.error(sure(3)))
         assert mp.exact([["tea"], "tea", 5], space, [["tea"]]) == pytest.approx(2 / 3)
         with pytest.raises(mp.MilepostError, match=r"jaccard takes sets.*split it first"):
             mp.AnyMetric(mp.jaccard, diameter=1, queries=["tea"])
@@ -131,7 +134,9 @@ class TestShortestPath:
         rows = list(range(40)) * 50
         synopsis = mp.release(rows, space, epsilon=100)
         assert sorted(asked) == [3, 7, 36]
-        assert synopsis.mean_distance([3, 36]) == pytest.approx(mp.exact(rows, space, [3, 36]), abs=0.1)
+        assert synopsis.error(sure(2)) < 0.1
+        exact = mp.exact(rows, space, [3, 36])
+        assert synopsis.mean_distance([3, 36]) == pytest.approx(exact, abs=synopsis.error(sure(2)))
 
     def test_a_row_stands_alone(self) -> None:
         """Bit for bit the same in any batch and after any other question, as it promises."""

@@ -24,9 +24,9 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("what", ["draws", "releases"])
 def test_both_processes_draw_noise_of_their_own(what: str, forked: dict[str, Any]) -> None:
-    """At this scale two draws are the same once in 10¹⁵, and there are 2·10⁷ pairs: a false alarm of 10⁻⁷.
+    """At a scale of 2⁵⁵ two draws are the same once in 10¹⁷, and there are 2·10⁷ pairs: a false alarm of 2·10⁻¹⁰.
 
-    Answers of releases are sums with noise of scale 2²⁵ and more, the same once in 10⁸: a false alarm of 10⁻⁷.
+    Answers of releases are sums with noise of scale 2³⁸ and more, the same once in 10¹¹: six are below 10⁻¹⁰.
     """
     here, there = forked[what]
     assert len(here) == len(there)
