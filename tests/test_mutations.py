@@ -1,6 +1,7 @@
 """The list of mutations fits the source: what it breaks is there, once, and so are the tests that must notice."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,15 +34,40 @@ CRITICAL = {  # files without which a guarantee would not hold; each has a mutat
 }
 
 
-@pytest.mark.parametrize("mutation", mutations(), ids=lambda one: f"{one.file}: {one.what}")
-def test_a_mutation_fits_the_source(mutation: Mutation) -> None:
-    """The list has to follow the code, or it would try nothing."""
+def faults(mutation: Mutation) -> list[str]:
+    """Why a mutation would try nothing."""
     source = (ROOT / "src" / "milepost" / mutation.file).read_text()
-    broken = mutation.applied(source)
-    assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse(source))
+    try:
+        broken = mutation.applied(source)
+    except ValueError as error:
+        return [str(error)]
     named = [argument.split("::")[0] for argument in mutation.arguments if argument.startswith("tests/")]
-    assert named
-    assert all((ROOT / name).is_file() for name in named)
+    missing = [f"there is no {name}" for name in named if not (ROOT / name).is_file()]
+    changed = dumped(broken) != dumped(source)
+    return [*missing, *["it names no tests"] * (not named), *["it changes nothing"] * (not changed)]
+
+
+@cache
+def dumped(source: str) -> str:
+    return ast.dump(ast.parse(source))
+
+
+def test_mutations_fit_the_source() -> None:
+    """The list has to follow the code, or it would try nothing."""
+    found = {f"{one.file}: {one.what}": faults(one) for one in mutations()}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert len(found) > 100
+
+
+def test_a_mutation_that_tries_nothing_is_noticed() -> None:
+    for old, new, tests, words in (
+        ("import math\n", "import  math\n", "tests/test_ends.py", "changes nothing"),
+        ("import math\n", "\n", "tests/test_gone.py", "no tests/test_gone"),
+        ("import math\n", "\n", "-k noise", "names no tests"),
+        ("nowhere to be found", "", "tests/test_ends.py", "0 times"),
+    ):
+        (fault,) = faults(Mutation("privacy/noise.py", "it", old, new, tests))
+        assert words in fault
 
 
 def test_every_critical_file_is_broken() -> None:

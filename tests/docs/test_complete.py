@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -67,15 +66,17 @@ def test_every_public_name_is_on_the_page() -> None:
     assert all(inspect.getdoc(named(name)) for name in SHOWN)
 
 
-@pytest.mark.parametrize("name", [name for name in SHOWN if inspect.isclass(named(name))])
-def test_every_public_member_is_on_the_page(name: str) -> None:
+def test_every_public_member_is_on_the_page() -> None:
     """Of every class that the page shows, unless it is a space, whose inside is the library's own."""
-    thing, options = named(name), SHOWN[name]
-    left_out = set(re.findall(r"\w+", "".join(re.findall(r":exclude-members:(.*)", options))))
-    assert left_out == INNER.get(name, set())
-    assert undocumented(thing) == []
-    if name.startswith("milepost.") and name.count(".") == 1 and not hasattr(thing, "quantize"):
-        assert ":members:\n" in options or not [*members(thing)]
+    classes = [name for name in SHOWN if inspect.isclass(named(name))]
+    assert classes
+    for name in classes:
+        thing, options = named(name), SHOWN[name]
+        left_out = set(re.findall(r"\w+", "".join(re.findall(r":exclude-members:(.*)", options))))
+        assert left_out == INNER.get(name, set()), name
+        assert undocumented(thing) == [], name
+        if name.startswith("milepost.") and name.count(".") == 1 and not hasattr(thing, "quantize"):
+            assert ":members:\n" in options or not [*members(thing)], name
 
 
 def test_an_undocumented_member_is_noticed() -> None:
@@ -117,19 +118,18 @@ def test_an_option_without_help_is_noticed() -> None:
     assert helpless(app) == ["milepost silent --size", "milepost unsaid"]
 
 
-@pytest.mark.parametrize(("name", "command"), list(commands.walk()))
-def test_every_command_has_examples_that_it_takes(name: str, command: Any) -> None:
+def test_every_command_has_examples_that_it_takes() -> None:
     """The same as in docs/cli.md; what they name need not be there."""
-    words = name.removeprefix("milepost ")
     guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    section = guide.split(f"\n## milepost {words.split()[0]}\n")[1].split("\n## ")[0]
-    assert EXAMPLES[words]
-    own = [example for example in EXAMPLES[words] if example.startswith(f"{name} ") or example == name]
-    assert own
-    for example in EXAMPLES[words]:
-        assert f"\n    {example}\n" in section
-    for example in own:
-        command.make_context(name, shlex.split(example.removeprefix(name)))
+    for name, command in commands.walk():
+        words = name.removeprefix("milepost ")
+        section = guide.split(f"\n## milepost {words.split()[0]}\n")[1].split("\n## ")[0]
+        own = [example for example in EXAMPLES[words] if example.startswith(f"{name} ") or example == name]
+        assert own, name
+        for example in EXAMPLES[words]:
+            assert f"\n    {example}\n" in section, example
+        for example in own:
+            command.make_context(name, shlex.split(example.removeprefix(name)))
 
 
 @pytest.mark.slow
@@ -170,10 +170,10 @@ def test_every_setting_and_refusal_is_on_the_page() -> None:
     assert [name for name, of in CODES.items() if f"| `{name}` | {of.status} | {of.message} |" not in refusals] == []
 
 
-@pytest.mark.parametrize("mark", ["commands", "addresses", "settings", "refusals"])
-def test_what_is_generated_has_its_place(mark: str) -> None:
+def test_what_is_generated_has_its_place() -> None:
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")]
-    assert "".join(pages).count(f"\n<!-- generated: {mark} -->\n") == 1
+    for mark in ("commands", "addresses", "settings", "refusals"):
+        assert "".join(pages).count(f"\n<!-- generated: {mark} -->\n") == 1, mark
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -185,6 +185,5 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(found) == sorted([*pages, *ROOT.glob("*.md")])
 
 
-@pytest.mark.parametrize("module", [contents, docstrings])
-def test_the_examples_of_docstrings_are_true(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
+def test_the_examples_of_docstrings_are_true() -> None:
+    assert [module for module in (contents, docstrings) if doctest.testmod(module).failed] == []
