@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 import milepost as mp
 from milepost import bounds
@@ -28,6 +27,7 @@ from milepost.roles import Roles
 from milepost.spaces.found import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
+from tests.chance import assert_rate
 
 values = st.floats(allow_nan=False) | st.integers(-300, 300).map(float)
 tables = st.integers(1, 3).flatmap(lambda d: st.lists(st.lists(values, min_size=d, max_size=d), min_size=2, max_size=9))
@@ -169,7 +169,7 @@ COLUMNS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
 }
 # n, epsilon: the least share held, and the largest width ÷ that of the exact quantiles, up to a cell at either end
 ENOUGH = {(100_000, 1.0): (0.985, 1.5), (10_000, 1.0): (0.965, 3.0), (100_000, 0.1): (0.965, 3.0)}
-RUNS, FEWEST = 24, 13
+RUNS = 24
 
 
 def held_and_wide(column: FloatArray, search: Search) -> tuple[float, float]:
@@ -179,14 +179,17 @@ def held_and_wide(column: FloatArray, search: Search) -> tuple[float, float]:
     return float(np.mean((column >= low) & (column <= high))), (high - low - 2 * cell) / (last - first + cell)
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
-    """24 releases each, of which 13 must be good; of 100 that were measured, 99 or 100 were.
+QUICK = ("lognormal", "ages", "heavy")  # the others are as long
 
-    At a share of 0.9 fewer than 13 of 24 are good with a probability below 1e-6. A heavy tail, of which a few
-    rows reach far, may have bounds twice as wide as the others.
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in COLUMNS]
+)
+def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
+    """24 releases each, of which nine of ten must be good; of 100 that were measured, 99 or 100 were.
+
+    A heavy tail, of which a few rows reach far, may have bounds twice as wide as the others.
     """
-    assert binom.cdf(FEWEST - 1, RUNS, 0.9) < 1e-6
     for (n, epsilon), (least, widest) in ENOUGH.items():
         column = COLUMNS[name](np.random.default_rng(0), n)
         magnitudes = magnitudes_of(column, 1)
@@ -198,7 +201,7 @@ def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
             assert search.columns[0].bounds[0] < search.columns[0].bounds[1]
             assert search.hides < search.outside
             good += held >= least and wide <= widest * (2 if name == "heavy" else 1)
-        assert good >= FEWEST, (n, epsilon)
+        assert_rate(good, RUNS, at_least=0.9, against=0.1)
 
 
 def test_bounds_are_on_the_public_grid() -> None:

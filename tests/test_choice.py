@@ -59,7 +59,7 @@ def by_name(plan: mp.Plan) -> dict[str, Prediction]:
 
 
 @every_delta
-@pytest.mark.parametrize("count", [1, 3, 30, 300])
+@pytest.mark.parametrize("count", [1, 3, 30, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("space", [PLANE, DISC], ids=["l1", "disc"])
 def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta: float) -> None:
     """Among host and direct mechanisms alike, each as if it had been named."""
@@ -112,8 +112,8 @@ def test_without_queries_only_sketches_are_compared() -> None:
 
 
 def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
-    """Ten rows, a thousand queries: all half-widths are the diameter, but gaussian has thirty times slopes' noise."""
-    planned = mp.plan(mp.L1([(0, 1)]), n=10, epsilon=0.1, delta=1e-6, queries=np.linspace(0, 1, 1000)[:, None])
+    """Ten rows, 200 queries: all half-widths are the diameter, but gaussian has many times slopes' noise."""
+    planned = mp.plan(mp.L1([(0, 1)]), n=10, epsilon=0.1, delta=1e-6, queries=np.linspace(0, 1, 200)[:, None])
     assert planned.best.rms == min(p.rms for p in planned.predictions if p.rms is not None)
 
 
@@ -164,12 +164,12 @@ def test_what_cannot_be_is_refused_before_data_is_read(options: dict[str, Any], 
 @pytest.mark.usefixtures("silent")
 def test_noise_that_would_not_fit_is_refused_by_name() -> None:
     """Where one mechanism's noise does not fit 64 bits, the others are still there; where none's does, all say so."""
-    queries = asked(2000)
-    planned = mp.plan(PLANE, n=1000, epsilon=5e-7, queries=queries)
+    queries = asked(100)
+    planned = mp.plan(PLANE, n=1000, epsilon=2.5e-8, queries=queries)
     assert "too small" in planned.refused["laplace"]
     assert "laplace" not in by_name(planned)
     with pytest.raises(mp.MilepostError, match="too small"):
-        mp.release(np.zeros((5, 2)), PLANE, epsilon=5e-7, mechanism="laplace", queries=queries)
+        mp.release(np.zeros((5, 2)), PLANE, epsilon=2.5e-8, mechanism="laplace", queries=queries)
 
 
 # Predictions touch no data.
@@ -275,7 +275,7 @@ def predicted(space: Space, mechanism: str, n: int) -> Prediction:
         (DISC, 1000),
         (DISC, 1_000_000),
         (mp.L2([(0, 1)] * 10), 100_000),
-        (mp.Lp(1.5, [(0, 1)] * 3), 100_000),
+        pytest.param(mp.Lp(1.5, [(0, 1)] * 3), 100_000, marks=pytest.mark.slow),
     ],
     ids=["disc, few", "disc, many", "box", "lp"],
 )

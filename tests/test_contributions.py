@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
@@ -23,7 +23,8 @@ def names(cells: Any) -> list[bytes]:
     return [name.tobytes() for name in persons(cells, "id", 0)]
 
 
-@given(st.lists(ids, max_size=30))
+@settings(max_examples=40)
+@given(st.lists(ids, max_size=12))
 def test_people_are_told_apart(cells: list[str]) -> None:
     """Two ids have the same name if they are the same, whatever stands beside them."""
     found = names(cells)
@@ -64,7 +65,7 @@ def keys(rng: np.random.Generator, rows: int, people: int, places: int) -> AnyAr
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_the_first_rows_of_each_person_are_used(most: int, alike: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """As sorting each person's alone says, also where the order cannot tell people apart at once."""
-    table = keys(np.random.default_rng(most), 3000, 700, 3)
+    table = keys(np.random.default_rng(most), 1000, 230, 3)
     if alike:
         monkeypatch.setattr(contributions, "_mixed", lambda numbers: numbers % np.uint64(7))
     found = used(table, most)

@@ -14,6 +14,7 @@ from vega_datasets import local_data
 
 import milepost as mp
 from milepost.spaces.sphere import EARTH_KM
+from tests.chance import sure
 
 SPHERE = Geod(a=EARTH_KM * 1000, b=EARTH_KM * 1000)
 MAINLAND = mp.GreatCircle((39.0, -97.0), 3000)
@@ -48,23 +49,24 @@ def test_distances_are_those_of_a_sphere(center: tuple[float, float], radius: fl
 
 
 def test_real_airports_are_released_and_sites_ranked(airports: pd.DataFrame) -> None:
-    """Columns are found by their names; at ε = 5 the ranking of four sites is the true one, and errors are as said."""
-    synopsis = mp.release(airports, MAINLAND, epsilon=5, delta=1e-6)
+    """Columns are found by their names; the ranking of four sites, over 90 km apart, is the true one, within errors."""
+    synopsis = mp.release(airports, MAINLAND, epsilon=50, delta=1e-6, mechanism="slopes")
     sites = list(SITES.values())
     exact = mp.exact(airports, MAINLAND, sites)
     answers = synopsis.mean_distance(sites)
+    most = synopsis.error(sure(len(sites)))
+    assert np.abs(answers - exact).max() <= most
+    assert 2 * most < np.diff(np.sort(exact)).min()
     assert list(np.argsort(answers)) == list(np.argsort(exact))
-    assert np.abs(answers - exact).max() <= synopsis.error(1 - 1e-9)
-    assert synopsis.error() < 30
     middle = mp.exact(airports, MAINLAND, [synopsis.center()])[0]
-    assert middle <= mp.exact(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error()
+    assert middle <= mp.exact(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error(sure(), uniform=True)
 
 
 def test_geometry_in_degrees(airports: pd.DataFrame) -> None:
     """Points in EPSG:4326 are latitudes and longitudes, as data and as queries; a frame of them keeps its index."""
     geometry = frame(airports)
     assert mp.exact(geometry, MAINLAND, [[39, -97]]) == pytest.approx(mp.exact(airports, MAINLAND, [[39, -97]]))
-    synopsis = mp.release(geometry, MAINLAND, epsilon=5, delta=1e-6)
+    synopsis = mp.release(geometry, MAINLAND, epsilon=5, delta=1e-6, mechanism="slopes")
     asked = geometry.iloc[[5, 9]]
     answers = synopsis.mean_distance(asked)
     assert list(answers.index) == [5, 9]
@@ -98,7 +100,7 @@ def test_projected_geometry(airports: pd.DataFrame) -> None:
 def test_other_reference_systems_are_refused(airports: pd.DataFrame, crs: Any, space: Any, words: str) -> None:
     """With what to do; nothing is spent."""
     with pytest.raises(mp.MilepostError, match=words):
-        mp.release(frame(airports, crs), space, epsilon=1, delta=1e-6)
+        mp.release(frame(airports[:20], crs), space, epsilon=1, delta=1e-6, mechanism="slopes")
 
 
 def test_only_points_are_places() -> None:
@@ -113,7 +115,7 @@ def test_only_points_are_places() -> None:
 
 def test_a_release_of_places_is_a_file(airports: pd.DataFrame, tmp_path: Path) -> None:
     """Saved and loaded, with its centre in the card."""
-    synopsis = mp.release(airports, MAINLAND, epsilon=5, delta=1e-6)
+    synopsis = mp.release(airports, MAINLAND, epsilon=5, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "airports.milepost")
     again = mp.load(tmp_path / "airports.milepost")
     assert again.mean_distance([39, -97]) == synopsis.mean_distance([39, -97])

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
@@ -101,6 +101,7 @@ def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
+@settings(max_examples=50)
 @given(
     rows=visits,
     labels=st.sampled_from([(), *LABELS]),
@@ -144,6 +145,7 @@ def many() -> list[Visit]:
 
 def bring(kind: str, frame: pd.DataFrame, folder: Path) -> Any:
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    folder.mkdir(exist_ok=True)
     if kind == "csv":
         frame.to_csv(folder / "visits.csv", index=False)
     if kind == "parquet":
@@ -175,22 +177,36 @@ def ways(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize("space", [CITY, POINTS], ids=["names", "positions"])
-@pytest.mark.parametrize("size", [1, 700, data.BATCH_ROWS])
+@pytest.mark.parametrize(
+    ("size", "space"),
+    [
+        (1, CITY),
+        (700, POINTS),
+        pytest.param(1, POINTS, marks=pytest.mark.slow),
+        pytest.param(700, CITY, marks=pytest.mark.slow),
+        pytest.param(data.BATCH_ROWS, CITY, marks=pytest.mark.slow),
+        pytest.param(data.BATCH_ROWS, POINTS, marks=pytest.mark.slow),
+    ],
+)
 def test_every_format_gives_the_same_integers(
     size: int, space: mp.L1, many: list[Visit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the size of batches and blocks, and whether roles are named, numbered or given as sequences."""
     monkeypatch.setattr(data, "BATCH_ROWS", size)
     monkeypatch.setattr(reading, "BLOCK", 640)
-    rows = many[:60] if size == 1 else many
+    rows = many[:20] if size == 1 else many[:800]
     frame, labels = frame_of(rows), (1, "other", 2)
     totals, cumulative = marks(oracle(rows, labels, 3, True), 4, 3)
+    tables = {
+        (kind, width): bring(kind, columns, tmp_path / f"{width}")
+        for kind in FORMATS
+        for width, columns in ((5, frame), (2, frame[["east", "north"]]))
+    }
     for kind in FORMATS:
         for way, columns in ways(frame).items():
             if way == "named" and kind in {"array", "rows"}:
                 continue
-            table = bring(kind, frame if way in {"named", "numbered"} else frame[["east", "north"]], tmp_path)
+            table = tables[kind, 5 if way in {"named", "numbered"} else 2]
             roles = Roles(**columns, labels=labels, contributions=3, max_weight=MOST)
             sketch = read_sketch(table, space, roles=roles, cells=4)
             assert sketch.totals.tolist() == totals, (kind, way)
@@ -234,10 +250,11 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
     )
     order = np.random.default_rng(1).permutation(len(many))
     assert used([many[k] for k in order]) == used(many)
-    alone = [used([row for row in many if row.person == person]) for person in range(300)]
-    assert sorted(row for rows in alone for row in rows) == used(many)
+    few = [row for row in many if row.person < 60]
+    alone = [used([row for row in few if row.person == person]) for person in range(60)]
+    assert sorted(row for rows in alone for row in rows) == used(few)
     assert max(len(rows) for rows in alone) <= contributions
-    grouped = [sum(row.person == person and row.label < 3 for row in many) for person in range(300)]
+    grouped = [sum(row.person == person and row.label < 3 for row in few) for person in range(60)]
     assert [len(rows) for rows in alone] == [min(count, contributions) for count in grouped]
 
 
