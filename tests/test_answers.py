@@ -76,7 +76,7 @@ def test_no_place_is_nearer_than_the_center_by_more_than_the_noise(
     mechanism: str, epsilon: float, people: pd.DataFrame
 ) -> None:
     """F(centre) ≤ F(median) + twice what all answers are off at most."""
-    promise = {"beta": FALSE_ALARM} if mechanism == "tangents" else {}
+    promise: dict[str, Any] = {"beta": FALSE_ALARM} if mechanism == "tangents" else {}
     synopsis = released(people, mechanism, epsilon=epsilon, **promise)
     at_center = mp.exact(people, SPACE, synopsis.center())
     least = mp.exact(people, SPACE, people.median().to_numpy())

@@ -8,7 +8,7 @@ import pytest
 
 import milepost
 from milepost.audit import report
-from milepost.audit.shipped import noise_cases
+from milepost.audit.primitives import noise_cases
 from tests import chance
 
 PACKAGE = Path(milepost.__file__).parent

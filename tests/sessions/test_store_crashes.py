@@ -1,6 +1,7 @@
 """Sessions whose process is killed at any instant, and two processes that use one store at once."""
 
 import os
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ def ask_for_ever(path: Path, kind: str, told: Path, round_: int) -> None:
             file.write(f"{point[0]!r} {point[1]!r} {answer.value!r} {answer.error!r}\n".encode())
 
 
+def _answered(told: Path, size: int, process: Any) -> bool:
+    """Whether there is another answer, or nobody to give one."""
+    return told.stat().st_size > size or not process.is_alive()
+
+
 def begun(path: Path, kind: str) -> mp.Session:
     ledger = mp.Ledger(path.with_name("ledger.db"))
     return opened(path, **CASES[kind], max_queries=MOST, ledger=ledger, dataset="homes")
@@ -57,7 +63,7 @@ def kill(folder: Path, kind: str, times: int) -> None:
         size = told.stat().st_size
         process = start(ask_for_ever, path, kind, told, round_)
         if round_ % 3:
-            wait_until(lambda size=size, process=process: told.stat().st_size > size or not process.is_alive())
+            wait_until(partial(_answered, told, size, process))
         process.join(instant)  # or its end, which is a failure
         process.kill()
         process.join()
