@@ -7,7 +7,7 @@ compared with an oracle, the mean host distance of the table, straight from the 
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -177,12 +177,10 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
     return hosted.values(places), hosted.half_widths(places, min(confidence, hosted.confidence))
 
 
-def combinations(guarantees: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
-    """Every space × mechanism × guarantee; tangents is slow in all spaces but two."""
+def combinations(guarantees: dict[str, tuple[str, ...]], slow: Sequence[str]) -> pytest.MarkDecorator:
+    """Every space × mechanism × guarantee; some mechanisms are slow in all spaces but two."""
     found = [
-        pytest.param(
-            case, mechanism, kind, marks=[pytest.mark.slow] if mechanism == "tangents" and case not in QUICK else []
-        )
+        pytest.param(case, mechanism, kind, marks=[pytest.mark.slow] if mechanism in slow and case not in QUICK else [])
         for case in CASES
         for mechanism, kinds in guarantees.items()
         for kind in kinds
@@ -204,7 +202,7 @@ def oracle(case: Case, mechanism: str) -> FloatArray:
     return np.asarray(distances.mean(axis=0))
 
 
-@combinations(OFFERED)
+@combinations(OFFERED, slow=["tangents"])
 def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: str, kind: str) -> None:
     """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release.
 
@@ -216,7 +214,7 @@ def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: st
     assert lies_between(case, mechanism, answers, room)
 
 
-@combinations({mechanism: kinds[-1:] for mechanism, kinds in OFFERED.items()})  # of the same law under both
+@combinations({name: kinds[-1:] for name, kinds in OFFERED.items()}, slow=["tangents", "hats"])
 def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mechanism: str, kind: str) -> None:
     """At ε = 900, to noise, rounding and interpolation: compared with the images themselves, not with promises.
 
