@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
 WRITTEN := $(VENV)/.written
 
-.PHONY: demo test test-all check bench docs audit mutations clean
+.PHONY: demo test test-all check quick slow bench-check bench docs audit mutations clean
 
 $(USABLE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,11 +28,17 @@ $(COMPLETE): $(READY)
 demo: $(USABLE)  ## the main job from end to end: a plan, a release, answers, a picture
 	@$(BIN)/milepost demo --output demo.png
 
-test: check  ## lint, types and the quick tests
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow"
+test: check quick  ## lint, types and the quick tests
 
-test-all: $(COMPLETE)  ## statistics and benchmark checks
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
+test-all: slow bench-check  ## statistics and benchmark checks
+
+quick: $(READY)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --durations=10
+
+slow: $(COMPLETE)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --durations=10
+
+bench-check: $(COMPLETE)
 	@$(BIN)/python -m bench --check
 
 check: $(READY)  ## format, lint, types
