@@ -1,24 +1,33 @@
 """The pair of records that is farthest apart in host coordinates: where the reach of a space is attained, or nearly."""
 
+import itertools
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from milepost.arrays import FloatArray
 from milepost.spaces.projected import Projected
 
-STARTS = 16
+STARTS = 128
+FEW = 12  # columns of a box, all of whose corners are tried
 
 
+@lru_cache(maxsize=256)
 def farthest_pair(space: Projected) -> FloatArray:
     """Opposite corners of a box, or both ends of a diameter of a ball, with the largest Σ|⟨θ, x − y⟩|: float64[2, d].
 
-    Found by ascents, of which each ends where no sign changes any more; in few columns that is the largest of all.
+    Of a box of few columns that is the farthest of all. Else it is found by ascents, which end where no sign changes.
     """
     thetas, random = space.thetas.astype(np.float64), np.random.default_rng(0)
     if space.radius is None:
-        starts = random.choice([-1.0, 1.0], (STARTS, space.width))
-        signs = max((_ascended(thetas * space._corner, start, np.sign) for start in starts), key=lambda one: one[0])[1]
+        if space.width <= FEW:
+            starts = np.array(list(itertools.product([-1.0, 1.0], repeat=space.width)))
+            signs = starts[np.abs(starts @ (thetas * space._corner).T).sum(axis=1).argmax()]
+        else:
+            starts = random.choice([-1.0, 1.0], (STARTS, space.width))
+            found = (_ascended(thetas * space._corner, start, np.sign) for start in starts)
+            signs = max(found, key=lambda one: one[0])[1]
         low, high = np.array(space.low), np.array(space.high)
         return np.stack([np.where(signs > 0, high, low), np.where(signs > 0, low, high)])
     starts = random.standard_normal((STARTS, space.width))

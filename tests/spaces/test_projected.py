@@ -171,12 +171,12 @@ def test_no_pair_of_many_passes_the_reach(name: str) -> None:
             exact = sum(Fraction(t) * int(q) for t, q in zip(hosts.quantum.tolist(), moved[k], strict=True))
             assert exact <= Fraction(hosts.reach)
             farthest = max(farthest, float(exact))
+    bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
     if isinstance(space, Projected):
         left, right = space.quantize(space.read(farthest_pair(space)))
         pairs = zip(hosts.quantum.tolist(), np.abs(left - right), strict=True)
         exact = sum(Fraction(t) * int(q) for t, q in pairs)
-        assert farthest * (1 - 1e-9) <= exact <= Fraction(hosts.reach)
-    bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
+        assert farthest * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(hosts.reach)
     assert farthest >= (0.8 if bounded else 0.95) * hosts.reach
 
 
