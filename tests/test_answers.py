@@ -340,7 +340,7 @@ def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFram
         session.ask(points[0])
 
 
-@pytest.mark.parametrize("d", [1, 2, 10])
+@pytest.mark.parametrize("d", [1, 2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_auto_takes_the_smallest_predicted_error(d: int, delta: float) -> None:
     """Of all that fit the guarantee; the plan, the release and the session agree."""
@@ -361,7 +361,14 @@ def test_auto_takes_the_smallest_predicted_error(d: int, delta: float) -> None:
     assert session.mechanism == (asked.mechanism.split(",")[0] if better else best)
 
 
-@pytest.mark.parametrize(("d", "delta", "epsilon"), [(1, 0, 0.1), (1, 1e-6, 1.0), (3, 0, 20.0), (3, 1e-6, 0.3)])
+@pytest.mark.parametrize(
+    ("d", "delta", "epsilon"),
+    [
+        (1, 0, 0.1),
+        (1, 1e-6, 1.0),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 0, 20.0), (3, 1e-6, 0.3))),
+    ],
+)
 def test_a_plan_for_an_error_undoes_a_plan_for_an_epsilon(d: int, delta: float, epsilon: float) -> None:
     """Within 0.2 %, and the planned error is kept."""
     space = mp.L1([(0, 1)] * d)

@@ -310,7 +310,7 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
     space = mp.find_bounds(homes, ["east", "north"], epsilon=0.5, neighbors="add-remove", metric=metric)
     record = Found(0.5, "add-remove", 2)
     assert space.found == record
-    synopsis = mp.release(homes, space, epsilon=1, delta=1e-6)
+    synopsis = mp.release(homes, space, epsilon=1, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "homes.milepost")
     loaded = mp.load(tmp_path / "homes.milepost")
     assert isinstance(loaded.space, metric)
@@ -324,7 +324,7 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
     public = metric(dict(zip(space.names, space.extent, strict=True)))
     assert public != space
     assert "found" not in public.to_json()
-    assert "Bounds" not in mp.release(homes, public, epsilon=1, delta=1e-6).statement()
+    assert "Bounds" not in mp.release(homes, public, epsilon=1, delta=1e-6, mechanism="slopes").statement()
     assert metric(dict(zip(space.names, space.extent, strict=True)), found=space.found) == space
     assert metric.from_json(public.to_json(), {}).found is None
 

@@ -177,7 +177,9 @@ def test_noise_that_would_not_fit_is_refused_by_name() -> None:
 
 @pytest.mark.usefixtures("silent", "no_data")
 @every_delta
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    "name", ["l1", "words", *(pytest.param(name, marks=pytest.mark.slow) for name in ("disc", "box"))]
+)
 def test_predictions_touch_no_data(name: str, delta: float) -> None:
     """No table is there, no noise is drawn, and the same numbers come twice."""
     first, second = (mp.plan(SPACES[name], n=5000, epsilon=1, delta=delta) for _ in range(2))
@@ -273,8 +275,8 @@ def predicted(space: Space, mechanism: str, n: int) -> Prediction:
     ("space", "n"),
     [
         (DISC, 1000),
-        (DISC, 1_000_000),
-        (mp.L2([(0, 1)] * 10), 100_000),
+        pytest.param(DISC, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(mp.L2([(0, 1)] * 10), 100_000, marks=pytest.mark.slow),
         pytest.param(mp.Lp(1.5, [(0, 1)] * 3), 100_000, marks=pytest.mark.slow),
     ],
     ids=["disc, few", "disc, many", "box", "lp"],

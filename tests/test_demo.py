@@ -11,9 +11,10 @@ import milepost as mp
 from milepost import demo, plots
 from tests.chance import sure
 
-N = 20_000
+N = 60_000
 
 
+@pytest.mark.slow
 def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
     """Five sites, the nearest first, with answers that are the release's own; two pictures."""
     output = tmp_path / "pictures" / "demo.png"

@@ -17,7 +17,7 @@ from milepost.spaces.sphere import EARTH_KM
 from tests.chance import sure
 
 SPHERE = Geod(a=EARTH_KM * 1000, b=EARTH_KM * 1000)
-MAINLAND = mp.GreatCircle((39.0, -97.0), 3000)
+MAINLAND = mp.GreatCircle((39.0, -97.0), 3000, directions=64)
 SITES = {"Denver": (39.86, -104.67), "Atlanta": (33.64, -84.43), "Chicago": (41.98, -87.9), "Seattle": (47.45, -122.3)}
 
 

@@ -143,7 +143,8 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
 def test_an_iterator_is_released_like_the_table(space: mp.L1 | mp.L2, change: dict[str, Any], people: pa.Table) -> None:
     """Though it can be read once only; with a person's rows limited it is kept."""
     for unit in (None, "person"):
-        synopsis = mp.release(iter(people.to_batches(1000)), space, **SPENT | {"epsilon": 20}, **change, unit=unit)
+        words: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "mechanism": "slopes", "unit": unit} | change
+        synopsis = mp.release(iter(people.to_batches(1000)), space, **words)
         near = synopsis.group("Bonn") if change.get("groups") else synopsis
         if not change and unit is None:
             assert synopsis.n == ROWS
@@ -200,7 +201,7 @@ def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -
     mp.release(texts, PLANE, **SPENT)
     mp.release(texts, PLANE, **SPENT, neighbors="add-remove")
     assert passes == ["read", "read"]
-    mp.release(texts, mp.L2({"east": (0, 10), "north": (0, 10)}), **SPENT)
+    mp.release(texts, mp.L2({"east": (0, 10), "north": (0, 10)}), **SPENT, mechanism="slopes")
     assert passes[2:] == ["count", "read"]
 
 
