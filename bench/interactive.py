@@ -3,7 +3,7 @@
 import numpy as np
 
 import milepost as mp
-from bench.run import Bounds, main, seconds
+from bench.run import Bounds, interleaved, main
 
 N, DIMENSION = 1_000_000, 8
 
@@ -14,7 +14,6 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     people = rng.beta(2, 3, (N, DIMENSION))
     space = mp.L1([(0, 1)] * DIMENSION)
     point = rng.random(DIMENSION)
-    brute = seconds(lambda: np.abs(people - point).sum(axis=1).mean())
     queries = 2_000 if check else 20_000
     with mp.interactive(
         people, space, epsilon=1, delta=1e-6, max_queries=10 * queries, mechanism="tangents"
@@ -22,11 +21,18 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         points = rng.random((queries, DIMENSION))
         session.ask_many(points)  # learn, so that the queries below need no update
         updates = session.updates
-        single = seconds(lambda: [session.ask(point) for point in points[: queries // 10]], 3) / (queries // 10)
-        batch = seconds(lambda: session.ask_many(points), 3) / queries
+        some = points[: queries // 10]
+        times = interleaved(
+            {
+                "brute": lambda: np.abs(people - point).sum(axis=1).mean(),
+                "ask": lambda: [session.ask(point) for point in some],
+                "ask_many": lambda: session.ask_many(points),
+            }
+        )
         later = session.updates - updates
+    brute = times["brute"]
     print(f"table {N:,} × {DIMENSION}; brute force {1e3 * brute:.1f} ms a query; {later} late updates")
-    for name, cost in (("ask", single), ("ask_many", batch)):
+    for name, cost in (("ask", times["ask"] / len(some)), ("ask_many", times["ask_many"] / queries)):
         share = bounds.at_most(f"{name} ÷ brute force", cost / brute, 1 / 100)
         print(f"{name:<9} {1e6 * cost:7.1f} µs a query, ÷ brute force {share} (bound 0.01)")
 

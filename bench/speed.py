@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 import milepost as mp
-from bench.run import PEAK, Bounds, main, seconds
+from bench.run import PEAK, Bounds, interleaved, main, seconds
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
 from milepost.reading import read_sketch
@@ -31,29 +31,33 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     people = rng.random((N, DIMENSION))
     space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
     _ = guarantee.rho, space.hosts
-    repeat = 2 if check else 4
-    sort = seconds(lambda: np.sort(people, axis=0), repeat)
-    release = seconds(lambda: mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes"), repeat)
+
+    def made() -> mp.Synopsis:
+        return mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
+
+    times = interleaved({"sort": lambda: np.sort(people, axis=0), "release": made})
+    sort, release = times["sort"], times["release"]
     sketch = read_sketch(people, space)
-    reading = seconds(lambda: read_sketch(people, space), repeat)
-    noise = seconds(lambda: Slopes().run(sketch, space.hosts, Change(), guarantee), repeat)
+    reading = seconds(lambda: read_sketch(people, space), 1)
+    noise = seconds(lambda: Slopes().run(sketch, space.hosts, Change(), guarantee), 1)
     print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
     print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
 
-    synopsis = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
-    points = rng.random((ANSWERS, DIMENSION))
+    synopsis = made()
+    count = ANSWERS // 2 if check else ANSWERS
+    points = rng.random((count, DIMENSION))
     polygons = synopsis.hosted.polygons()
     positions = np.asfortranarray(space.place(points))
 
     def interpolate() -> None:
-        result = np.zeros(ANSWERS)
+        result = np.zeros(count)
         for i, polygon in enumerate(polygons):
             result += np.interp(positions[:, i], polygon.nodes, polygon.heights)
 
-    baseline = seconds(interpolate, repeat)
-    answers = seconds(lambda: synopsis.mean_distance(points), repeat)
-    print(f"{ANSWERS:,} answers at d = {DIMENSION}: {answers:.2f} s; np.interp a coordinate {baseline:.2f} s")
+    times = interleaved({"interp": interpolate, "answers": lambda: synopsis.mean_distance(points)})
+    baseline, answers = times["interp"], times["answers"]
+    print(f"{count:,} answers at d = {DIMENSION}: {answers:.2f} s; np.interp a coordinate {baseline:.2f} s")
     print(f"  ÷ interp {bounds.at_most('answers ÷ interp', answers / baseline, 3)} (bound 3)")
 
     peaks = [_peak(rows) for rows in ((200_000, 1_600_000) if check else (400_000, 3_200_000))]
