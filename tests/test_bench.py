@@ -1,6 +1,7 @@
 """What the checks of benchmarks have in common: bounds that chance does not miss, and times taken by turns."""
 
 import math
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_chance_falls_with_the_number_of_releases_not_of_queries() -> None:
 
 def test_functions_are_timed_by_turns() -> None:
     called: list[str] = []
-    times = interleaved({name: lambda name=name: called.append(name) for name in "ab"}, 3)
+    times = interleaved({name: partial(called.append, name) for name in "ab"}, 3)
     assert called == ["a", "b"] * 3
     assert set(times) == {"a", "b"}
 
