@@ -1,7 +1,7 @@
 """How time and memory grow with the table: releases of Parquet folders, against a bare scan and NumPy's sort.
 
-Each size has a process of its own, in which releases and scans take turns. Folders have files of a million rows; after
-half a gigabyte of different ones the same files stand there under other names, so that all of them are read.
+Each is one pass in a process of its own. Folders have files of a million rows; after half a gigabyte of different ones
+the same files stand there under other names, so that all of them are read.
 """
 
 import json
@@ -32,32 +32,24 @@ FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
 DIFFERENT = 64  # columns of a million rows that are different: 512 MB
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 DIMENSIONS = (2, 32)
-CHECKED = {2: (1_000_000, 10_000_000), 8: (1_000_000, 3_000_000)}  # dimensions and sizes
+CHECKED = {2: (1_000_000, 10_000_000), 32: (1_000_000, 3_000_000)}  # dimensions and sizes
+ROUNDS = 5
 MEMORY, LINEAR, SCAN = 1.2, 1.3, 3.0  # bounds: memory of the most rows ÷ that of 10⁶, time a row likewise, time ÷ scan
 CHILD = f"""{PEAK}
 import json, sys, time
 import pyarrow.dataset
-import milepost as mp
 
-folder, names, repeat = sys.argv[1:]
-space = mp.L1({{name: (0, 1) for name in names.split(",")}})
-
-def release():
-    mp.release(folder, space, epsilon=1, delta=1e-6, mechanism="slopes")
-
-def scan():
+what, folder, names = sys.argv[1:]
+if what == "release":
+    import milepost as mp
+    mp.release([[0.5]] * 100, mp.L1([(0, 1)]), epsilon=100, delta=1e-6, mechanism="slopes")  # loads OpenDP
+before, start = peak(), time.perf_counter()
+if what == "release":
+    mp.release(folder, mp.L1({{name: (0, 1) for name in names.split(",")}}), epsilon=1, delta=1e-6, mechanism="slopes")
+else:
     for batch in pyarrow.dataset.dataset(folder).to_batches():
         pass
-
-mp.release([[0.5]] * 100, mp.L1([(0, 1)]), epsilon=100, delta=1e-6, mechanism="slopes")  # loads OpenDP
-before, most, best = peak(), 0.0, dict.fromkeys((release, scan), float("inf"))
-for _ in range(int(repeat)):
-    for function in best:
-        start = time.perf_counter()
-        function()
-        best[function] = min(best[function], time.perf_counter() - start)
-        most = most or peak()  # of the first release alone
-print(json.dumps([best[release], best[scan], before, most]))
+print(json.dumps([time.perf_counter() - start, before, peak()]))
 """
 
 
@@ -89,22 +81,30 @@ def folder(rows: int, dimension: int) -> Iterator[Path]:
         yield place
 
 
+def once(what: str, place: Path, names: str) -> tuple[float, float, float]:
+    """Seconds and megabytes of one pass in a process of its own."""
+    arguments = [sys.executable, "-c", CHILD, what, str(place), names]
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    seconds, before, peak = json.loads(done.stdout)
+    return seconds, before, peak
+
+
 def run(rows: int, dimension: int, repeat: int) -> Run:
     """Release a folder and scan it, by turns; the best times."""
     with folder(rows, dimension) as place:
         names = ",".join(f"c{i}" for i in range(dimension))
-        arguments = [sys.executable, "-c", CHILD, str(place), names, str(repeat)]
-        done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return Run(rows, *json.loads(done.stdout))
+        pairs = [(once("release", place, names), once("scan", place, names)) for _ in range(repeat)]
+    released, scanned = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+    return Run(rows, released[0], scanned[0], released[1], max(pair[0][2] for pair in pairs))
 
 
-def growth(sizes: tuple[int, ...], dimension: int, bounds: Bounds) -> None:
-    """Releases of more and more rows."""
+def growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bounds) -> None:
+    """Releases of more and more rows. Times of one pass say little: they have bounds where there are several."""
     print(f"\nd = {dimension}: release of a Parquet folder, ℓ₁, slopes, ε = 1, δ = 1e-6")
     print(f"{'rows':>12} {'seconds':>8} {'M rows/s':>9} {'÷ scan':>7} {'÷ sort':>7} {'peak MB':>8} {'above start':>12}")
     people = np.random.default_rng(0).random((FILE_ROWS, dimension))
     sort = seconds(lambda: np.sort(people, axis=0), 2) / FILE_ROWS
-    runs = [run(rows, dimension, 5 if rows * dimension <= 100 * FILE_ROWS else 2) for rows in sizes]
+    runs = [run(rows, dimension, repeat) for rows in sizes]
     for one in runs:
         share, sorted_ = one.seconds / one.scan, one.seconds / one.rows / sort
         speed, above = one.rows / one.seconds / 1e6, one.peak - one.before
@@ -114,10 +114,11 @@ def growth(sizes: tuple[int, ...], dimension: int, bounds: Bounds) -> None:
     name = f"d = {dimension}, {most.rows:,} rows"
     memory = bounds.at_most(f"{name}: memory ÷ that of a million", most.peak / million.peak, MEMORY)
     linear = most.seconds / most.rows / (million.seconds / million.rows)
-    print(
-        f"  most rows ÷ a million: memory {memory} (bound {MEMORY}), time a row "
-        f"{bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})"
-    )
+    print(f"  most rows ÷ a million: memory {memory} (bound {MEMORY})", end="")
+    if repeat == 1:
+        print(f", time a row {linear:.3g}")
+        return
+    print(f", time a row {bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})")
     if dimension == 2:
         # what rows cost: noise takes a few tenths of a second however many they are, and a scan has none
         rows = (most.seconds - million.seconds) / (most.scan - million.scan)
@@ -187,7 +188,7 @@ def sizing(found: dict[str, float]) -> None:
 def benchmark(check: bool, bounds: Bounds) -> None:
     """10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
     for dimension, sizes in (CHECKED if check else dict.fromkeys(DIMENSIONS, SIZES)).items():
-        growth(sizes, dimension, bounds)
+        growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
     found = constants(FILE_ROWS // 16 if check else FILE_ROWS)
     print(f"\nnanoseconds on {os.cpu_count()} processors, in memory")
     for name, value in found.items():

@@ -46,7 +46,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> Any:
         pytest.fail("data was read")
 
-    for name in ("read_sketch", "read_sums"):
+    for name in ("read", "blocks"):
         monkeypatch.setattr(f"milepost.table.{name}", never)
     monkeypatch.setattr("milepost.data.batches", never)
 
