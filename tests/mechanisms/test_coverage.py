@@ -143,7 +143,7 @@ def test_where_noise_is_all_there_is_intervals_cover_and_are_not_wide(case: Case
     be covered.
     """
     for raw, found in case.measure(MANY).items():
-        found.assert_covers(0.91, 0.915, at_most=0.9575 if raw else None)
+        found.assert_covers(0.91, 0.912, at_most=0.9575 if raw else None)
 
 
 @pytest.mark.slow
