@@ -83,14 +83,14 @@ def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ["unequal weights", "disc", "lp", "cap", "angles"])
-@pytest.mark.parametrize("at_once", [1, 97])
+@pytest.mark.parametrize("at_once", [1, 97, 600])
 def test_its_square_covers_the_kernel_at_many_points(name: str, shape: str, at_once: int) -> None:
     space = SPACES[name]
-    points = asked(space, fractions(shape, space.width, 300))
-    own = made(space, 300)
-    for start in range(0, 300, at_once):
+    points = asked(space, fractions(shape, space.width, 600))
+    own = made(space, 600)
+    for start in range(0, 600, at_once):
         own.extend(points[start : start + at_once])
-    least, largest = excess(own, own._rows[:300, :300], points)
+    least, largest = excess(own, own._rows[:600, :600], points)
     assert least >= 0
     assert largest <= 0.51
 

@@ -1,6 +1,7 @@
 """The laws of the noise, against exact probabilities: the middle, the tails and the lowest bits.
 
-A scale that is off by 3 % would be noticed (`tests/chance.py` computes how likely that is, and refuses too few draws).
+All tests here together raise a false alarm with probability at most 1e-6: ALARM for each of fewer than a hundred
+comparisons. They miss a scale that is off by 3 % with less than MISS, which is computed and not hoped for.
 """
 
 from collections.abc import Callable
@@ -9,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom, chi2, ncx2
 
 from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.privacy.noise import gaussian, laplace
 from milepost.spaces.base import QUANTA
-from tests.chance import assert_fit, assert_rate
 
+ALARM = 1e-8
+MISS = 1e-9
 TAILS = (1e-2, 1e-3, 1e-4)  # how likely the tails are that are looked at, about
 VALUE = 123_456_789  # on which noise is drawn
 EXACT = 1000.0  # up to this scale Gaussian probabilities are summed; the error of an integral falls as its square
@@ -44,7 +47,7 @@ class Law:
         return np.asarray(shares[(at - support[0]).astype(np.int64)])
 
 
-LAWS = {law.name: law for law in (Law("gaussian", gaussian, 100_000), Law("laplace", laplace, 150_000))}
+LAWS = {law.name: law for law in (Law("gaussian", gaussian, 200_000), Law("laplace", laplace, 300_000))}
 SCALES = (1.5, 20.7, 1.3 * QUANTA)
 
 
@@ -58,22 +61,49 @@ def cells(law: Law, scale: float, at: IntArray) -> FloatArray:
     return np.diff(law.below(scale, at), prepend=0.0, append=1.0)
 
 
+def misfit(counts: IntArray, shares: FloatArray) -> tuple[float, int]:
+    """χ² and its degrees of freedom."""
+    expected = counts.sum() * shares
+    assert expected.min() > 100  # so that χ² has its law far out, too
+    return float(np.sum((counts - expected) ** 2 / expected)), len(counts) - 1
+
+
+def limit(freedom: int) -> float:
+    """What χ² is over with probability ALARM."""
+    return float(chi2.isf(ALARM, freedom))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("factor", [0.97, 1.03])
+def test_a_scale_that_is_off_by_three_percent_would_be_seen(name: str, scale: float, factor: float) -> None:
+    """The power of the next test, from the noncentral χ² law, without a draw."""
+    law, at = LAWS[name], borders(scale)
+    true, claimed = cells(law, scale * factor, at), cells(law, scale, at)
+    noncentral = law.draws * float(np.sum((true - claimed) ** 2 / claimed))
+    assert ncx2.cdf(limit(len(claimed) - 1), len(claimed) - 1, noncentral) < MISS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", LAWS)
 def test_draws_have_the_exact_law(name: str, scale: float) -> None:
-    """Not rejected at its own scale, where 0.97 and 1.03 of it would be; tails by exact rates; even low bits."""
+    """Not rejected at its own scale, rejected at 0.97 and 1.03 of it; tails by exact binomial bounds; even low bits."""
     law, at = LAWS[name], borders(scale)
     draws = law.add(np.full(law.draws, VALUE), scale) - VALUE
     counts = np.bincount(np.searchsorted(at, draws, side="right"), minlength=len(at) + 1)
-    assert_fit(counts, cells(law, scale, at), against=[cells(law, scale * factor, at) for factor in (0.97, 1.03)])
+    for factor in (1.0, 0.97, 1.03):
+        found, freedom = misfit(counts, cells(law, scale * factor, at))
+        assert (found < limit(freedom)) == (factor == 1.0), (factor, found)
     for share in TAILS:
         least = tail_at(law, scale, share)
         exactly = float(law.below(scale, 1 - least))  # Pr[X ≤ −least], and Pr[X ≥ least] by symmetry
-        hits = [int((draws <= -least).sum()), int((draws >= least).sum())]
-        assert_rate(hits, law.draws, at_least=exactly, at_most=exactly, against=10 * exactly)
+        for hits in (int((draws <= -least).sum()), int((draws >= least).sum())):
+            assert binom.cdf(hits, law.draws, exactly) > ALARM, (share, hits)
+            assert binom.sf(hits - 1, law.draws, exactly) > ALARM, (share, hits)
     if scale > EXACT:  # the lowest four bits of so wide a law are even but for less than 1e-9
-        assert_fit(np.bincount(draws & 15, minlength=16), np.full(16, 1 / 16))
+        found, freedom = misfit(np.bincount(draws & 15, minlength=16), np.full(16, 1 / 16))
+        assert found < limit(freedom)
 
 
 def tail_at(law: Law, scale: float, share: float) -> int:
