@@ -115,9 +115,9 @@ class Clients:
                     if answer.status_code == 202:
                         self.accepted.add(answer.json()["id"])
                         wait(client, answer.json()["id"])
-                        self.heard.append("job")
                     else:
                         self.refused.add(answer.json()["error"]["code"])
+                    self.heard.append("job")
                 except httpx.TransportError:
                     return
 

@@ -151,8 +151,8 @@ def test_a_session_asks_the_cluster(mechanism: str, people: pa.Table, frame: Any
         frame, space, epsilon=8, delta=1e-6, max_queries=10, mechanism=mechanism, columns=["x", "y"]
     ) as session:
         assert session.mechanism == mechanism
-        assert session.error < 0.2
-        assert session.ask([2, 3]).value == pytest.approx(exact, abs=1)  # five times as much, ten deviations
+        assert session.error < 0.3
+        assert session.ask([2, 3]).value == pytest.approx(exact, abs=1)  # over three times as much
 
 
 def test_a_task_that_is_tried_again_counts_once(frame: Any, people: pa.Table, tmp_path: Path) -> None:
