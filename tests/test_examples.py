@@ -91,7 +91,7 @@ def test_the_clinic(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
     rows = re.findall(r"^(\w+) +([\d.]+) ± ([\d.]+) +([\d.]+) +[-+][\d.]+", run.printed, flags=re.MULTILINE)
     order = np.argsort(np.asarray(run.synopsis.mean_distance(bases)))
     assert [name for name, *_ in rows] == list(bases.index[order])
-    assert [float(value) for *_, value in rows] == pytest.approx(exact[order], abs=0.06)
+    assert [float(value) for *_, value in rows] == pytest.approx(np.asarray(exact)[order], abs=0.06)
     assert run.synopsis.change.neighbors == "add-remove"
 
 
