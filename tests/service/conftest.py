@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ class Client:
             async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
                 return await client.request(method, path, headers=self.headers | words.pop("headers", {}), **words)
 
-        return asyncio.run(answered())
+        with ThreadPoolExecutor(1) as pool:  # whatever loop this thread may have: a browser that is driven leaves one
+            return pool.submit(asyncio.run, answered()).result()
 
     def get(self, path: str, **words: Any) -> httpx.Response:
         """GET."""

@@ -161,7 +161,7 @@ def worlds() -> list[World]:
             World(f"ball, {d} columns", partial(mp.L2, center=[0] * d, radius=1, directions=8), ball),
             World(
                 f"ball at its farthest, {d} columns",
-                partial(mp.L2, center=[float(1 << 22) / 3] * d, radius=1 / 3, directions=8),
+                partial(mp.L2, center=[0.66 * (1 << 22) / math.sqrt(d)] * d, radius=1 / 3, directions=8),
                 ball,
             ),
         ]
