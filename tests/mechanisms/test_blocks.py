@@ -195,7 +195,7 @@ EVERYWHERE = list(itertools.product(range(5), ["a", "b", "c", "other"], [True, F
 def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
     """At every row of steps, labels and flags, and for all of them at once; hardly more than 95 % do.
 
-    Noise that is claimed 30 % too small would leave a rate of 0.83, or 0.88 where it is Laplace's.
+    Noise that is claimed 35 % too small would leave a rate of 0.80, or 0.86 where it is Laplace's.
     """
     chosen, guarantee = MECHANISMS[mechanism]
     sketch, exact = read_sketch(GUESTS, STAY), mp.exact(GUESTS, STAY, EVERYWHERE)
@@ -206,8 +206,8 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
         off = np.abs(answerer.values(places, raw=True) - exact)
         covered += off <= answerer.half_widths(places, 0.95)
         within += int(off.max() <= answerer.half_width(0.95, uniform=True))
-    assert_rate(covered, RELEASES, at_least=0.95, against=0.87)
-    assert_rate(within, RELEASES, at_least=0.95, against=0.88)
+    assert_rate(covered, RELEASES, at_least=0.95, against=0.86)
+    assert_rate(within, RELEASES, at_least=0.95, against=0.86)
     # the mean over points is in 0..1 as a coin is, and its tail at most e times as heavy
     assert_rate(covered.mean(), RELEASES, at_most=0.96, comparisons=3)
 
