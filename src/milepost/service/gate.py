@@ -96,7 +96,7 @@ class Gate:
 
 
 class Body:
-    """What a client sends. An answer before the end of it would not arrive: whoever still sends is cut off."""
+    """The body that a client sends. An answer before its end would not arrive: the connection would be reset."""
 
     def __init__(self, receive: Receive, headers: Headers) -> None:
         self._receive, self._more = receive, True
@@ -110,7 +110,7 @@ class Body:
         return message
 
     async def drain(self, seconds: float) -> None:
-        """Read what is still to come, for so many seconds at most, and forget it."""
+        """Read and discard the rest of the body, for this many seconds at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._more and not self._asked_first:

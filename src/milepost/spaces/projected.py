@@ -267,7 +267,7 @@ class Projected(Box, ABC):
 
     @cached_property
     def _embedding(self) -> float:
-        """Even directions have a bound for all pairs, random ones a likely deviation at any pair fixed beforehand."""
+        """A bound for all pairs with even directions; with random ones, a likely deviation at any fixed pair."""
         if self.width == 1:
             return 0.0
         return self._bounds.largest if self._even else self.distortion().likely

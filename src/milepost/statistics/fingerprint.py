@@ -58,7 +58,7 @@ class RowDigest:
 class Fingerprint:
     """The sealed digest that every pass over a table must have: `expected`, or if that is empty the first pass's.
 
-    changed: what is said where a pass has another. All else is private, and is never shown.
+    changed: the error message where a pass has another digest. All else is private and never shown.
     """
 
     changed: str = CHANGED
