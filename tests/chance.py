@@ -124,11 +124,25 @@ def assert_wrong_scale(
 ) -> None:
     """Draws of a twin whose noise is `factor` times what it claims are not of that scale, but for FALSE_ALARM."""
     size, sizes = _size(values, law, freedom)
-    share, unit = FALSE_ALARM / 2 / comparisons, factor ** (2 if law == "gaussian" else 1)
+    share = FALSE_ALARM / 2 / comparisons
     low, high = sizes.ppf(share), sizes.isf(share)
-    missed = sizes.cdf(high / unit) if factor > 1 else sizes.sf(low / unit)
+    missed = _scale_missed(sizes, factor, law, share)
     _require(missed, f"a twin of scale × {factor:.3g} in {np.size(values):,} draws", 1 - FALSE_ALARM)
     assert not low <= size <= high, f"draws of {factor:.3g} times the scale look right"
+
+
+def _scale_missed(sizes: Any, factor: float, law: Law, share: float) -> float:
+    """How often draws of `factor` times their claimed scale stay within the limits of the right one."""
+    unit = factor ** (2 if law == "gaussian" else 1)
+    return float(sizes.cdf(sizes.isf(share) / unit) if factor > 1 else sizes.sf(sizes.ppf(share) / unit))
+
+
+def scale_draws(factor: float, *, law: Law = "gaussian") -> int:
+    """Draws with which `assert_wrong_scale` is sure of this factor, and `assert_scale` notices it."""
+    draws = 16
+    while _scale_missed(_size(np.zeros(draws), law, None)[1], factor, law, FALSE_ALARM / 2) > FALSE_ALARM:
+        draws = draws * 9 // 8
+    return draws
 
 
 def limit(*, law: Law = "gaussian", comparisons: int = 1) -> float:

@@ -102,6 +102,18 @@ def test_a_twin_that_is_wrong_is_told_from_a_right_one() -> None:
         chance.assert_wrong_scale(values, 1.01)
 
 
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.2])
+def test_draws_are_as_many_as_a_scale_takes(law: chance.Law, factor: float) -> None:
+    """Enough for both assertions; a fifth of them is not."""
+    draws = chance.scale_draws(factor, law=law)
+    values = (stats.norm if law == "gaussian" else stats.laplace).ppf((np.arange(draws) + 0.5) / draws)
+    assert_scale(values, law=law, against=factor)
+    chance.assert_wrong_scale(factor * values, factor, law=law)
+    with pytest.raises(WeakTestError):
+        chance.assert_wrong_scale(factor * values[::5], factor, law=law)
+
+
 @dataclass
 class Answers:
     """What `assert_promised` asks a release for: one that errs by 1 with a promise of 6 deviations of 0.2."""

@@ -31,7 +31,7 @@ from milepost.spaces.objects import object_array
 from milepost.spaces.projected import Projected
 from milepost.spaces.table import MixedTable
 from milepost.statistics.sketch import Sketch
-from tests.chance import Law, assert_scale, assert_wrong_scale
+from tests.chance import Law, assert_scale, assert_wrong_scale, scale_draws
 from tests.spaces.farthest import farthest_pair
 
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
@@ -253,7 +253,6 @@ class Contract:
     adapts: ClassVar[bool] = False  # whether a coarse sketch will do
     fixed_size: ClassVar[bool] = True  # whether the file's size depends on public numbers only
     tight: ClassVar[float]  # at least this share of the budget is spent on the worst pair
-    numbers: ClassVar[int]  # released numbers that show a scale 10 % off
 
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         """Ways to draw `factor` times the noise: what to patch."""
@@ -446,15 +445,16 @@ class Contract:
         space = SPACES["steps"]
         sketch = even(space, ROWS)
         measured = self.measure(sketch, space, guarantee)
+        law: Law = "laplace" if self.budget(guarantee)[1] else "gaussian"
+        numbers = scale_draws(0.9, law=law)
 
         def errors() -> FloatArray:
             parts: list[FloatArray] = []
             with self.releases(sketch, space, guarantee):
-                while sum(part.size for part in parts) < self.numbers:
+                while sum(part.size for part in parts) < numbers:
                     parts.append(measured(self.run(sketch, space, guarantee)))
             return np.concatenate(parts)
 
-        law: Law = "laplace" if self.budget(guarantee)[1] else "gaussian"
         assert_scale(errors(), law=law, against=1.1)
         changes = [change for several in self.mutations(0.9).values() for change in several]
         with patched(changes):

@@ -56,7 +56,6 @@ class TestSlopes(Contract):
     mechanism = slopes.Slopes()
     refuses_pure = True
     tight = 1 - 1e-9
-    numbers = 8000
 
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         return {"counts": [(slopes, "scales_of", times(factor, slopes.scales_of))]}
@@ -78,7 +77,6 @@ class TestSlopes(Contract):
 class TestHats(Contract):
     mechanism = hats.Hats()
     tight = 1 - 1e-8
-    numbers = 20_000
 
     def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:
         """Pure ε under any guarantee."""
@@ -97,7 +95,6 @@ class TestTangents(Contract):
     fixed_size = False  # the number of lines is an outcome of the private tests
     tight = 0.99
     adapts = True
-    numbers = 12_000
 
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         def readings(sums: Any, scales: FloatArray, pure: bool) -> Any:
