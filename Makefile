@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
 WRITTEN := $(VENV)/.written
 
+unexport PYTHONDONTWRITEBYTECODE  # workers and hundreds of short processes import the same modules
+
 .PHONY: demo test test-all check quick slow bench-check bench docs audit mutations clean
 
 $(USABLE): pyproject.toml

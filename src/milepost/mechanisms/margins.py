@@ -198,13 +198,17 @@ def _reading_margin(
         return np.array([tail(scale, failure) for scale in value_scale]) * value_step
     value, slope = value_scale * value_step, slope_scale * slope_step
     if pure:
-        # two equal Laplace laws of scale b: Pr[|sum| > sb] = (1 + s/2)e^{−s}
-        steps = float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure / 2), 0.0, 200.0))
-        return np.maximum(value, slope) * (steps + 1e-9) + value_step + slope_step
+        return np.maximum(value, slope) * (_laplace_sum_tail(failure / 2) + 1e-9) + value_step + slope_step
     excess = 0.125 * (float(np.max(value_scale**-2.0)) + float(np.max(slope_scale**-2.0)))
     deviations = math.sqrt(2) * float(scipy.special.erfcinv(failure / 2 * math.exp(-excess))) + 1e-9
     result: FloatArray = np.hypot(value, slope) * deviations + (value_step + slope_step) / 2
     return result
+
+
+@lru_cache(maxsize=4096)
+def _laplace_sum_tail(failure: float) -> float:
+    """The s with Pr[|X + Y| > sb] = (1 + s/2)e^{−s} = failure, for two Laplace laws of scale b."""
+    return float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure), 0.0, 200.0))
 
 
 def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
@@ -232,8 +236,15 @@ def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
 
 def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
     """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
+    shape, cost = _value_shape(hosts, pure)
+    return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
+
+
+@lru_cache(maxsize=8)
+def _value_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
+    """Scales in the right proportions, and what they cost; `solve` needs them some hundred times."""
     scale = hosts.span / np.sqrt(hosts.spread)
-    return scale * (_value_cost(scale, hosts, pure) / budget) ** (1 if pure else 0.5) * SLACK
+    return scale, _value_cost(scale, hosts, pure)
 
 
 def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
@@ -251,9 +262,15 @@ def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
 
 def _slope_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
     """Noise of the counts below a border, variance ∝ wᵢ as slope × width; each count moves by at most 1."""
+    shape, cost = _slope_shape(hosts, pure)
+    return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
+
+
+@lru_cache(maxsize=8)
+def _slope_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
+    """Scales in the right proportions, and what they cost."""
     scale = 1 / np.sqrt(hosts.spread)
-    cost = float(np.sum(1 / scale if pure else 0.5 / scale**2))
-    return scale * (cost / budget) ** (1 if pure else 0.5) * SLACK
+    return scale, float(np.sum(1 / scale if pure else 0.5 / scale**2))
 
 
 def check_game(queries: int, beta: float, name: str = "max_queries") -> None:
