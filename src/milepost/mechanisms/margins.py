@@ -236,8 +236,7 @@ def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
 
 def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
     """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
-    shape, cost = _value_shape(hosts, pure)
-    return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
+    return _scaled(*_value_shape(hosts, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
@@ -262,8 +261,7 @@ def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
 
 def _slope_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
     """Noise of the counts below a border, variance ∝ wᵢ as slope × width; each count moves by at most 1."""
-    shape, cost = _slope_shape(hosts, pure)
-    return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
+    return _scaled(*_slope_shape(hosts, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
@@ -271,6 +269,11 @@ def _slope_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
     """Scales in the right proportions, and what they cost."""
     scale = 1 / np.sqrt(hosts.spread)
     return scale, float(np.sum(1 / scale if pure else 0.5 / scale**2))
+
+
+def _scaled(shape: FloatArray, cost: float, budget: float, pure: bool) -> FloatArray:
+    """Scales of this shape that cost the budget, where the shape itself costs `cost`."""
+    return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
 
 
 def check_game(queries: int, beta: float, name: str = "max_queries") -> None:
