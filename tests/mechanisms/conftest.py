@@ -1,16 +1,28 @@
-"""What the contract suite does not ask: a pure guarantee of a mechanism that refuses it (a test of its own says so)."""
+"""Which combinations of the contract suite are asked at all, and which of them are slow."""
 
 import pytest
 
-from tests.mechanisms.contract import GUARANTEES
+from tests.mechanisms.contract import GUARANTEES, SPACES
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the combinations that no mechanism offers, instead of skipping them as if they were tests."""
+    """Mark what is slow; leave out what no mechanism offers, instead of skipping it as if it were a test.
+
+    That a mechanism refuses a pure guarantee has a test of its own.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and _slow(item):
+            item.add_marker(pytest.mark.slow)
     left_out = [item for item in items if isinstance(item, pytest.Function) and _refused(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _slow(item: pytest.Function) -> bool:
+    name = item.callspec.params.get("name") if hasattr(item, "callspec") else None
+    return name in SPACES and name not in getattr(item.cls, "quick", SPACES)
 
 
 def _refused(item: pytest.Function) -> bool:

@@ -95,6 +95,7 @@ class TestTangents(Contract):
     fixed_size = False  # the number of lines is an outcome of the private tests
     tight = 0.99
     adapts = True
+    quick = ("one column", "unequal weights", "box", "letters")
 
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         def readings(sums: Any, scales: FloatArray, pure: bool) -> Any:
