@@ -288,6 +288,7 @@ def test_no_number_of_directions_is_much_better(space: Projected, n: int, mechan
     assert predicted(space, mechanism, n).error <= best / 0.98
 
 
+@pytest.mark.slow
 def test_more_rows_get_more_directions() -> None:
     """Remark 7.1: less noise leaves more room for the embedding's error to show."""
     chosen = [predicted(DISC, "hats", n).coordinates or 0 for n in (1000, 100_000, 10**7)]

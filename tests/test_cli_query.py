@@ -208,6 +208,7 @@ def test_points_that_are_no_numbers(run: Run, space: Any, rows: list[Any], heade
     assert [",".join(row) for row in zip(*cells, strict=True)] == [line.lower().replace("1,", "1.0,") for line in lines]
 
 
+@pytest.mark.slow
 def test_a_table_has_the_first_points_and_no_others_are_read(run: Run) -> None:
     """A bad row after them is none of its business."""
     Path("new.csv").write_text("x,y\n" + "1,2\n" * 1001 + "1,\n")
@@ -314,8 +315,8 @@ cli.main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("stop", "output"),
     [
-        ("SIGINT", "answers.csv"),
         ("SIGKILL", "answers.parquet"),
+        pytest.param("SIGINT", "answers.csv", marks=pytest.mark.slow),
         pytest.param("SIGINT", "answers.parquet", marks=pytest.mark.slow),
         pytest.param("SIGKILL", "answers.csv", marks=pytest.mark.slow),
     ],

@@ -159,6 +159,7 @@ class Covered:
         self.every += int(np.abs(errors).max() <= uniform)
 
 
+@pytest.mark.slow
 @laws
 def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     """At 95 % one by one (answers to different queries have noise of their own) and all together, and hardly more.
@@ -309,6 +310,7 @@ def test_a_file_answers_bit_for_bit(name: str, tmp_path: Path) -> None:
     assert said(mp.load(tmp_path / "two.milepost"), case.elsewhere or case.asked) == said(synopsis, case.asked)
 
 
+@pytest.mark.slow
 @wide
 def test_a_file_answers_bit_for_bit_in_another_process(tmp_path: Path) -> None:
     """Which has none of the metrics that were made here."""

@@ -142,10 +142,15 @@ def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples:
 @changes
 @names
 def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: str) -> None:
-    search(SPACES["unequal weights"], name, neighbors, WHO[who], 8)
+    search(SPACES["unequal weights"], name, neighbors, WHO[who], 4)
 
 
-@pytest.mark.parametrize("space", SPACES)
+QUICK_SPACES = ("unequal weights", "box", "letters")
+
+
+@pytest.mark.parametrize(
+    "space", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK_SPACES)) for name in SPACES]
+)
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 @names
 def test_no_person_costs_more_in_any_space(name: str, neighbors: str, space: str) -> None:

@@ -182,6 +182,7 @@ def memberships(sets: AnyArray) -> tuple[IntArray, IntArray]:
     return sets.sum(axis=0), (sets[:, :, 1:] & sets[:, :, :-1]).sum(axis=0)
 
 
+@pytest.mark.slow
 def test_queries_are_chosen_independently_with_halving_probabilities() -> None:
     """Level i holds a query with probability 2^{-(i-1)}, two with the square; one level too many is noticed."""
     count, repetitions = 12, 20_000
@@ -331,6 +332,7 @@ def lemma_12_holds(seen: IntArray, rate: float) -> bool:
     return few_fail(seen) and low <= int(seen.sum()) <= high
 
 
+@pytest.mark.slow
 def test_lemma_12() -> None:
     """The level where the radius grows sees it in a binomial number of sets; levels 3 or 6 away do not do instead."""
     r_x, r_y = radii(TO_X, TO_Y, 2)
@@ -407,6 +409,7 @@ def contracts(subsets: Subsets, data: FloatArray, queries: FloatArray) -> bool:
     return bool((hosts < data / (64 * levels_of(len(queries))) * (1 - 1e-9)).any())
 
 
+@pytest.mark.slow
 @every_metric
 def test_corollary_14(name: str) -> None:
     """K = 10·log₂(nkL/β) keeps all pairs in all but β of the draws; one set a level does not."""

@@ -247,6 +247,7 @@ def test_more_directions_are_closer() -> None:
     assert high[0] / high[2] == pytest.approx(4, rel=0.4)
 
 
+@pytest.mark.slow
 def test_the_plan_balances_embedding_and_noise() -> None:
     """Remark 7.1: each mechanism gets its own number of directions, more for larger tables, near the best there is."""
     space, guarantee = mp.L2(center=[0, 0], radius=1), mp.Guarantee(1, 1e-6)
@@ -401,6 +402,7 @@ def test_answers_are_where_some_table_could_have_them(space: mp.L2 | mp.Lp | mp.
     assert (most - least).max() <= hosts.reach * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_an_interval_covers_where_noise_drowns_the_answer(neighbors: str) -> None:

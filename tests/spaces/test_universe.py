@@ -274,7 +274,7 @@ STRANGERS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
     """Members and strangers, replaced or added, in universes that are no metric's, with queries asked several times."""
