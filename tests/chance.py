@@ -49,10 +49,10 @@ def assert_rate(
     """Of independent draws, as many hit as a rate between `at_least` and `at_most` allows.
 
     hits: a count, or the largest or smallest of several, or an array of them that share the false-alarm rate.
-    against: a rate that must be noticed, below `at_least` or above `at_most`.
+    against: a rate that must be noticed, below `at_least` or above `at_most`. Two sides share the false-alarm rate.
     """
     counts = np.atleast_1d(hits)
-    comparisons = max(comparisons, counts.size)
+    comparisons = max(comparisons, counts.size) * (2 if at_least is not None and at_most is not None else 1)
     low = 0 if at_least is None else rate_limits(draws, at_least, comparisons)[0]
     high = draws if at_most is None else rate_limits(draws, at_most, comparisons)[1]
     if against is not None:

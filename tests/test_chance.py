@@ -19,7 +19,6 @@ ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
 SECOND_METHODS = {  # files that may, and why
     "audit/test_audit.py": "SciPy's exact binomial interval is a second method for Clopper and Pearson's bounds",
-    "spaces/test_bourgain.py": "the draws are public sets of a fixed seed, and no noise",
     "test_ends.py": "the exact law of a sum of draws, against a bound of its tail",
 }
 
