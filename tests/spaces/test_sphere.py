@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.sphere import EARTH_KM, QUARTER_KM
 from milepost.spaces.trigonometry import angle, sine_cosine
+from tests.chance import FALSE_ALARM, assert_promised
+from tests.mechanisms.contract import Transcript
 
 CAPS = {
     "city": mp.GreatCircle((52.5, 13.4), 40, 64),
@@ -326,7 +329,8 @@ def test_queries_outside_the_cap_are_continued() -> None:
     """Exactly so as directions grow many, up to a quarter of the circumference; beyond there is an error."""
     space = mp.GreatCircle((0, 0), 500, 32)
     people = np.random.default_rng(0).normal(0, 1, (5000, 2))
-    synopsis = mp.release(people, space, epsilon=20, delta=1e-6, mechanism="slopes")
+    with Transcript().listen():  # without noise
+        synopsis = mp.release(people, space, epsilon=20, delta=1e-6, mechanism="slopes")
     for query in ([0, 30], [50, 20], [-60, -5]):
         assert synopsis.mean_distance(query) == pytest.approx(mp.exact(people, space, query), rel=5e-3)
     with pytest.raises(mp.MilepostError, match="quarter of the circumference"):
@@ -534,19 +538,16 @@ TABLES: dict[str, tuple[mp.GreatCircle | mp.Angular, FloatArray]] = {
 @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents", "gaussian", "laplace"])
 @pytest.mark.parametrize("table", TABLES)
 def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_path: Path) -> None:
-    """Within the error at a confidence of 1 − 1e-9, the embedding's part included, and after a file has kept them.
-
-    1 − 1e-6 for tangents, which promises it for all answers together.
-    """
+    """Within the promised error, the embedding's part included, and after a file has kept them."""
     space, people = TABLES[table]
     queries = people[:5] if table == "angles" else space.inside(space.read_queries(people[:5]))
     delta = 0 if mechanism in ("hats", "laplace") else 1e-6
     given_queries = queries if mechanism in ("gaussian", "laplace") else None
-    synopsis = mp.release(people, space, epsilon=20, delta=delta, mechanism=mechanism, queries=given_queries, beta=1e-6)
+    words: dict[str, Any] = {"mechanism": mechanism, "queries": given_queries, "beta": FALSE_ALARM}
+    synopsis = mp.release(people, space, epsilon=20, delta=delta, **words)
     exact = mp.exact(people, space, queries)
     # five sides of fixed public pairs: the embedding's part holds for 95 % of pairs, and F averages over 20,000
-    confidence = 1 - (1e-6 if mechanism == "tangents" else 1e-9)
-    assert np.abs(synopsis.mean_distance(queries) - exact).max() <= synopsis.error(confidence)
+    assert_promised(synopsis, queries, exact, at_most=space.diameter / 2)
     synopsis.save(tmp_path / "a.milepost")
     again = mp.load(tmp_path / "a.milepost")
     assert np.array_equal(again.mean_distance(queries), synopsis.mean_distance(queries))
@@ -558,8 +559,10 @@ def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_pat
 def test_sessions(table: str, mechanism: str) -> None:
     """Remark 8.2: no embedding here depends on queries."""
     space, people = TABLES[table]
-    arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 50, "beta": 1e-6}
-    with mp.interactive(people, space, mechanism=mechanism, **arguments) as session:
+    arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 50, "beta": FALSE_ALARM}
+    # tangents promises at 1 − beta; slopes, for one answer at 95 %, is asked without noise
+    noiseless = nullcontext() if mechanism == "tangents" else Transcript().listen()
+    with noiseless, mp.interactive(people, space, mechanism=mechanism, **arguments) as session:
         for query in people[:3]:
             answer = session.ask(query)
             assert abs(answer.value - mp.exact(people, space, query)) <= max(answer.error, session.error)
@@ -573,7 +576,8 @@ def test_the_center_of_a_table_on_the_earth() -> None:
     ):
         distances = np.abs(np.random.default_rng(0).normal(0, 20, 1000))
         people = np.concatenate([cap.around(np.array(place), distance) for distance in distances])
-        synopsis = mp.release(people, cap, epsilon=50, delta=1e-6, mechanism="slopes")
+        with Transcript().listen():  # without noise
+            synopsis = mp.release(people, cap, epsilon=50, delta=1e-6, mechanism="slopes")
         assert haversine(synopsis.center(), place) < 5
 
 
