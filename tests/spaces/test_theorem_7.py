@@ -1,8 +1,8 @@
 """Theorem 7: a release over an embedding answers between the contracted and the expanded truth, ± the ℓ₁ promise.
 
 Every space × every mechanism × every guarantee that it gives. The ℓ₁ promise is that of the same hosts without their
-embedding: noise, interpolation and rounding, at a failure probability of β for all asked queries together. Each pair is
-also compared with an oracle, the mean host distance of the table, straight from the images.
+embedding: noise, interpolation and rounding, for all asked queries together but for a false alarm. Each pair is also
+compared with an oracle, the mean host distance of the table, straight from the images.
 """
 
 import dataclasses
@@ -27,9 +27,8 @@ from milepost.spaces.projected import Projected
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
+from tests import chance
 
-BETA = 1e-6  # of a false alarm where tangents promise: an upper limit
-RARE = 1e-9  # of one in every other test here, of which there are a hundred
 BOUNDS = [(0.0, 1.0), (0.0, 2.0)]
 WORDS = ["", "milepost", "millstone", "post", "outpost", "mile", "smile", "lamp"]
 GUARANTEES = {"approximate": mp.Guarantee(1, 1e-6), "pure": mp.Guarantee(1)}
@@ -159,9 +158,9 @@ def case_of(name: str) -> Case:
 
 
 def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """The answers at the asked points, and how far the ℓ₁ release promises to be off at each (RARE for all)."""
+    """The answers at the asked points, and how far the ℓ₁ release promises to be off at each (but for FALSE_ALARM)."""
     times = (n or ROWS[mechanism]) // len(case.people)
-    confidence = 1 - RARE / len(case.asked)
+    confidence = chance.confidence(len(case.asked))
     if mechanism in PLAIN:
         queries = Queries(case.queries, case.space)
         sums = Sums(queries.count)
@@ -172,7 +171,7 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
     hosts = dataclasses.replace(case.space.hosts, embedding=0.0, clipped=0.0)
     sketch = Sketch(hosts.dimension)
     sketch.add(case.space.quantize(case.records))
-    hosted = mechanisms(BETA)[mechanism].run(sketch.repeat(times), hosts, Change(), guarantee)
+    hosted = mechanisms(chance.FALSE_ALARM)[mechanism].run(sketch.repeat(times), hosts, Change(), guarantee)
     places = case.space.place(case.queries)
     return hosted.values(places), hosted.half_widths(places, min(confidence, hosted.confidence))
 
@@ -204,7 +203,7 @@ def oracle(case: Case, mechanism: str) -> FloatArray:
 
 @combinations(slow=lambda case, mechanism: (case, mechanism) == ("lp", "tangents"))
 def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: str, kind: str) -> None:
-    """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release (RARE, BETA).
+    """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release.
 
     The promise is at most a tenth of the diameter, so that the comparison says something.
     """
@@ -218,8 +217,7 @@ def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: st
 def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mechanism: str, kind: str) -> None:
     """At ε = 900, to noise, rounding and interpolation: compared with the images themselves, not with promises.
 
-    Noise has a standard deviation of at most a tenth of the tolerance (tangents: a promise within it, at β = 1e-6), so
-    false alarms are rarer than 1e-20; a metric a hundredth too long would be seen, but for tangents.
+    What the release promises is within the tolerance; a metric a hundredth too long would be seen, but for tangents.
     """
     case = case_of(name)
     tolerance = (0.05 if mechanism == "tangents" else 1e-3) * case.space.diameter
