@@ -209,9 +209,9 @@ class Sharpness:
 
 
 TAPED = ("slopes", "hats", "gaussian", "laplace", "net", "field")
-FEW, MANY, OF_FEW = 15_000, 80_000, 0.15  # where many numbers differ, fewer samples are drawn: then MANY are asked for
+FEW, MANY, OF_FEW = 15_000, 80_000, 0.2  # where many numbers differ, fewer samples are drawn: then MANY are asked for
 SHARPNESS = {
-    **{name: Sharpness(name, 30_000, 0.45) for name in TAPED},
+    **{name: Sharpness(name, 30_000, 0.35) for name in TAPED},
     "noise": Sharpness("noise", 100_000, 0.75),
     "sparse-vector": Sharpness("sparse-vector", 100_000, 0.1),
     "bounds": Sharpness("bounds", 2000, 0.12),
