@@ -49,10 +49,10 @@ def assert_rate(
     """Of independent draws, as many hit as a rate between `at_least` and `at_most` allows.
 
     hits: a count, or the largest or smallest of several, or an array of them that share the false-alarm rate.
-    against: a rate that must be noticed, below `at_least` or above `at_most`.
+    against: a rate that must be noticed, below `at_least` or above `at_most`. Two sides share the false-alarm rate.
     """
     counts = np.atleast_1d(hits)
-    comparisons = max(comparisons, counts.size)
+    comparisons = max(comparisons, counts.size) * (2 if at_least is not None and at_most is not None else 1)
     low = 0 if at_least is None else rate_limits(draws, at_least, comparisons)[0]
     high = draws if at_most is None else rate_limits(draws, at_most, comparisons)[1]
     if against is not None:
@@ -220,11 +220,14 @@ def assert_fit(counts: Any, probabilities: Any, *, against: Sequence[Any] = (), 
     assert found <= most, f"χ² of {found:.4g} with {len(counts) - 1} degrees of freedom; at most {most:.4g} by chance"
 
 
-def fits(counts: Any, probabilities: Any) -> bool:
-    """Whether counts are not refuted by `assert_fit`, for laws that are known to be wrong."""
-    counts, chance = np.asarray(counts, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
-    expected = counts.sum() * chance
-    return bool((np.square(counts - expected) / expected).sum() <= stats.chi2.isf(FALSE_ALARM, len(counts) - 1))
+def assert_wrong_fit(counts: Any, probabilities: Any, truth: Any) -> None:
+    """Counts of a law `truth` do not follow the law of these probabilities, but for FALSE_ALARM."""
+    chance, freedom = np.asarray(probabilities, dtype=np.float64), np.size(counts) - 1
+    draws, most = float(np.sum(counts)), stats.chi2.isf(FALSE_ALARM, freedom)
+    apart = draws * float((np.square(np.asarray(truth) - chance) / chance).sum())
+    _require(stats.ncx2.cdf(most, freedom, apart), f"a twin of another law in {draws:,.0f} draws", 1 - FALSE_ALARM)
+    found = float((np.square(np.asarray(counts) - draws * chance) / (draws * chance)).sum())
+    assert found > most, f"draws of another law look right: χ² of {found:.4g}, {most:.4g} by chance"
 
 
 def draws_needed(rate: float, against: float) -> int:

@@ -19,13 +19,6 @@ ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
 SECOND_METHODS = {  # files that may, and why
     "audit/test_audit.py": "SciPy's exact binomial interval is a second method for Clopper and Pearson's bounds",
-    "spaces/test_bourgain.py": "the draws are public sets of a fixed seed, and no noise",
-    # with limits of their own, at 1e-6 and less, which are still to be made here
-    "mechanisms/test_field.py": "joint covariances",
-    "mechanisms/test_net.py": "coverage of all queries at once",
-    "mechanisms/test_private_totals.py": "coverage beside noisy totals",
-    "privacy/test_noise_laws.py": "exact tails of the samplers",
-    "privacy/test_sparse_vector.py": "laws of epochs",
     "test_ends.py": "the exact law of a sum of draws, against a bound of its tail",
 }
 
@@ -156,9 +149,13 @@ def test_what_is_far_off_is_noticed() -> None:
 def test_a_wrong_law_is_noticed() -> None:
     even, odd = np.full(10, 0.1), np.array([0.08, 0.12] * 5)
     assert_fit(10_000 * even, even, against=[odd])
-    assert not chance.fits(10_000 * odd, even)
     with pytest.raises(AssertionError):
         assert_fit(10_000 * odd, even)
+    chance.assert_wrong_fit(10_000 * odd, even, odd)
+    with pytest.raises(AssertionError, match="look right"):
+        chance.assert_wrong_fit(10_000 * even, even, odd)
+    with pytest.raises(WeakTestError):
+        chance.assert_wrong_fit(1000 * odd, even, odd)
     for draws, wrong in ((100, []), (10_000, [even + np.array([0.001, -0.001] * 5)])):
         with pytest.raises(WeakTestError):
             assert_fit(draws * even, even, against=wrong)

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from milepost import Guarantee, Ledger, MilepostError
 from milepost.privacy.budget import NANO
+from tests.events import wait_until
 
 PROCESSES = 32
 ROOM = 100  # charges
@@ -108,18 +108,15 @@ def charge_for_ever(path: Path, told: Path) -> None:
 
 
 def kill(folder: Path, times: int) -> None:
-    """At random instants: the ledger opens at once, has all that was told, and one step more at most."""
+    """After random numbers of steps: the ledger opens at once, has all that was told, and one step more at most."""
     path, told = folder / "ledger.db", folder / "told"
     Ledger(path).create("homes", epsilon=1)
-    instants = np.random.default_rng(11).uniform(0, 0.05, times)
     least = 0
-    for instant in instants:
+    for steps in np.random.default_rng(11).integers(1, 10, times).tolist():
         told.write_bytes(b"")
         before = Ledger(path).spent("homes").nano // 1000
         process = start(charge_for_ever, path, told)
-        while not told.stat().st_size and process.is_alive():
-            time.sleep(0.001)
-        time.sleep(instant)
+        wait_until(lambda: told.stat().st_size >= steps or not process.is_alive(), f"{steps} steps")  # noqa: B023
         process.kill()
         process.join()
         assert process.exitcode == -9

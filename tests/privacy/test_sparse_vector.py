@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from milepost import MilepostError
 from milepost.arrays import FloatArray
 from milepost.privacy.sparse_vector import AboveThreshold, margin, noise_scales
+from tests.chance import assert_fit, assert_rate, assert_wrong_fit, draws_needed
+from tests.drawn_ahead import drawn_ahead
 
 
 def outcome_law(values: Sequence[int], threshold: int, scales: tuple[float, float]) -> FloatArray:
@@ -62,30 +63,42 @@ def test_smaller_noise_would_be_caught(wrong: tuple[float, float]) -> None:
 
 @pytest.mark.slow
 def test_the_object_follows_that_law() -> None:
-    """χ² of 20,000 epochs at a false-alarm rate of 1e-7; the law of a stream shifted by one is rejected."""
+    """Over 20,000 epochs; the law of a stream shifted by one is told from it."""
     values, threshold = [0, 2, -1, 4], 3
     counts = np.zeros(5)
-    for _ in range(20_000):
-        epoch = AboveThreshold(threshold, 1, 1.0)
-        counts[next((k for k, value in enumerate(values) if epoch.above(value)), 4)] += 1
-    law = outcome_law(values, threshold, noise_scales(1, 1.0)) * counts.sum()
-    shifted = outcome_law([v + 1 for v in values], threshold, noise_scales(1, 1.0)) * counts.sum()
-    assert chisquare(counts, law * counts.sum() / law.sum()).pvalue > 1e-7
-    assert chisquare(counts, shifted * counts.sum() / shifted.sum()).pvalue < 1e-7
+    with drawn_ahead():
+        for _ in range(20_000):
+            epoch = AboveThreshold(threshold, 1, 1.0)
+            counts[next((k for k, value in enumerate(values) if epoch.above(value)), 4)] += 1
+    law, shifted = (outcome_law(one, threshold, noise_scales(1, 1.0)) for one in (values, [v + 1 for v in values]))
+    law, shifted = law / law.sum(), shifted / shifted.sum()
+    assert_fit(counts, law, against=[shifted])
+    assert_wrong_fit(counts, shifted, law)
 
 
 def test_an_epoch_says_above_once() -> None:
     """A second test after "above" would not be paid for."""
     epoch = AboveThreshold(0, 1, 1.0)
-    assert epoch.above(10**6)
+    assert epoch.above(10**6)  # noise of scales 2 and 4 is never so far off: e^{−10⁵}
     with pytest.raises(MilepostError, match="over"):
         epoch.above(0)
 
 
-def test_the_margin_holds() -> None:
-    """Noise of threshold and query together pass the margin at most as often as the failure allows (rate 1e-9)."""
-    reach = margin(1, 1.0, epochs=1, queries=1, failure=0.1)
-    wrong = sum(
-        AboveThreshold(reach, 1, 1.0).above(-1) + (not AboveThreshold(-reach, 1, 1.0).above(1)) for _ in range(3000)
-    )
-    assert wrong <= 0.1 * 6000
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_margin_holds(epsilon: float) -> None:
+    """Noise of threshold and query together pass the margin at most as often as the failure allows, by summation."""
+    reach = margin(1, epsilon, epochs=1, queries=1, failure=0.1)
+    scales = noise_scales(1, epsilon)
+    assert outcome_law([-1], reach, scales)[0] <= 0.1
+    assert outcome_law([1], -reach, scales)[1] <= 0.1
+    assert outcome_law([-1], reach // 3, scales)[0] > 0.1
+
+
+def test_an_epoch_of_its_own_margin_is_seldom_wrong() -> None:
+    """The object itself, of either side; one that errs twice as often as it may would be noticed."""
+    reach, epochs = margin(1, 1.0, epochs=1, queries=1, failure=0.1), draws_needed(0.1, 0.2)
+    with drawn_ahead():
+        above = sum(AboveThreshold(reach, 1, 1.0).above(-1) for _ in range(epochs))
+        below = sum(not AboveThreshold(-reach, 1, 1.0).above(1) for _ in range(epochs))
+    assert_rate(above, epochs, at_most=0.1, against=0.2)
+    assert_rate(below, epochs, at_most=0.1, against=0.2)

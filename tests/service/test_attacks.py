@@ -375,7 +375,7 @@ def test_nobody_is_waited_for_who_has_no_key(house: House) -> None:
         found: list[int] = []
 
         async def receive() -> dict[str, Any]:
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()  # for ever
             return {}
 
         async def send(message: Any) -> None:

@@ -167,7 +167,7 @@ def test_sets_are_merged_and_never_empty(count: int) -> None:
 def is_figure_3(inside: IntArray, both: IntArray, repetitions: int) -> bool:
     """Exact binomial tests that queries and pairs are members with probability p and p²."""
     levels, queries = inside.shape
-    tests = levels * (queries + both.shape[1])
+    tests = 2 * levels * (queries + both.shape[1])
     for level in range(1, levels + 1):
         p = 2.0 ** (1 - level)
         for found, rate in ((inside[level - 1], p), (both[level - 1], p * p)):
@@ -328,7 +328,7 @@ def few_fail(seen: IntArray) -> bool:
 
 def lemma_12_holds(seen: IntArray, rate: float) -> bool:
     """Of SEEDS counts of sets that see the growth, few are below K/32, and their sum is binomial."""
-    low, high = chance.rate_limits(SEEDS * SETS, rate)
+    low, high = chance.rate_limits(SEEDS * SETS, rate, 2)
     return few_fail(seen) and low <= int(seen.sum()) <= high
 
 
@@ -385,7 +385,8 @@ def test_the_level_after_the_last_of_the_paper_is_needed() -> None:
 def test_theorem_11_with_the_papers_repetitions(name: str, count: int) -> None:
     """d/(64L) ≤ host ≤ d for all pairs, and d/(20L) ≤ host; for drawn sets but for n·k·L·(nk)^{-6}."""
     n = 40
-    assert n * count * levels_of(count) * float(n * count) ** -6 <= (FALSE_ALARM if count > 1 else 1e-8)  # 1 is exact
+    # nothing is drawn for one query: it is a member of all sets of its only level
+    assert count == 1 or n * count * levels_of(count) * float(n * count) ** -6 <= FALSE_ALARM
     data, queries = pairs_of(name, n, count, seed=count + 1)
     hosts = host_distances(draw(count, paper_repetitions(count, n), seed=0), data, queries)
     assert (hosts <= data * (1 + 1e-9)).all()
@@ -413,16 +414,13 @@ def contracts(subsets: Subsets, data: FloatArray, queries: FloatArray) -> bool:
 @every_metric
 def test_corollary_14(name: str) -> None:
     """K = 10·log₂(nkL/β) keeps all pairs in all but β of the draws; one set a level does not."""
-    n, count, beta, seeds = 10, 8, 0.01, 60
+    n, count, beta, seeds = 10, 8, 0.01, 150
     repetitions = math.ceil(10 * math.log2(n * count * levels_of(count) / beta))
     assert repetitions < paper_repetitions(count, n) / 20
     data, queries = pairs_of(name, n, count, seed=3)
-
-    def failures(sets: int, seeds: int) -> int:
-        return sum(contracts(draw(count, sets, seed), data, queries) for seed in range(seeds))
-
-    assert_rate(failures(repetitions, seeds), seeds, at_most=beta, against=0.35)
-    assert failures(1, 2 * seeds) > chance.rate_limits(2 * seeds, beta)[1]
+    failed = [sum(contracts(draw(count, k, seed), data, queries) for seed in range(seeds)) for k in (repetitions, 1)]
+    assert_rate(failed[0], seeds, at_most=beta, against=0.2)
+    assert failed[1] > chance.rate_limits(seeds, beta)[1]
 
 
 # Few queries, equal queries.

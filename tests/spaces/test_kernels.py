@@ -261,17 +261,17 @@ def test_heights_of_balls(width: int) -> None:
 
 
 def test_the_height_of_a_ball_is_a_mean_over_its_border() -> None:
-    """Against 10⁵ random points of the border; a height that is 1 % of the radius off is seen."""
+    """Against random points of the border, of a fixed seed; a height that is 1 % of the radius off is seen."""
     rng = np.random.default_rng(0)
     for width in (2, 5):
-        border = rng.standard_normal((100_000, width))
+        border = rng.standard_normal((250_000, width))
         border /= np.linalg.norm(border, axis=1, keepdims=True)
         space = mp.L2(center=[0] * width, radius=1)
         reference = reference_of(space)
         asked = np.array([[0.3] + [0.1] * (width - 1), [0.0] * (width - 1) + [1.0]])
         distances = space.between(asked, border)
         wanted, deviation = distances.mean(axis=1), distances.std(axis=1) / math.sqrt(len(border))
-        assert (chance.limit(comparisons=2) * deviation < 0.015).all()
+        assert (chance.limit(comparisons=2) * deviation < 0.01).all()
         assert_close(reference.height(asked) + reference.mean, wanted, deviation, slack=1e-9)
 
 
