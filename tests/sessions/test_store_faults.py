@@ -15,7 +15,7 @@ import milepost as mp
 from milepost import durable
 from milepost.errors import MilepostError
 from tests.privacy.test_ledger_faults import Fault, die, fail
-from tests.privacy.test_ledger_processes import PATIENCE, start
+from tests.processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
