@@ -1,7 +1,11 @@
-"""Shared fixtures: one small private table that every test may read."""
+"""Shared fixtures: one small private table that every test may read, and a folder that no disk slows down."""
 
 import gc
+import os
+from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -42,3 +46,20 @@ def homes() -> pd.DataFrame:
 def city() -> L1:
     """The space of those homes."""
     return L1({"east": (0, 10), "north": (0, 10)})
+
+
+MEMORY = Path("/dev/shm")  # noqa: S108
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where the system has such; else on the disk.
+
+    For tests in which processes or statements fail, not the computer: what was written before is there either way, and
+    a thousand transactions need not wait until a disk has them.
+    """
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=MEMORY, prefix="milepost-") as folder:
+        yield Path(folder)

@@ -29,6 +29,13 @@ QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED = (1, 2), 0  # exit codes of pytest: a test failed, or what it needs could not be set up
 
 
+# what tests read, and may so be missed by one that is named in the list
+PARTS = (
+    *("src", "tests", "docs", "bench", "examples", ".ci", "pyproject.toml", "Makefile", "Dockerfile"),
+    *sorted(path.name for path in ROOT.glob("*.md")),
+)
+
+
 @dataclass(frozen=True)
 class Mutation:
     """A fault: a text that is in a file once, and what it becomes. tests: arguments of pytest.
@@ -63,10 +70,10 @@ def mutations() -> list[Mutation]:
 
 def copied(folder: Path) -> Path:
     """The tree, without what tests make."""
-    for name in ("src", "tests", "docs", "pyproject.toml", "README.md", "Makefile"):
+    for name in PARTS:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
         else:
             shutil.copy(source, folder / name)
     return folder
@@ -99,7 +106,7 @@ def _tested(arguments: list[str], tree: Path) -> int:
     if not child:
         code = 3
         try:
-            for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "milepost")]:
+            for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "bench", "milepost")]:
                 del sys.modules[name]
             os.chdir(tree)
             sys.path[:0] = [str(tree / "src"), str(tree)]

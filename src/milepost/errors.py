@@ -2,6 +2,9 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType, TracebackType
 
 
@@ -37,8 +40,29 @@ class SuppressFailures:
         return kind is not None and not issubclass(kind, KeyboardInterrupt)
 
 
+_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the messages of this thread's warnings instead of showing them.
+
+    `warnings.catch_warnings` would change the filters of all threads.
+    """
+    messages: list[str] = []
+    token = _COLLECTED.set(messages)
+    try:
+        yield messages
+    finally:
+        _COLLECTED.reset(token)
+
+
 def warn(message: str) -> None:
     """A PromiseWarning that points at the line outside this package that led to it."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append(message)
+        return
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:

@@ -17,7 +17,7 @@ import pytest
 from milepost import Guarantee, Ledger, MilepostError, durable
 from milepost.privacy.account import LAYOUT
 from milepost.privacy.budget import NANO
-from tests.privacy.test_ledger_processes import PATIENCE, start
+from tests.processes import PATIENCE, start
 
 TENTH = NANO // 10
 

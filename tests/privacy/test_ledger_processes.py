@@ -1,11 +1,8 @@
 """Ledger: many processes at once, and processes that are killed."""
 
-import multiprocessing
 import os
-from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,21 +10,12 @@ import pytest
 from milepost import Guarantee, Ledger, MilepostError
 from milepost.privacy.budget import NANO
 from tests.events import wait_until
+from tests.processes import PATIENCE, START, start
 
 PROCESSES = 32
 ROOM = 100  # charges
 SHARE = 0.01  # of ε = 1
 CHARGE = round(SHARE * NANO)
-PATIENCE = 300  # seconds: machines may be slow, and a process that hangs is still found
-
-START = multiprocessing.get_context("forkserver")  # children of one clean process, not of the test's
-START.set_forkserver_preload(["milepost", "tests.privacy.test_ledger_faults"])
-
-
-def start(program: Callable[..., None], *arguments: Any) -> Any:
-    process = START.Process(target=program, args=arguments)
-    process.start()
-    return process
 
 
 def charge_until_refused(path: Path, barrier: Barrier, told: Path) -> None:

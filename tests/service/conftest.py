@@ -92,7 +92,7 @@ class Client:
 
 
 def wait_until_over(house: House, job: str) -> None:
-    """Until a job has ended. No request looks: while one is handled, filters of warnings may be another thread's."""
+    """Wait until a job has ended."""
     wait_until(lambda: house.office.jobs.shown(job)["state"] not in ("queued", "running"), "the end of a job")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -497,10 +498,13 @@ def test_a_damaged_register_is_refused_and_the_directory_let_go(lodge: House) ->
     Office(lodge.office.home.root, Settings()).close()
 
 
+@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 def test_jobs_do_not_collect_what_others_are_told(lodge: House) -> None:
-    """A question outside the space warns; a job that runs meanwhile has nothing to do with it."""
+    """A question outside the space warns; a job that runs meanwhile has nothing to do with it, nor with its filters."""
+    before = [*warnings.filters]
 
     def work() -> None:
+        assert [*warnings.filters] == before
         other = Thread(target=warn, args=["a question"])
         other.start()
         other.join()

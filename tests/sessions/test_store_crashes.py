@@ -12,12 +12,10 @@ import pytest
 import milepost as mp
 from milepost.errors import MilepostError
 from tests.events import wait_until
-from tests.privacy.test_ledger_processes import PATIENCE, START, start
+from tests.processes import PATIENCE, START, start
 from tests.sessions.tables import PEOPLE, SAID, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
-
-START.set_forkserver_preload(["milepost", "tests.privacy.test_ledger_faults", "tests.sessions.test_store_crashes"])
 
 MOST = 5000
 DISC = mp.L2(center=(5, 5), radius=8, directions=8)

@@ -15,7 +15,7 @@ import milepost as mp
 from milepost import durable
 from milepost.errors import MilepostError
 from tests.privacy.test_ledger_faults import Fault, die, fail
-from tests.privacy.test_ledger_processes import PATIENCE, start
+from tests.processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
@@ -58,10 +58,10 @@ ALL = [pytest.param(kind, 1, marks=pytest.mark.slow) for kind in ("field", "tang
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(("kind", "each"), [*FEW, *ALL[:2]])
 def test_every_statement_of_a_question_may_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, each: int, after: bool
+    memory_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, each: int, after: bool
 ) -> None:
     """The same session answers afterwards; what was delivered stays, and what is there is counted once."""
-    path, values = prepared(tmp_path, kind)
+    path, values = prepared(memory_path, kind)
     places = copies(path)
     first = opened(next(places), kind)
     count = counted(lambda: first.ask_many(NEW, names=["a", "b", "c"]), monkeypatch)
@@ -101,16 +101,18 @@ def check(path: Path, session: mp.Session, values: list[float], delivered: list[
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_process_may_end_at_every_statement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
+    memory_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
 ) -> None:
-    end_at(tmp_path, monkeypatch, kind, after, 0)
+    end_at(memory_path, monkeypatch, kind, after, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_process_may_end_at_the_last_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_the_process_may_end_at_the_last_statements(
+    memory_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """Around the commit."""
-    end_at(tmp_path, monkeypatch, kind, True, -4)
+    end_at(memory_path, monkeypatch, kind, True, -4)
 
 
 def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool, first: int) -> None:
@@ -138,7 +140,7 @@ def ask_and_die(path: Path, kind: str, number: int, after: bool) -> None:
 @pytest.mark.parametrize(("kind", "each"), [("tangents", 12), *ALL])
 @pytest.mark.parametrize("after", [False, True])
 def test_every_statement_of_a_beginning_may_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, each: int, after: bool
+    memory_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, each: int, after: bool
 ) -> None:
     """Of the store and of the ledger: charged at most once more than is used, and the next call begins or goes on."""
 
@@ -147,7 +149,7 @@ def test_every_statement_of_a_beginning_may_fail(
         return opened(folder / "homes.db", kind, ledger=ledger, dataset="homes")
 
     def made(name: str) -> Path:
-        folder = tmp_path / name
+        folder = memory_path / name
         folder.mkdir()
         mp.Ledger(folder / "ledger.db").create("homes", epsilon=200, delta=1e-6)
         return folder

@@ -11,7 +11,9 @@ import pytest
 
 from tests.requirements import require
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java compiles little, for so little work
 SETTINGS = {
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.master": "local[2,4]",  # a task is tried four times, as on a cluster
     "spark.sql.shuffle.partitions": "2",
     "spark.log.level": "OFF",

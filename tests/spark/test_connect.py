@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.requirements import require
+from tests.spark.conftest import SHORT_LIVED
 
 SCRIPT = """
 import sys
@@ -48,7 +49,7 @@ def test_spark_connect_gives_the_same_release(folder: Path, people: pa.Table) ->
     pytest.importorskip("grpc")
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", SCRIPT, str(folder)],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": SHORT_LIVED},
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,15 +1,14 @@
 """Jobs: releases and sessions that are being made, one after another, while other requests go on."""
 
 import secrets
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Any
 
-from milepost.errors import MilepostError, PromiseWarning
+from milepost.errors import MilepostError, collected_warnings
 from milepost.progress import Display, listening
 from milepost.service.problems import CODES, RefusedError
 from milepost.service.register import Job, Register, now
@@ -88,7 +87,7 @@ class Jobs:
         display = self._displays[job.id] = Display()
         try:
             self._settle(job, RUNNING, "")
-            with listening(display), _noted() as notes:
+            with listening(display), collected_warnings() as notes:
                 work()
         except MilepostError as error:
             self._settle(job, FAILED, str(error))
@@ -105,18 +104,3 @@ class Jobs:
         changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
         with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
             self._register.change(changed)
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """What the library says about what this thread does; other threads' notes, about questions, are for nobody."""
-    notes, mine = list[str](), get_ident()
-
-    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, PromiseWarning) and get_ident() == mine:
-            notes.append(str(message))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", PromiseWarning)
-        warnings.showwarning = note
-        yield notes
