@@ -28,6 +28,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_unconfigure() -> None:
+    """Let libraries free what they hold, as at any other end."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def homes() -> pd.DataFrame:
     """20,000 people with an id, some text, and two coordinates in km."""

@@ -129,7 +129,7 @@ def _prepare() -> None:
     for plugin in entry_points(group="pytest11"):
         plugin.load()
     phases = [Phase.explicit, Phase.generate]
-    settings.register_profile(HASTY, deadline=None, derandomize=True, phases=phases)
+    settings.register_profile(HASTY, deadline=None, derandomize=True, max_examples=40, phases=phases)
 
 
 def main() -> None:

@@ -304,7 +304,7 @@ def test_bad_input_is_refused_before_noise(
         mp.find_bounds(given.pop("data"), **given)
 
 
-@pytest.mark.parametrize("metric", [mp.L1, mp.L2])
+@pytest.mark.parametrize("metric", [mp.L1, pytest.param(mp.L2, marks=pytest.mark.slow)])
 def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_path: Path) -> None:
     """In the card, in a file and its statement, in a space file, in an equal space; not where bounds are public."""
     space = mp.find_bounds(homes, ["east", "north"], epsilon=0.5, neighbors="add-remove", metric=metric)

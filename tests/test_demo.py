@@ -53,6 +53,7 @@ def test_homes_are_seeded_and_stand_in_the_region() -> None:
     assert np.mean(distances <= demo.REGION.radius_km) > 0.95
 
 
+@pytest.mark.slow
 def test_the_map_without_privacy_is_exact() -> None:
     """Up to the embedding, whose largest deviation it shows as its error; nothing of it can be saved as a release."""
     people = demo.homes(1000)

@@ -258,9 +258,7 @@ COVERED: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [*list(COVERED)[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in list(COVERED)[2:])]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "disc")) for name in COVERED])
 def test_answers_are_within_their_errors(name: str) -> None:
     """At 95 % of sessions, at each of three points; with a public total half of them cover 68 %, not as much.
 

@@ -77,6 +77,7 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+@pytest.mark.slow
 def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All words; and distances, shown and new, as far from exact ones as noise allows at their errors."""
     monkeypatch.chdir(tmp_path)
@@ -101,6 +102,7 @@ def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monk
         assert clear.get(spend, nearest) == nearest
 
 
+@pytest.mark.slow
 def test_the_example_recommends(capsys: pytest.CaptureFixture[str]) -> None:
     """Of the three new customers two are clear, by over thirty standard deviations."""
     runpy.run_path(str(ROOT / "examples" / "retailer.py"), run_name="__main__")

@@ -186,8 +186,8 @@ def ways(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("size", "space"),
     [
-        (1, CITY),
         (700, POINTS),
+        pytest.param(1, CITY, marks=pytest.mark.slow),
         pytest.param(1, POINTS, marks=pytest.mark.slow),
         pytest.param(700, CITY, marks=pytest.mark.slow),
         pytest.param(data.BATCH_ROWS, CITY, marks=pytest.mark.slow),

@@ -224,6 +224,7 @@ def test_a_release_with_named_columns_is_loaded_and_one_without_groups_is_not(tm
         NearestGroup.load(tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_it_works_in_pipelines_and_cross_validation() -> None:
     x, y = town(3000)
     pipe = make_pipeline(FunctionTransformer(lambda points: points / 10), model(mp.L1([(0, 1), (0, 1)])))

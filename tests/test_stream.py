@@ -109,7 +109,7 @@ def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
-QUICK = [("l1", "plain"), ("l1", "persons"), ("l2", "groups"), ("gower", "persons")]
+QUICK = [("l1", "plain"), ("l1", "groups"), ("gower", "persons")]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,7 @@ def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -
     assert passes[2:] == ["count", "read"]
 
 
+@pytest.mark.slow
 def test_n_says_for_how_many_rows_an_iterator_is_read(people: pa.Table) -> None:
     """Host coordinates are as many as suit so many; a million where nothing is said."""
     space = mp.L2({"east": (0, 10), "north": (0, 10)})

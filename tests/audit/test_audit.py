@@ -92,6 +92,7 @@ def test_a_claim_that_is_just_true_is_not_accused(name: str) -> None:
     assert 0.85 < finding.ratio < 1
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised() -> None:
     """Randomized response is exactly at its claim; of 2000 audits at a rate of 0.1, no more than that accuse it."""
     share = np.exp(1.0) / (1 + np.exp(1.0))
@@ -173,6 +174,7 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
         mp.audit(**arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_shipped_noise_is_consistent_and_half_of_it_would_not_be() -> None:
     """The quick part of the next test. Of the claim 0.8 is seen, with a deviation of 0.02: half of it is far below."""
     for case in noise_cases():

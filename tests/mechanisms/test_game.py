@@ -23,6 +23,7 @@ def big_sketch(times: int = 1000, cells: int = 256) -> Sketch:
     return sketch.repeat(times)
 
 
+@pytest.mark.slow
 def test_private_game_runs_the_grid_learner() -> None:
     """Lemma 3 for another learner: two-sided tests, α kept on every query, updates within the bound."""
     sketch, guarantee = big_sketch(100_000), Guarantee(1, 1e-6)

@@ -114,7 +114,7 @@ quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA
 
 @guarantees
 @changes
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: st.DataObject) -> None:
     """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
@@ -335,6 +335,7 @@ def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
     return found.unit * float(np.sqrt(found.shape.variances.max())) / single
 
 
+@pytest.mark.slow
 def test_near_queries_have_much_less_noise() -> None:
     """Half as much as the farthest-point tree of DESIGN.md and less; far ones have what gaussian and laplace give."""
     assert largest(in_the_plane(300), APPROXIMATE) < 3
@@ -454,6 +455,7 @@ def test_links_to_the_ground_count_from_half_the_diameter() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_lipschitz_answers_keep_the_promise_for_all_at_once() -> None:
     """No two differ by more than their points' distance, and the largest error is no larger."""
     rng = np.random.default_rng(0)

@@ -69,10 +69,8 @@ def coverage(name: str) -> tuple[IntArray, int, int]:
 @pytest.mark.parametrize(
     "name",
     [
-        "gaussian",
         "laplace",
-        pytest.param("slopes", marks=pytest.mark.slow),
-        pytest.param("hats", marks=pytest.mark.slow),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gaussian", "slopes", "hats")),
     ],
 )
 def test_intervals_cover_because_they_count_the_noise_of_the_total(name: str) -> None:

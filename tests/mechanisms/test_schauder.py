@@ -180,7 +180,7 @@ def test_levels_finer_than_a_quantum_are_refused(levels: int) -> None:
         schauder.scales(levels)
 
 
-@pytest.mark.parametrize("levels", range(11))
+@pytest.mark.parametrize("levels", [*range(9), *(pytest.param(k, marks=pytest.mark.slow) for k in (9, 10))])
 def test_one_record_more_costs_as_much_as_single_says(levels: int) -> None:
     """Lemma 2 of docs/proofs/change.md by brute force over a small interval: 0.50 to 0.62 of a pair's cost."""
     quanta = 16 << levels

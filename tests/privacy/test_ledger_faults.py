@@ -149,16 +149,19 @@ def check_usable(path: Path, action: str, well: bool | None) -> None:
         ledger.charge("homes", Guarantee(0.1))
 
 
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # every fourth, then all
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
-def test_every_statement_may_fail(path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool) -> None:
+def test_every_statement_may_fail(
+    path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool, each: int
+) -> None:
     """Each time: an error of ours or none, a ledger in order, and all that was granted is in it."""
     places = copies(path)
     count = statements(ACTIONS[action], next(places), monkeypatch)
     assert count > 10
     failures = 0
-    for number in range(1, count + 1):
+    for number in range(1, count + 1, each):
         place, said = next(places), ""
         with monkeypatch.context() as patch:
             patch.setattr(durable, "connect", Fault(number, after, fail).connect)
@@ -169,7 +172,7 @@ def test_every_statement_may_fail(path: Path, monkeypatch: pytest.MonkeyPatch, a
         check_usable(place, action, not said)
         assert not said or "disk reports an error" in said
         failures += bool(said)
-    assert failures > count / 2
+    assert failures > count / 2 / each
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -264,6 +267,7 @@ print(granted, refused)
 """
 
 
+@pytest.mark.slow
 def test_a_real_disk_that_fills_up(tmp_path: Path) -> None:
     """A small file system of its own, where this is allowed: charges are refused, then granted again."""
     unshare = shutil.which("unshare")

@@ -425,6 +425,7 @@ def test_edited_rows_are_noticed(path: Path, change: str) -> None:
         mp.resume(path, PEOPLE).ask(points(1)[0], name="a")
 
 
+@pytest.mark.slow
 def test_flipped_bits_are_noticed_or_harmless(path: Path) -> None:
     """One bit is wrong: an error of ours, or the answers that were given."""
     said = {tuple(point): opened(path, "field").ask(point).value for point in points(3)}

@@ -79,6 +79,7 @@ def test_no_record_is_farther_from_the_middle_than_half_of_the_reach(
     assert cost_of_one(space, np.where(signs, *bounds[::-1])) <= Fraction(Anchor(space.hosts, central=True).radius)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 @pytest.mark.parametrize(
     "space",

@@ -280,6 +280,7 @@ def test_distortion_chooses_the_directions(wanted: float) -> None:
     assert list(space.sized(10**6)) == [space]
 
 
+@pytest.mark.slow
 def test_a_distortion_of_random_directions_is_the_likely_one() -> None:
     """Above three columns, and for Lp, 95 % of public pairs keep it; one column needs one direction."""
     for space in (mp.L2([(0, 1)] * 10, distortion=0.05), mp.Lp(1.5, [(0, 1)] * 3, distortion=0.05)):

@@ -42,7 +42,7 @@ OFFERED = {
 }
 ROWS = {"slopes": 1 << 13, "hats": 1 << 13, "tangents": 1 << 22, "gaussian": 1 << 13, "laplace": 1 << 13}
 PLAIN = ("gaussian", "laplace")
-QUICK = ("l1", "edit")
+QUICK = ("l1",)
 
 
 def words(generator: np.random.Generator) -> list[str]:
@@ -229,7 +229,7 @@ def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mec
         assert np.abs(answers - 1.01 * oracle(case, mechanism)).max() > tolerance
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ["l1", "edit"])
 @pytest.mark.parametrize("mechanism", OFFERED)
 def test_noise_that_is_far_off_is_seen(name: str, mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of Theorem 7 fails where every draw is a hundred times its scale: certain, no false alarm."""

@@ -140,6 +140,7 @@ def asked(house: House, examples: int) -> Counter[int]:
     return found
 
 
+@pytest.mark.slow
 def test_any_body_has_a_documented_answer(house: House) -> None:
     found = asked(house, 60)
     assert {200, 422} <= {*found}
