@@ -101,6 +101,7 @@ def test_net_is_taken_where_several_queries_meet_a_worse_sketch() -> None:
     assert mp.plan(words, n=10_000, epsilon=1).best.mechanism == "net"
 
 
+@pytest.mark.slow
 def test_without_queries_only_sketches_are_compared() -> None:
     """Those for given queries are not even mentioned, unless the space has some of its own."""
     for space in (PLANE, DISC):

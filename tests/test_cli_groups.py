@@ -185,6 +185,7 @@ def test_show_lists_the_groups(run: Run) -> None:
     assert "premium about" in run("show groups.milepost --statement").out
 
 
+@pytest.mark.slow
 def test_show_draws_and_describes_one_group(run: Run) -> None:
     assert run("show groups.milepost --plot family.png --group family").code == 0
     assert Path("family.png").stat().st_size > 1000
@@ -219,6 +220,7 @@ def test_a_question_about_no_group_names_the_groups(grouped: mp.Synopsis, ask: C
         ask(grouped)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_card_without_a_picture(grouped: mp.Synopsis) -> None:
     assert "a about" in grouped._repr_html_()
     assert "<img" not in grouped._repr_html_()
@@ -337,6 +339,7 @@ def test_an_exact_number_of_rows_stays_exact(releases: dict[str, mp.Synopsis]) -
     assert "n≈" in repr(releases["added"])
 
 
+@pytest.mark.slow
 def test_a_statement_with_many_groups_is_one_page() -> None:
     rows, labels = np.random.default_rng(0).uniform(0, 1, (400, 1)), list(range(200))
     text = mp.release(rows, mp.L1([(0, 1)]), epsilon=50, groups=labels * 2, labels=labels).statement()

@@ -312,15 +312,9 @@ cli.main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize(
-    ("stop", "output"),
-    [
-        ("SIGKILL", "answers.parquet"),
-        pytest.param("SIGINT", "answers.csv", marks=pytest.mark.slow),
-        pytest.param("SIGINT", "answers.parquet", marks=pytest.mark.slow),
-        pytest.param("SIGKILL", "answers.csv", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("output", ["answers.csv", "answers.parquet"])
 @pytest.mark.usefixtures("run")
 def test_a_signal_in_the_middle_leaves_no_answers(tmp_path: Path, output: str, stop: str) -> None:
     """Ctrl-C leaves nothing at all; a kill no more than a temporary file; what was there before stays."""

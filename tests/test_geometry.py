@@ -48,6 +48,7 @@ def test_distances_are_those_of_a_sphere(center: tuple[float, float], radius: fl
     assert ours == pytest.approx(metres / 1000, rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_real_airports_are_released_and_sites_ranked(airports: pd.DataFrame) -> None:
     """Columns are found by their names; the ranking of four sites, over 90 km apart, is the true one, within errors."""
     synopsis = mp.release(airports, MAINLAND, epsilon=50, delta=1e-6, mechanism="slopes")

@@ -394,6 +394,7 @@ def test_the_centre_was_chosen_for_its_answer_so_its_error_is_that_of_all(town: 
     assert error == pytest.approx(town.error(uniform=True), rel=0.1)
 
 
+@pytest.mark.slow
 def test_numbers_and_levels_cover_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve sites on a spot of the map, without noise, which would put them in another order each time."""
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
@@ -409,6 +410,7 @@ def test_numbers_and_levels_cover_no_other(monkeypatch: pytest.MonkeyPatch) -> N
         assert not any(one.overlaps(other) for other in boxes[:i])
 
 
+@pytest.mark.slow
 def test_a_map_in_degrees_is_true_to_scale_and_turns_longitudes(chart: mp.Synopsis) -> None:
     figure = chart.plot([(-18, -176), (-15, 175)])
     axes = figure.axes[0]
@@ -422,6 +424,7 @@ def test_a_map_in_degrees_is_true_to_scale_and_turns_longitudes(chart: mp.Synops
     assert ticks[184] == "−176"
 
 
+@pytest.mark.slow
 def test_weights_are_seen_and_strips_are_stretched() -> None:
     weighted = release(mp.L1([(0, 10), (0, 10)], weights=[1, 2]))
     assert weighted.plot().axes[0].get_aspect() == 2
@@ -511,6 +514,7 @@ def test_a_picture_is_drawn_where_axes_are_given(town: mp.Synopsis) -> None:
     assert left.get_xlabel() == ""
 
 
+@pytest.mark.slow
 def test_names_with_dollars_and_lines_are_only_names() -> None:
     synopsis = release(mp.L1({"$a_{": (0, 10), "b\nc": (0, 10)}))
     figure = synopsis.plot({"5 $ shop $x^$": (4, 5), "a" * 60: (5, 5)})
@@ -529,6 +533,7 @@ def test_without_matplotlib_there_is_no_picture(town: mp.Synopsis, without: Brea
 # notebooks
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_card_and_picture(town: mp.Synopsis, without: Break) -> None:
     html = town._repr_html_()
     for fact in ("4,000", "ε = 1, δ = 1e-06", "slopes", "east 0:10, north 0:8"):

@@ -70,6 +70,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     assert not away.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIRECT)
 def test_many_blocks_add_up(name: str) -> None:
     """More parts than are handed out at a time."""

@@ -42,6 +42,7 @@ def test_alpha_falls_as_theorem_1_says(guarantee: Guarantee, law: float) -> None
     assert exponent(SIZES, alpha) == pytest.approx(law, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guarantee", "power"), [(APPROXIMATE, 4 / 5), (PURE, 2 / 3)])
 def test_offline_alpha_falls_as_theorem_2_says(guarantee: Guarantee, power: float) -> None:
     """(log(n/β)/n)^{4/5} and (log(n/β)/n)^{2/3}; beyond n = 10⁸ the sketch's finest grid is reached."""
@@ -51,6 +52,7 @@ def test_offline_alpha_falls_as_theorem_2_says(guarantee: Guarantee, power: floa
     assert exponent(sizes, alpha) < -power + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guarantee", "most"), [(APPROXIMATE, 9 / 5), (PURE, 7 / 3)])
 def test_alpha_grows_with_dimension_at_most_as_the_paper(guarantee: Guarantee, most: float) -> None:
     """Exponents in ℓ, in the paper's normalisation, in both settings."""

@@ -97,6 +97,7 @@ def test_small_trees_are_the_best_there_are(seed: int) -> None:
     assert 1 - 1e-6 < tree_loss(Tree.of(lengths, every_link(4))) / min(costs) < 1.03
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 30), st.integers(0, 10**6))
 def test_every_way_leads_to_the_ground_and_variances_add_up_along_it(count: int, seed: int) -> None:

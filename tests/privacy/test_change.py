@@ -142,7 +142,7 @@ def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples:
 @changes
 @names
 def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: str) -> None:
-    search(SPACES["unequal weights"], name, neighbors, WHO[who], 4)
+    search(SPACES["unequal weights"], name, neighbors, WHO[who], 2)
 
 
 QUICK_SPACES = ("unequal weights", "box", "letters")

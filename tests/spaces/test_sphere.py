@@ -372,6 +372,7 @@ def test_sides_depend_on_the_direction_only(name: str) -> None:
         assert (np.diag(space.quantize(space.read(across))) == QUANTA).all()
 
 
+@pytest.mark.slow
 def test_more_sides_are_closer_to_the_angle() -> None:
     """The deviation falls as √D, and pairs keep it 95 times in a hundred; in the plane it is π/D and certain."""
     generator = np.random.default_rng(7)
@@ -601,6 +602,7 @@ def run(line: str) -> int:
     return int(stop.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,7 @@ def weights(found: Covariance, columns: IntArray) -> tuple[Fraction, Fraction]:
 entry = st.one_of(st.sampled_from([0, 1, QUANTA // 2, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_columns_weigh_more_than_the_bounds(data: st.DataObject) -> None:
@@ -466,6 +467,7 @@ SPACE = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20
 PEOPLE = np.random.default_rng(4).integers(0, 20, 3000).tolist()
 
 
+@pytest.mark.slow
 def test_field_is_taken_where_there_is_a_universe() -> None:
     """And answers are within its error; without one, and under pure ε, it is refused as before."""
     wide = mp.AnyMetric(mp.precomputed(path(50)), 49, range(50), universe=range(50))

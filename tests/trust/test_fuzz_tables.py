@@ -246,6 +246,7 @@ def write_parquet(folder: Path, content: tuple[Any, int, Any, float]) -> Path:
     return folder / "table.parquet"
 
 
+@pytest.mark.slow
 def test_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
     found = check_many(tmp_path, 120, whole, write_parquet)
     assert min(found["released"], found["refused"]) > 5

@@ -99,6 +99,7 @@ def test_pairs_give_the_same_release(seed: int, tmp_path: Path) -> None:
     assert found["released"] > 15
 
 
+@pytest.mark.slow
 def test_pairs_give_the_same_session(tmp_path: Path) -> None:
     found = compare_many(9, 40, "session", SESSIONS, tmp_path)
     assert found["released"] > 10

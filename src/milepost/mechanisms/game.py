@@ -91,9 +91,10 @@ class PrivateGame:
         """Test queries at cell borders int64[k, D] in turn; of each the hypothesis, and whether tested and updated."""
         points = borders.astype(np.float64) * (1 << self._borders.bits)
         predicted = self.learner.predict(points)
+        sums = self._borders.value[np.arange(self._hosts.dimension), borders].tolist()
         for position, border in enumerate(borders):
             tested, before = self.open, self.opened
-            updated = tested and self._above(border, float(predicted[position]))
+            updated = tested and self._above(sums[position], float(predicted[position]))
             self.fresh = self.opened - before
             if updated:
                 self._read(border)
@@ -110,12 +111,12 @@ class PrivateGame:
             self.updates += 1
             self._learn(*read)
 
-    def _above(self, border: IntArray, predicted: float) -> bool:
+    def _above(self, sums: list[int], predicted: float) -> bool:
+        """Test the exact sums of all coordinates at a query against what is predicted there."""
         if self._epoch is None:
             game = self.margins
             self._epoch = AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
             self.opened += 1
-        sums = self._borders.value[np.arange(len(border)), border].tolist()
         exact = sum(weight * value for weight, value in zip(self._weights, sums, strict=True))
         error = exact - self.margins.n * math.floor(math.ldexp(predicted, self._unit))
         return any(self._epoch.above(sign * error // self._step) for sign in self._signs)
