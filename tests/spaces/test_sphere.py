@@ -536,7 +536,10 @@ TABLES: dict[str, tuple[mp.GreatCircle | mp.Angular, FloatArray]] = {
 }
 
 
-@pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents", "gaussian", "laplace"])
+TANGENTS = pytest.param("tangents", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("mechanism", ["slopes", "hats", TANGENTS, "gaussian", "laplace"])
 @pytest.mark.parametrize("table", TABLES)
 def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_path: Path) -> None:
     """Within the promised error, the embedding's part included, and after a file has kept them."""
@@ -555,7 +558,7 @@ def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_pat
     assert again.error() == synopsis.error()
 
 
-@pytest.mark.parametrize("mechanism", ["slopes", "tangents"])
+@pytest.mark.parametrize("mechanism", ["slopes", TANGENTS])
 @pytest.mark.parametrize("table", TABLES)
 def test_sessions(table: str, mechanism: str) -> None:
     """Remark 8.2: no embedding here depends on queries."""

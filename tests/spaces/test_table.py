@@ -406,7 +406,7 @@ class TestAnswers:
         with pytest.raises(mp.MilepostError, match=words):
             mp.exact(ROWS, PEOPLE, point)
 
-    @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])
+    @pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
     def test_the_centre_has_the_commonest_labels_and_the_medians(self, mechanism: str) -> None:
         """As a dict that can be asked about, or a tuple where columns have no names."""
         # tangents needs noisy tests, and promises at 1 − beta; the others are asked without noise
