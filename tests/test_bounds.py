@@ -28,6 +28,7 @@ from milepost.spaces.found import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
 from tests.chance import assert_rate
+from tests.quick import some_quick
 
 values = st.floats(allow_nan=False) | st.integers(-300, 300).map(float)
 tables = st.integers(1, 3).flatmap(lambda d: st.lists(st.lists(values, min_size=d, max_size=d), min_size=2, max_size=9))
@@ -179,12 +180,7 @@ def held_and_wide(column: FloatArray, search: Search) -> tuple[float, float]:
     return float(np.mean((column >= low) & (column <= high))), (high - low - 2 * cell) / (last - first + cell)
 
 
-QUICK = ("ages",)  # the others are as long
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in COLUMNS]
-)
+@pytest.mark.parametrize("name", some_quick(COLUMNS, ["ages"]))
 def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
     """24 releases each, of which nine of ten must be good; of 100 that were measured, 99 or 100 were.
 

@@ -21,6 +21,7 @@ from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.session import Answer
 from tests.chance import assert_rate, assert_scale, is_of_scale, sure
 from tests.mechanisms.contract import SPACES, patched, silent
+from tests.quick import some_quick
 
 DISC = mp.L2(center={"x": 0, "y": 0}, radius=10)
 CITY = mp.L1({"x": (0, 10), "y": (0, 10)})
@@ -258,7 +259,7 @@ COVERED: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "disc")) for name in COVERED])
+@pytest.mark.parametrize("name", some_quick(COVERED, ["disc"]))
 def test_answers_are_within_their_errors(name: str) -> None:
     """At 95 % of sessions, at each of three points; with a public total half of them cover 68 %, not as much.
 
@@ -289,6 +290,7 @@ def test_the_promise_of_a_session_is_that_of_its_answers() -> None:
         assert np.median([answer.error for answer in answers]) >= session.error / 1.45
 
 
+@pytest.mark.slow
 def test_the_promise_of_a_session_knows_of_cells() -> None:
     """In many columns queries are moved by more than the noise of many rows, or of a large ε."""
     space = mp.L1([(0, 1)] * 400)

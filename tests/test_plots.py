@@ -145,6 +145,7 @@ def test_bad_steps_are_refused(town: mp.Synopsis, step: Any) -> None:
         town.grid(step)
 
 
+@pytest.mark.slow
 def test_spaces_without_a_plane_have_no_grid(words: mp.Synopsis) -> None:
     with pytest.raises(mp.MilepostError, match="one or two numeric columns"):
         release(mp.L1([(0, 1)] * 3)).grid()
@@ -570,6 +571,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mp.Synopsis:
     return mp.load("homes.milepost")
 
 
+@pytest.mark.slow
 def test_show_draws_the_file(saved: mp.Synopsis, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("show homes.milepost --plot homes.png") == 0
     assert Path("homes.png").read_bytes().startswith(b"\x89PNG")

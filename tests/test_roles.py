@@ -107,7 +107,7 @@ def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     rows=visits,
     labels=st.sampled_from([(), *LABELS]),
@@ -236,7 +236,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
     assert all(np.array_equal(points[:, 0], points[:, 1]) for points in twice)
 
 
-@pytest.mark.parametrize("contributions", [1, 3, 10])
+@pytest.mark.parametrize("contributions", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 10))])
 def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: list[Visit]) -> None:
     """Not their order, not other people's rows, nor how their ids are numbered."""
     roles = Roles(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)

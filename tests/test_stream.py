@@ -171,6 +171,7 @@ class Batches:
         self.alive -= 1
 
 
+@pytest.mark.slow
 def test_few_batches_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their number, on a machine of four processors; a session, which reads them again, keeps them."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)

@@ -80,7 +80,7 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
 def search(mechanism: str) -> None:
     """Let Hypothesis look for a table and two rows that cost more than the budget."""
 
-    @settings(max_examples=30, phases=(Phase.generate,), database=None)
+    @settings(max_examples=12, phases=(Phase.generate,), database=None)
     @given(st.lists(st.tuples(columns, st.floats(0.01, 100)), min_size=1, max_size=4), shares, shares)
     def no_pair_costs_more(parts: list[tuple[Any, float]], left: list[float], right: list[float]) -> None:
         space = mp.Gower([part for part, _ in parts], weights=[weight for _, weight in parts])

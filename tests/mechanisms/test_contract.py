@@ -52,8 +52,12 @@ def times(factor: float, function: Callable[..., Any]) -> Callable[..., Any]:
     return scaled
 
 
+SOME = ("one column", "unequal weights", "steps", "box", "table", "letters", "towns")
+
+
 class TestSlopes(Contract):
     mechanism = slopes.Slopes()
+    quick = SOME
     refuses_pure = True
     tight = 1 - 1e-9
 
@@ -64,6 +68,7 @@ class TestSlopes(Contract):
         """The reach of unrounded records that keep half a quantum from the ends: the rounding is dropped."""
         return dataclasses.replace(hosts, reach=hosts.reach - hosts.bias), []
 
+    @pytest.mark.slow
     def test_another_process_gives_the_same_answers(self, tmp_path: Path) -> None:
         space = SPACES["steps"]
         synopsis = self.release(even(space, ROWS), space, APPROXIMATE)
@@ -76,6 +81,7 @@ class TestSlopes(Contract):
 
 class TestHats(Contract):
     mechanism = hats.Hats()
+    quick = SOME
     tight = 1 - 1e-8
 
     def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:

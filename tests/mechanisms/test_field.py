@@ -42,12 +42,15 @@ from tests.mechanisms.contract import (
     silent,
 )
 from tests.privacy.test_change import CASES, LABELS, WHO, Person, Row
+from tests.quick import some_quick
 
 KERNELS = {name: space for name, space in SPACES.items() if name != "towns"}
 BUDGET = Fraction(APPROXIMATE.rho)
 MOST = 40
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
-spaces = pytest.mark.parametrize("name", KERNELS)
+spaces = pytest.mark.parametrize(
+    "name", some_quick(KERNELS, ["unequal weights", "steps", "disc", "box", "cap", "angles", "letters"])
+)
 
 
 def clusters(width: int, most: int = MOST) -> st.SearchStrategy[list[list[float]]]:

@@ -19,6 +19,7 @@ def passes(z: float, scales: FloatArray, deviation: float) -> float:
     return 1 - 2 / np.pi * float(np.trapezoid(np.sin(FREQUENCIES * z) / FREQUENCIES * law, FREQUENCIES))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     scales=st.lists(st.floats(0.05, 1), min_size=1, max_size=12),

@@ -66,13 +66,8 @@ def coverage(name: str) -> tuple[IntArray, int, int]:
     return each, together, without
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "laplace",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gaussian", "slopes", "hats")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "slopes", "hats"])
 def test_intervals_cover_because_they_count_the_noise_of_the_total(name: str) -> None:
     """Whether one covers is a coin of at least 0.95; a rate of 0.9 would be noticed.
 

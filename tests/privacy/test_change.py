@@ -22,6 +22,7 @@ from milepost.privacy.change import Change, Split
 from milepost.release import SIZE_SHARE
 from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent
+from tests.quick import some_quick
 
 MECHANISMS = {"slopes": APPROXIMATE, "hats": PURE, "gaussian": APPROXIMATE, "laplace": PURE}
 LABELS = ["a", "b", "c"]
@@ -145,12 +146,7 @@ def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: st
     search(SPACES["unequal weights"], name, neighbors, WHO[who], 2)
 
 
-QUICK_SPACES = ("unequal weights", "box", "letters")
-
-
-@pytest.mark.parametrize(
-    "space", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK_SPACES)) for name in SPACES]
-)
+@pytest.mark.parametrize("space", some_quick(SPACES, ["unequal weights", "box", "letters"]))
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 @names
 def test_no_person_costs_more_in_any_space(name: str, neighbors: str, space: str) -> None:

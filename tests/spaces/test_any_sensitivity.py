@@ -17,6 +17,7 @@ from milepost.reading import read_sketch, read_sums
 from milepost.spaces.base import QUANTA
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
+from tests.quick import some_quick
 
 
 class Nothing(Exception):  # noqa: N818
@@ -163,6 +164,10 @@ FUNCTIONS: dict[str, Any] = {
     "products, 20 queries": (batched(products, vectors(20, 5), 3), vectors(300, 5)),
     "products, 100 queries": (batched(products, vectors(100, 64), 9), vectors(300, 64)),
 }
+functions = pytest.mark.parametrize(
+    "name",
+    some_quick(FUNCTIONS, ["a pair at a time", "edit distance", "precomputed", "raises", "products, 20 queries"]),
+)
 UNSEEN: dict[str, Any] = {
     "centred, one query": (lambda: batched(centred, [3.0]), NUMBERS),
     "normalised, close queries": (lambda: batched(normalised, [0.0, 1.0, 2.0]), NUMBERS),
@@ -183,7 +188,7 @@ def check_rows(space: mp.AnyMetric, records: list[Any], sizes: Sequence[int]) ->
     assert np.array_equal(images(space, records), space.quantize(alone))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@functions
 def test_a_record_is_read_alike_in_any_batch(name: str) -> None:
     """Bit for bit, also where rows of the user's matrix depend on the batch: objects are then taken one by one."""
     space, records = FUNCTIONS[name]
@@ -197,7 +202,7 @@ def test_a_record_is_read_alike_even_where_the_queries_do_not_show_it(name: str)
     check_rows(make(), records, sizes=(2, 3, 64, len(records)))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@functions
 @pytest.mark.parametrize("row", [0, 7, 29])
 def test_changing_one_record_changes_one_image_only(name: str, row: int) -> None:
     """Also to an object of another type, or one that the function cannot take."""
@@ -210,7 +215,7 @@ def test_changing_one_record_changes_one_image_only(name: str, row: int) -> None
         assert ((after >= 0) & (after <= QUANTA)).all()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@functions
 def test_the_statistics_move_by_one_record_only(name: str) -> None:
     """Sketch and Sums of neighboring tables differ by the images of the record that was replaced."""
     space, records = FUNCTIONS[name]

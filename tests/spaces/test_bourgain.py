@@ -15,6 +15,7 @@ from milepost.arrays import AnyArray, FloatArray, IntArray
 from milepost.spaces.bourgain import Subsets, draw, levels_of, paper_repetitions
 from tests import chance
 from tests.chance import FALSE_ALARM, assert_rate
+from tests.quick import some_quick
 
 
 def oracle(generator: np.random.Generator, count: int, repetitions: int, shift: int = 0) -> AnyArray:
@@ -100,7 +101,7 @@ def strings(generator: np.random.Generator, count: int) -> FloatArray:
 METRICS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     metric.__name__: metric for metric in (closure, uniform, tree, grid, scales, strings)
 }
-every_metric = pytest.mark.parametrize("name", METRICS)
+every_metric = pytest.mark.parametrize("name", some_quick(METRICS, ["closure", "grid", "scales"]))
 
 
 def pairs_of(name: str, n: int, count: int, seed: int) -> tuple[FloatArray, FloatArray]:

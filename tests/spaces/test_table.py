@@ -486,6 +486,7 @@ class TestAnswers:
             with pytest.raises(mp.MilepostError, match="not among them"):
                 synopsis.mean_distance("TTTTT" if space is DNA else ("a", 41, True, 2))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("mechanism", ["auto", "tangents", "hats"])
     def test_sessions_answer_rows(self, mechanism: str) -> None:
         """Dicts, tuples and text, one after another."""

@@ -178,7 +178,7 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
 
 
 def combinations(guarantees: dict[str, tuple[str, ...]], slow: Sequence[str]) -> pytest.MarkDecorator:
-    """Every space × mechanism × guarantee; some mechanisms are slow in all spaces but two."""
+    """Every space × mechanism × guarantee; some mechanisms are slow but for ℓ₁."""
     found = [
         pytest.param(case, mechanism, kind, marks=[pytest.mark.slow] if mechanism in slow and case not in QUICK else [])
         for case in CASES

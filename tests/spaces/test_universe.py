@@ -25,6 +25,7 @@ from milepost.spaces.queries import Queries
 from milepost.spaces.universe import MOST_RECORDS, Universe, check_records
 from tests.chance import assert_promised
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+from tests.quick import some_quick
 
 
 def quanta(distances: Any) -> IntArray:
@@ -59,7 +60,9 @@ METRICS = {
     "few records": plane(200)[:7],
     "none of them a metric": np.random.default_rng(3).random((40, 30)),
 }
-metrics = pytest.mark.parametrize("name", METRICS)
+metrics = pytest.mark.parametrize(
+    "name", some_quick(METRICS, ["uniform", "path", "few records", "none of them a metric"])
+)
 
 
 # What columns weigh.
