@@ -1,4 +1,4 @@
-"""Shared fixtures: one small private table that every test may read, and a folder that no disk slows down."""
+"""Settings of all tests, and shared fixtures: a small private table, and a folder in memory."""
 
 import gc
 import os
@@ -23,13 +23,13 @@ settings.load_profile("steady")
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector thousands of tests that live to the end: a sixth of the time."""
+    """Keep the garbage collector from scanning thousands of collected tests again and again."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_unconfigure() -> None:
-    """Let libraries free what they hold, as at any other end."""
+    """Let the collector free everything at exit, as without `gc.freeze`."""
     gc.unfreeze()
 
 
@@ -58,10 +58,10 @@ MEMORY = Path("/dev/shm")  # noqa: S108
 
 @pytest.fixture
 def memory_path(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where the system has such; else on the disk.
+    """Return a folder in memory where the system has one, else on disk.
 
-    For tests in which processes or statements fail, not the computer: what was written before is there either way, and
-    a thousand transactions need not wait until a disk has them.
+    For tests in which a process or a statement fails, not the computer: what was written before survives either way,
+    and a thousand transactions need not wait for a disk.
     """
     if not os.access(MEMORY, os.W_OK):
         yield tmp_path

@@ -29,7 +29,7 @@ QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 KILLED, SURVIVED = (1, 2), 0  # exit codes of pytest: a test failed, or what it needs could not be set up
 
 
-# what tests read, and may so be missed by one that is named in the list
+# everything that a test may read
 PARTS = (
     *("src", "tests", "docs", "bench", "examples", ".ci", "pyproject.toml", "Makefile", "Dockerfile"),
     *sorted(path.name for path in ROOT.glob("*.md")),

@@ -1,7 +1,6 @@
-"""Processes of their own, which tests let run at once, end and kill: forks of one process that has imported all.
+"""Start processes that tests run concurrently, end or kill; each is a fork of one process that has imported everything.
 
-Without that, a child would spend a second and more on imports, most of them while the library does its first work, and
-a kill soon after the start would meet nothing but imports.
+Otherwise a child would spend its first seconds on imports, and a kill soon after the start would hit nothing else.
 """
 
 import multiprocessing

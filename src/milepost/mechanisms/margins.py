@@ -241,7 +241,7 @@ def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _value_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
-    """Scales in the right proportions, and what they cost; `solve` needs them some hundred times."""
+    """Scales in the right proportions, and what they cost; `solve` asks for them hundreds of times."""
     scale = hosts.span / np.sqrt(hosts.spread)
     return scale, _value_cost(scale, hosts, pure)
 
