@@ -38,7 +38,7 @@ quick: $(READY)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --durations=10
 
 slow: $(COMPLETE)
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --durations=10
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile=long --durations=10
 
 bench-check: $(COMPLETE)
 	@$(BIN)/python -m bench --check

@@ -19,6 +19,7 @@ NEEDED = {"playwright": "browser", "schemathesis": "service/test_openapi.py", "s
 collect_ignore = [part for package, part in NEEDED.items() if find_spec(package) is None]
 
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("long", settings.get_profile("steady"), max_examples=100)
 settings.load_profile("steady")
 
 

@@ -1,9 +1,10 @@
-"""Parameters of which the quick tests take some, and the slow tests the others."""
+"""How much the quick tests take of what the slow tests take whole: parameters, and examples of searches."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 
 def some_quick(names: Iterable[str], quick: Collection[str]) -> list[Any]:
@@ -11,3 +12,12 @@ def some_quick(names: Iterable[str], quick: Collection[str]) -> list[Any]:
     every = list(names)
     assert set(quick) <= set(every), "unknown names"
     return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in every]
+
+
+def examples(most: int) -> int:
+    """How many examples a search tries: `most` among the slow tests, and fewer among the quick ones.
+
+    Hypothesis marks its tests `hypothesis`, and `make slow` repeats them with the profile `long`, which has 100.
+    A test that is not `given` anything itself must have that mark to be repeated.
+    """
+    return max(1, round(most * settings().max_examples / 100))

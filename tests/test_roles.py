@@ -30,6 +30,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums
 from milepost.table import Table
+from tests.quick import examples
 from tests.strategies import Visit, visits
 
 CITY = mp.L1({"east": (0, 10), "north": (0, 10)})
@@ -107,7 +108,7 @@ def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(50))
 @given(
     rows=visits,
     labels=st.sampled_from([(), *LABELS]),

@@ -28,6 +28,7 @@ from milepost.synopsis import Synopsis
 from tests.chance import assert_rate
 from tests.mechanisms.contract import Transcript, pairs, patched
 from tests.mechanisms.test_contract import times
+from tests.quick import examples
 
 MECHANISMS: dict[str, tuple[Slopes | Hats, mp.Guarantee]] = {
     "slopes": (Slopes(), mp.Guarantee(1, 1e-6)),
@@ -80,7 +81,7 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
 def search(mechanism: str) -> None:
     """Let Hypothesis look for a table and two rows that cost more than the budget."""
 
-    @settings(max_examples=12, phases=(Phase.generate,), database=None)
+    @settings(max_examples=examples(30), phases=(Phase.generate,), database=None)
     @given(st.lists(st.tuples(columns, st.floats(0.01, 100)), min_size=1, max_size=4), shares, shares)
     def no_pair_costs_more(parts: list[tuple[Any, float]], left: list[float], right: list[float]) -> None:
         space = mp.Gower([part for part, _ in parts], weights=[weight for _, weight in parts])
@@ -93,6 +94,7 @@ def search(mechanism: str) -> None:
     no_pair_costs_more()
 
 
+@pytest.mark.hypothesis
 @mechanisms
 def test_no_pair_of_rows_costs_more_than_the_budget(mechanism: str) -> None:
     """ρ for slopes, ε for hats, in exact rational arithmetic; rows that differ in everything cost all of it."""

@@ -37,6 +37,7 @@ from tests.chance import (
 from tests.drawn_ahead import drawn_ahead
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
 from tests.mechanisms.test_per_query import broken_metric, distances
+from tests.quick import examples
 
 GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}
 LAWS: dict[str, Law] = {"approximate": "gaussian", "pure": "laplace"}
@@ -114,7 +115,7 @@ quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA
 
 @guarantees
 @changes
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: st.DataObject) -> None:
     """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""

@@ -22,7 +22,7 @@ from milepost.privacy.change import Change, Split
 from milepost.release import SIZE_SHARE
 from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent
-from tests.quick import some_quick
+from tests.quick import examples, some_quick
 
 MECHANISMS = {"slopes": APPROXIMATE, "hats": PURE, "gaussian": APPROXIMATE, "laplace": PURE}
 LABELS = ["a", "b", "c"]
@@ -140,10 +140,11 @@ def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples:
     no_change_costs_more()
 
 
+@pytest.mark.hypothesis
 @changes
 @names
 def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: str) -> None:
-    search(SPACES["unequal weights"], name, neighbors, WHO[who], 2)
+    search(SPACES["unequal weights"], name, neighbors, WHO[who], examples(8))
 
 
 @pytest.mark.parametrize("space", some_quick(SPACES, ["unequal weights", "box", "letters"]))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from milepost import Guarantee, MilepostError
 from milepost.privacy.guarantee import epsilon_of, rho_of
+from tests.quick import examples
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, 1e9, 1e-12, "1", None, True])
@@ -24,7 +25,7 @@ def test_bad_delta_is_refused(delta: object) -> None:
         Guarantee(1, delta)  # type: ignore[arg-type]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.floats(-3, 2.9), st.floats(-20, -0.01))
 def test_round_trip_is_safe(log_epsilon: float, log_delta: float) -> None:
     """ρ of (ε, δ) implies no more than (ε, δ), and a ρ 0.1 % larger would imply more."""

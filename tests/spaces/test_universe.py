@@ -25,7 +25,7 @@ from milepost.spaces.queries import Queries
 from milepost.spaces.universe import MOST_RECORDS, Universe, check_records
 from tests.chance import assert_promised
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
-from tests.quick import some_quick
+from tests.quick import examples, some_quick
 
 
 def quanta(distances: Any) -> IntArray:
@@ -278,7 +278,7 @@ STRANGERS = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(data=st.data())
 def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
     """Members and strangers, replaced or added, in universes that are no metric's, with queries asked several times."""
