@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,14 +14,13 @@ from milepost.arrays import FloatArray, IntArray
 from milepost.audit import Case, Concentrated, Gaussian, Outcomes, Pure, examine
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.primitives import noise_cases
-from milepost.audit.shipped import shipped_cases
 from milepost.mechanisms import NAMES
 from milepost.mechanisms.field import Innovations
 from milepost.privacy import noise
 from tests.audit import bad_floats, known_bad
+from tests.audit.sharpness import SHARPNESS, shipped
 from tests.audit.wrong import MARGIN, wrong
 from tests.chance import FALSE_ALARM, assert_rate
-from tests.drawn_ahead import drawn_ahead
 
 WRONG = {known.case.pair: (known, samples) for known, samples in wrong()}
 SLOW = "innovations against noisy answers"
@@ -186,65 +184,20 @@ def with_claim(case: Case, share: float) -> Case:
     return replace(case, claim=replace(case.claim, loss=case.claim.loss * share))  # type: ignore[type-var]
 
 
-@cache
-def shipped() -> list[Case]:
-    """Found once: their worst tables are searched for."""
-    return shipped_cases()
-
-
-@dataclass(frozen=True)
-class Sharpness:
-    """How many samples of a case are asked for, and what share of its claim they must see.
-
-    Of the pair's true loss where it is known. Each share is below the mean of what resampled runs saw minus seven of
-    their standard deviations. Of the tangents' offline claim little is seen: it divides its budget among epochs that no
-    pair of tables is known to use up.
-    """
-
-    mechanism: str
-    samples: int
-    share: float
-    pair: str = ""  # how the name of the pair begins
-
-    def fits(self, case: Case) -> bool:
-        return case.mechanism == self.mechanism and case.pair.startswith(self.pair)
-
-
-TAPED = ("slopes", "hats", "gaussian", "laplace", "net", "field")
-FEW, MANY, OF_FEW = 15_000, 80_000, 0.2  # where many numbers differ, fewer samples are drawn: then MANY are asked for
-SHARPNESS = {
-    **{name: Sharpness(name, 30_000, 0.35) for name in TAPED},
-    "noise": Sharpness("noise", 100_000, 0.7),
-    "sparse-vector": Sharpness("sparse-vector", 100_000, 0.08),
-    "bounds": Sharpness("bounds", 2000, 0.12),
-    "tangents, two coordinates": Sharpness("tangents", 4000, 0.01, "lines, one of 205"),
-    "tangents, one coordinate": Sharpness("tangents", 2000, 0.01, "lines, one of 71"),
-    "tangents, two points": Sharpness("tangents", 2000, 0.02, "lines, one of 101"),
-    "tangents, sessions": Sharpness("tangents", 2000, 0.14, "session"),
-}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARPNESS)
 def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) -> None:
     """No claim is refuted, and one that promised much less would be."""
-    wanted = SHARPNESS[name]
-    cases = [case for case in shipped() if wanted.fits(case)]
-    for case in cases:
-        few = case.exact is not None and case.samples(wanted.samples) < FEW
-        with drawn_ahead():
-            finding = examine(case, MANY if few else wanted.samples, FALSE_ALARM / len(cases))
+    for finding, share, floor in SHARPNESS[name].examined():
         assert not finding.violated, finding
-        share = finding.measured / (case.exact or case.claim.loss)
-        assert share > (OF_FEW if few else wanted.share), finding
+        assert share > floor, finding
 
 
 def test_every_mechanism_is_audited() -> None:
     """Every shipped case by one test."""
-    cases = shipped()
-    assert {case.mechanism for case in cases} >= set(NAMES)
-    for case in cases:
-        assert sum(wanted.fits(case) for wanted in SHARPNESS.values()) == 1, case.pair
+    assert {case.mechanism for case in shipped()} >= set(NAMES)
+    examined = [case for wanted in SHARPNESS.values() for case in wanted.cases]
+    assert sorted(map(id, examined)) == sorted(map(id, shipped()))
 
 
 def test_a_report_is_drawn() -> None:
