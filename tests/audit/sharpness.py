@@ -55,9 +55,10 @@ class Sharpness:
 
 
 SHARPNESS = {
-    **{name: Sharpness(name, 30_000, 0.35) for name in ("slopes", "hats", "gaussian", "laplace", "net", "field")},
-    "noise": Sharpness("noise", 100_000, 0.7),
-    "sparse-vector": Sharpness("sparse-vector", 100_000, 0.08),
+    **{name: Sharpness(name, 30_000, 0.35) for name in ("slopes", "hats", "laplace", "net", "field")},
+    "gaussian": Sharpness("gaussian", 30_000, 0.5),
+    "noise": Sharpness("noise", 100_000, 0.8),
+    "sparse-vector": Sharpness("sparse-vector", 100_000, 0.3),
     "bounds": Sharpness("bounds", 2000, 0.12),
     "tangents, two coordinates": Sharpness("tangents", 4000, 0.01, "lines, one of 205"),
     "tangents, one coordinate": Sharpness("tangents", 2000, 0.01, "lines, one of 71"),
