@@ -178,8 +178,8 @@ def report(source: Path = SOURCE) -> Iterable[str]:
     lines = sum(len(path.read_text().splitlines()) for path in files.values())
     yield f"modules: {len(files)}, lines: {lines:,}"
     yield f"modules in the root: {sizes['.']}; in the largest folder, {largest}: {most}"
-    upward = upward_edges(graph)
-    yield f"imports: {sum(map(len, graph.values()))}, upward: {len(upward)}, modules in cycles: {modules_in_cycles(graph)}"
+    upward, count = upward_edges(graph), sum(map(len, graph.values()))
+    yield f"imports: {count}, upward: {len(upward)}, modules in cycles: {modules_in_cycles(graph)}"
     yield from (f"  {PACKAGE}.{importer} imports {PACKAGE}.{imported}" for importer, imported in upward)
 
 
