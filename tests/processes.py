@@ -11,7 +11,7 @@ PATIENCE = 300  # seconds: machines may be slow, and a process that hangs is sti
 
 IMPORTED_LATE = (  # by the library, when it first needs them
     "milepost.interactive",
-    "milepost.storage",
+    "milepost.synopsis.serialization",
     "opendp.prelude",
     "pandas",
     "pyarrow.dataset",

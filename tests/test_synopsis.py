@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 import milepost as mp
-from milepost import file
+from milepost.synopsis import file_format
 from tests.chance import FALSE_ALARM
 
 
@@ -130,11 +130,11 @@ def test_damaged_files_are_refused(synopsis: mp.Synopsis, tmp_path: Path) -> Non
     assert "not a milepost" in refused(b"east,north\n1,2\n")
     assert "no 'milepost' card" in refused(safetensors.numpy.save({"x": np.zeros(3)}))
     tensors = synopsis.answerer.tensors()
-    file.write(bad, synopsis.card | {"format": synopsis.card["format"] + 1}, tensors)
+    file_format.write(bad, synopsis.card | {"format": synopsis.card["format"] + 1}, tensors)
     assert "newer" in refused(bad.read_bytes())
-    file.write(bad, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
+    file_format.write(bad, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
     assert "space" in refused(bad.read_bytes())
-    file.write(bad, synopsis.card | {"mechanism": "magic"}, tensors)
+    file_format.write(bad, synopsis.card | {"mechanism": "magic"}, tensors)
     refused(bad.read_bytes())
     with pytest.raises(mp.MilepostError, match="no file"):
         mp.load(tmp_path / "nowhere.milepost")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from milepost.sites import Site, Sites
     from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
     from milepost.spaces.columns import category, flag, number
-    from milepost.storage import load
-    from milepost.synopsis import Synopsis
+    from milepost.synopsis.serialization import load
+    from milepost.synopsis.synopsis import Synopsis
 
     __version__: str
 
@@ -74,24 +74,69 @@ __all__ = [
 ]
 
 _HOMES = {  # the module of every name, which is loaded when the name is first used
-    "audit": ("Report", "audit"),
+    "audit": (
+        "Report",
+        "audit",
+    ),
     "bounds": ("find_bounds",),
     "comparison": ("Comparison",),
-    "errors": ("ConflictError", "ExhaustedError", "MilepostError", "PromiseWarning"),
-    "field": ("Contours", "Grid"),
-    "interactive": ("interactive", "resume"),
-    "metrics": ("Metric", "edit_distance", "jaccard", "precomputed", "shortest_path"),
-    "plan": ("Plan", "plan"),
+    "errors": (
+        "ConflictError",
+        "ExhaustedError",
+        "MilepostError",
+        "PromiseWarning",
+    ),
+    "field": (
+        "Contours",
+        "Grid",
+    ),
+    "interactive": (
+        "interactive",
+        "resume",
+    ),
+    "metrics": (
+        "Metric",
+        "edit_distance",
+        "jaccard",
+        "precomputed",
+        "shortest_path",
+    ),
+    "plan": (
+        "Plan",
+        "plan",
+    ),
     "privacy.guarantee": ("Guarantee",),
     "privacy.ledger": ("Ledger",),
     "progress": ("progress",),
-    "release": ("exact", "release"),
-    "sessions.session": ("Answer", "Session"),
-    "sites": ("Site", "Sites"),
-    "spaces": ("L1", "L2", "Angular", "AnyMetric", "Gower", "GreatCircle", "Hamming", "Lp"),
-    "spaces.columns": ("category", "flag", "number"),
-    "storage": ("load",),
-    "synopsis": ("Synopsis",),
+    "release": (
+        "exact",
+        "release",
+    ),
+    "sessions.session": (
+        "Answer",
+        "Session",
+    ),
+    "sites": (
+        "Site",
+        "Sites",
+    ),
+    "spaces": (
+        "L1",
+        "L2",
+        "Angular",
+        "AnyMetric",
+        "Gower",
+        "GreatCircle",
+        "Hamming",
+        "Lp",
+    ),
+    "spaces.columns": (
+        "category",
+        "flag",
+        "number",
+    ),
+    "synopsis.serialization": ("load",),
+    "synopsis.synopsis": ("Synopsis",),
 }
 _HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
 _EXTRAS = ("sklearn", "spark")  # modules that need an extra, reached without an import of their own

@@ -18,7 +18,7 @@ from milepost.card import labelled
 from milepost.comparison import compare_queries
 from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 MOST_ROWS = 1000  # of a printed table; a file takes any number
 MOST_POINTS, MOST_NUMBERS = 1 << 15, 1 << 21  # of a batch: points, and their host coordinates for all groups

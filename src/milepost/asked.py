@@ -13,7 +13,7 @@ from milepost.data import Batch, parts_of
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 from milepost.wanted import Beside
 
 

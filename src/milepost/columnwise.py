@@ -11,7 +11,7 @@ from milepost.likeness import Likeness
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.points import query_points
 from milepost.spaces.numeric import read_matrix
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 def part(

@@ -21,7 +21,7 @@ from milepost.likeness import Likeness
 from milepost.mechanisms.groups import Groups, Label
 from milepost.points import query_points
 from milepost.sites import named_queries, spell
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # how often a normal number is within one standard deviation
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # of an integral over one group's noise

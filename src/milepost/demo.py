@@ -20,7 +20,7 @@ from milepost.reading import read_sketch
 from milepost.release import exact, release
 from milepost.spaces import GreatCircle
 from milepost.spaces.base import Hosts
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 REGION = GreatCircle((52.52, 13.405), radius_km=30)
 EPSILON, DELTA = 1.0, 1e-6

@@ -11,7 +11,7 @@ from milepost import geojson
 from milepost.arrays import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 SIDE = 100  # steps along a column where nothing is said
 MOST_POINTS = 1 << 20

@@ -26,8 +26,8 @@ from milepost.spaces import space_from_json
 from milepost.spaces.base import Space, check_space
 from milepost.spelling import spelled
 from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
-from milepost.storage import load
-from milepost.synopsis import Synopsis
+from milepost.synopsis.serialization import load
+from milepost.synopsis.synopsis import Synopsis
 from milepost.table import Table, table_of
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from milepost.errors import MilepostError
 from milepost.field import Grid, border_of, level_values, make_grid
 from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
 from milepost.sites import Site, Sites, rank_sites
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import Any
 from milepost.card import counted, promise
 from milepost.mechanisms import spends_epsilon
 from milepost.statement import lines
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 def registry(synopsis: Synopsis) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from milepost.spaces.base import Space, check_space
 from milepost.spaces.numeric import check_whole
 from milepost.spelling import spelled
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
-from milepost.storage import counted_synopsis
-from milepost.synopsis import Synopsis
+from milepost.synopsis.serialization import counted_synopsis
+from milepost.synopsis.synopsis import Synopsis
 from milepost.table import Table, of_spark, table_of
 
 EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said

@@ -18,7 +18,7 @@ from milepost.errors import MilepostError
 from milepost.likeness import Likeness
 from milepost.points import query_points
 from milepost.spaces.base import Space
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 MOST_SPELT = 8  # numbers of a point without a name
 

@@ -13,8 +13,8 @@ from milepost.mechanisms.groups import Label
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import release
 from milepost.spaces.base import Space
-from milepost.storage import load
-from milepost.synopsis import Synopsis
+from milepost.synopsis.serialization import load
+from milepost.synopsis.synopsis import Synopsis
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

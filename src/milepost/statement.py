@@ -3,7 +3,7 @@
 from milepost.card import amount, errors, group_sizes, of_unit
 from milepost.privacy.change import Change
 from milepost.spaces.columns import OTHER
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 MOST_GROUPS = 12  # on one page
 

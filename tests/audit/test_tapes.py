@@ -25,7 +25,7 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
 from milepost.spaces.base import QUANTA
 from milepost.statistics.sketch import Sketch
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_close, assert_rate
 
 FAMILIES = (

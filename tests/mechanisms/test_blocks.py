@@ -24,7 +24,7 @@ from milepost.privacy.change import Change
 from milepost.reading import read_sketch
 from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
 from tests.mechanisms.contract import Transcript, pairs, patched
 from tests.mechanisms.test_contract import times

@@ -19,7 +19,7 @@ from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.reading import read_sketch
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
 
 MANY, ENOUGH = 4000, 900  # releases where noise is all there is, and elsewhere

@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from milepost import file
 from milepost.errors import MilepostError, warn
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
@@ -23,6 +22,7 @@ from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
 from milepost.sessions.field_engine import FieldEngine
 from milepost.spaces.words import space_from_words
+from milepost.synopsis import file_format
 from tests.events import PATIENCE, wait_in_loop
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished, wait_until_over
 from tests.trust.watched import MEMORY, in_memory_of
@@ -534,12 +534,12 @@ def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> N
 )
 def test_edited_files_are_refused_and_not_stored(house: House, tmp_path: Path, path: list[str], value: Any) -> None:
     """Their digest is right, but what they say is not."""
-    card, tensors = file.read(house.office.home.release("city"))
+    card, tensors = file_format.read(house.office.home.release("city"))
     place = card
     for word in path[:-1]:
         place = place[word]
     place[path[-1]] = value
-    file.write(tmp_path / "edited.milepost", card, tensors)
+    file_format.write(tmp_path / "edited.milepost", card, tensors)
     content = (tmp_path / "edited.milepost").read_bytes()
     answer = house.client("carla").request("PUT", "/v1/releases/edited", content=content)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "refused")

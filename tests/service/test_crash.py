@@ -19,7 +19,7 @@ from milepost.service.requests import Opening
 from milepost.service.settings import Settings
 from milepost.sessions.store import Store
 from milepost.spaces.words import space_from_words
-from milepost.storage import load
+from milepost.synopsis.serialization import load
 from tests.events import wait_until
 from tests.service.conftest import PLANE, people
 from tests.service.running import COMMAND, Service, begin, end, running

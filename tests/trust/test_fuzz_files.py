@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import file
 from milepost.card import facts
 from milepost.mechanisms import NAMES
+from milepost.synopsis import file_format
 from tests.trust.cases import CASES, NEED_QUERIES, finite
 from tests.trust.watched import BOUNDED, MEMORY, in_memory_of, in_time
 
@@ -233,15 +233,15 @@ MISSING = object()
 
 def forged_cards(path: Path) -> list[tuple[Place, int]]:
     """Every place of a card with every wrong value."""
-    card, _ = file.read(path)
+    card, _ = file_format.read(path)
     return [(place, wrong) for place in leaves(card) if place for wrong in range(len(WRONG) + 1)]
 
 
 def check_forged(name: str, path: Path, folder: Path, place: Place, wrong: int) -> None:
-    card, tensors = file.read(path)
+    card, tensors = file_format.read(path)
     value = WRONG[wrong] if wrong < len(WRONG) else MISSING
     forged = folder / "forged.milepost"
-    file.write(forged, with_value(card, place, value), tensors)
+    file_format.write(forged, with_value(card, place, value), tensors)
     with in_memory_of(MEMORY):
         used(forged, name)
 
@@ -265,7 +265,7 @@ def test_many_forged_cards_are_refused_or_answer(name: str, made: dict[str, Path
 @pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
 def test_forged_tensors_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
     """Of another type or shape, with NaN, infinities and the largest numbers, or left out."""
-    card, tensors = file.read(made[name])
+    card, tensors = file_format.read(made[name])
     forged = tmp_path / "forged.milepost"
     for key, tensor in tensors.items():
         largest = np.iinfo(tensor.dtype).max if tensor.dtype.kind == "i" else np.inf
@@ -279,8 +279,8 @@ def test_forged_tensors_are_refused_or_answer(name: str, made: dict[str, Path], 
             np.full(tensor.shape, np.nan),
             np.zeros_like(tensor),
         ):
-            file.write(forged, card, tensors | {key: wrong})
+            file_format.write(forged, card, tensors | {key: wrong})
             with in_memory_of(MEMORY):
                 used(forged, name)
-        file.write(forged, card, {other: tensors[other] for other in tensors if other != key})
+        file_format.write(forged, card, {other: tensors[other] for other in tensors if other != key})
         assert used(forged, name) == "refused"

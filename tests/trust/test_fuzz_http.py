@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milepost import file
 from milepost.service.app import described
 from milepost.service.problems import CODES
+from milepost.synopsis import file_format
 from tests.service.conftest import SPACES, House, furnished
 from tests.service.test_access import BODIES
 from tests.trust.test_fuzz_files import WRONG, damaged, damages
@@ -214,7 +214,7 @@ def test_any_path_has_an_answer(house: House) -> None:
 def uploads(house: House, folder: Path, examples: int) -> Counter[int]:
     """Releases that were made elsewhere: damaged, and with cards that somebody has edited."""
     content = house.office.home.release("sides").read_bytes()
-    card, tensors = file.read(house.office.home.release("sides"))
+    card, tensors = file_format.read(house.office.home.release("sides"))
     found: Counter[int] = Counter()
     client = house.client("carla")
 
@@ -223,7 +223,7 @@ def uploads(house: House, folder: Path, examples: int) -> Counter[int]:
     def sent(damage: Any, word: str, wrong: Any, edited: bool) -> None:
         sending = damaged(content, damage)
         if edited:
-            file.write(folder / "edited.milepost", card | {word: wrong}, tensors)
+            file_format.write(folder / "edited.milepost", card | {word: wrong}, tensors)
             sending = (folder / "edited.milepost").read_bytes()
         with in_memory_of(MEMORY), in_time():
             answer = client.request("PUT", "/v1/releases/odd", content=sending)

@@ -11,7 +11,7 @@ from milepost.errors import MilepostError
 from milepost.field import make_grid
 from milepost.service.problems import RefusedError
 from milepost.service.views import finite, plain
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 def part_of(synopsis: Synopsis, group: Any) -> Synopsis:

@@ -22,8 +22,8 @@ from milepost.service.requests import Building
 from milepost.service.settings import Settings
 from milepost.service.views import summary
 from milepost.spaces.base import Space
-from milepost.storage import load
-from milepost.synopsis import Synopsis
+from milepost.synopsis.serialization import load
+from milepost.synopsis.synopsis import Synopsis
 
 FIELDS = 64  # maps that are kept
 SMALL = 4096  # other answers that are

@@ -14,8 +14,8 @@ from milepost.service.catalog import encoded
 from milepost.service.problems import RefusedError
 from milepost.service.register import Release
 from milepost.service.views import description, statement
-from milepost.storage import load
-from milepost.synopsis import Synopsis
+from milepost.synopsis.serialization import load
+from milepost.synopsis.synopsis import Synopsis
 
 
 def cost_of(synopsis: Synopsis) -> list[Guarantee]:

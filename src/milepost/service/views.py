@@ -11,7 +11,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number
 from milepost.spaces.table import MixedTable
 from milepost.statement import lines
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 def summary(release: Release, synopsis: Synopsis) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.sessions.step import Engine, Step
 from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.sessions.transcript import Log, Memory, Question, Transcript
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from milepost.arrays import AnyArray, FloatArray
 from milepost.sessions.step import Engine, Step
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 
 class SynopsisEngine(Engine):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from milepost.release import release as release_table
 from milepost.spaces.base import Space
 from milepost.spark.table import check_frame
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

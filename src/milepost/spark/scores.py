@@ -12,7 +12,7 @@ from milepost.arrays import BoolArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.groups import Groups
 from milepost.spark.jobs import needed, pickled
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

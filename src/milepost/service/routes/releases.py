@@ -13,7 +13,7 @@ from milepost.service.problems import RefusedError, documented
 from milepost.service.replies import Center, Description, Distances, FieldGrid, Groups, Statement, Summaries
 from milepost.service.requests import Asking, Centering, Comparing, Mapping
 from milepost.service.shape import Name
-from milepost.synopsis import Synopsis
+from milepost.synopsis.synopsis import Synopsis
 
 QUICK = 1024  # numbers of points that are answered at once, rather than by a thread
 

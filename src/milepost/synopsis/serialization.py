@@ -6,13 +6,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from milepost import file
 from milepost.arrays import AnyArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.parameters import check_parameters, check_tensors
 from milepost.paths import local_path
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
@@ -21,7 +19,9 @@ from milepost.spaces.base import Space
 from milepost.spaces.numeric import check_whole
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import LARGEST_TOTAL
-from milepost.synopsis import Synopsis
+from milepost.synopsis import file_format
+from milepost.synopsis.parameter_limits import check_parameters, check_tensors
+from milepost.synopsis.synopsis import Synopsis
 
 FORMAT = 2
 SPACE = "space."  # before the names of a space's own tensors
@@ -55,12 +55,12 @@ def write(synopsis: Synopsis, path: Path) -> None:
     tensors = dict(synopsis.answerer.tensors())
     if synopsis.queries is None:
         tensors |= {f"{SPACE}{name}": tensor for name, tensor in synopsis.space.tensors().items()}
-    file.write(path, synopsis.card, tensors)
+    file_format.write(path, synopsis.card, tensors)
 
 
 def load(path: str | Path) -> Synopsis:
     """Read a synopsis that `save` wrote; a damaged, foreign or newer file is refused."""
-    card, tensors = file.read(local_path(path, "download it first"))
+    card, tensors = file_format.read(local_path(path, "download it first"))
     if card.get("format") != FORMAT:
         raise MilepostError(
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"

@@ -262,7 +262,7 @@ class Synopsis:
     @property
     def card(self) -> dict[str, Any]:
         """All that is public about the release, as the file stores it."""
-        from milepost.storage import card_of
+        from milepost.synopsis.serialization import card_of
 
         return card_of(self)
 
@@ -274,7 +274,7 @@ class Synopsis:
 
     def save(self, path: str | Path) -> None:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""
-        from milepost.storage import write
+        from milepost.synopsis.serialization import write
 
         write(self, local_path(path, WRITTEN))
 

@@ -1,0 +1,1 @@
+"""The released object: a synopsis that answers every query, and its file."""
