@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms import mechanisms
 from milepost.mechanisms.polygon import total
 from milepost.privacy.change import Change

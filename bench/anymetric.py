@@ -23,7 +23,7 @@ import milepost as mp
 from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, chance_of, main, squares_of
 from bench.spaces import rms
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.choice import Choice, DirectChoice, candidates
 from milepost.mechanisms.lipschitz import lipschitz
 from milepost.privacy.change import Change

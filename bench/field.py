@@ -15,7 +15,7 @@ import numpy as np
 import milepost as mp
 from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, interleaved, main, squares_of
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.factor import Factor
 from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
 from milepost.privacy.change import Change

@@ -35,7 +35,7 @@ from sklearn.model_selection import train_test_split
 
 import milepost as mp
 from bench.run import Bounds, main
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.privacy.noise import gaussian, laplace
 from milepost.sklearn import NearestGroup
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import stats
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 FALSE_ALARM = 1e-9  # of one bound that noise may miss
 

@@ -22,7 +22,7 @@ import milepost as mp
 from bench.accuracy import ASSERTED, CHECKED, DELTA, EPSILON
 from bench.accuracy import exact as exact_l1
 from bench.run import FALSE_ALARM, Bounds, main, squares_of
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
 from milepost.reading import read_sketch, records

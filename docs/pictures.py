@@ -18,7 +18,7 @@ from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.plots import ANSWER, INK, LINES, OTHER, clean
 from tests.blocks import here, written
 

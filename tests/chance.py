@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 FALSE_ALARM = 1e-9  # of one assertion
 POWER = 0.999  # with which an assertion notices what it is against, at least

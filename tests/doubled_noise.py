@@ -4,7 +4,7 @@ Only assertions about the scale of noise may fail then. Any other test that does
 scale because its limit is a few standard deviations away.
 """
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.privacy import noise
 
 _drawn = noise._add

@@ -11,7 +11,7 @@ from threading import Lock
 
 import numpy as np
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.privacy import noise
 
 FIRST, LARGEST = 64, 4096  # draws of a block: of the first of a stock, and of any

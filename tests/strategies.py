@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.change import Change
 from milepost.spaces import space_from_json

@@ -9,7 +9,7 @@ import pytest
 
 from bench import __main__ as bench
 from bench.run import Bounds, chance_of, interleaved, squares_of
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 LOW_BY_CHANCE = 1.06  # a bound just above 1 that a measured RMSE may pass
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import bounds
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.bounds import Grid, Scales, Search, read_magnitudes
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee

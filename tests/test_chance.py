@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from tests import chance
 from tests.chance import WeakTestError, assert_close, assert_fit, assert_rate, assert_scale
 

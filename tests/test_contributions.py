@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import contributions
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.contributions import NAME_BYTES, persons, row_keys, used
 
 ids = st.one_of(st.text(min_size=1, max_size=40), st.sampled_from(["a", "a\0", "a\0\0", "b" * 15, "b" * 16, "\0"]))

@@ -16,7 +16,7 @@ import pytest
 
 import milepost as mp
 from milepost import data
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.reading import read_sketch
 from milepost.statistics.sketch import Sketch
 from milepost.wanted import Beside

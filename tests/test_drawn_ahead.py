@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.privacy import noise
 from tests.chance import assert_scale, scale_draws

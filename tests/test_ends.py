@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.ends import ends, hidden, seen, tail_of_sum, tails_of_sums
 from milepost.privacy.noise import laplace
 from tests.chance import assert_rate

@@ -15,7 +15,7 @@ import pytest
 
 import milepost as mp
 from milepost import source
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.session import Answer

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.arrays import unmasked
+from milepost._validation import unmasked
 from milepost.frames import readable
 from milepost.roles import Roles
 from milepost.table import Table

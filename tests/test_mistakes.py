@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.spelling import did_you_mean
+from milepost._validation import did_you_mean
 
 FRAME = pd.DataFrame({"id": range(40), "x": [1.0, 2.0] * 20, "y": [3.0, 4.0] * 20, "g": ["a", "b"] * 20})
 SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
@@ -23,22 +23,16 @@ def release(**words: Any) -> Any:
 
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: mp_.release(FRAME, SPACE, eps=1), r"release\(\) has no argument 'eps'; did you mean 'epsilon'\?"),
-    (lambda: mp_.release(FRAME, SPACE, epsilon=1, magic=2), "has no argument 'magic'; it has data, space, epsilon, "),
-    (lambda: mp_.release(FRAME, SPACE), r"release\(\) needs epsilon: .*mp\.plan"),
-    (lambda: mp_.release(FRAME, epsilon=1), r"release\(\) needs space: .*mp\.L1"),
-    (lambda: mp_.release(FRAME, SPACE, 1, 1e-6), "too many positional .*in this order, data, space, and by name eps"),
-    (lambda: mp_.plan(SPACE, epsilon=1), r"plan\(\) needs n: how many rows"),
-    (lambda: mp_.interactive(FRAME, SPACE, epsilon=1), r"interactive\(\) needs max_queries: "),
-    (mp_.L1, r"L1\(\) needs bounds: \(low, high\)"),
-    (lambda: mp_.Lp([(0, 1)], p=1.5), "'p'; it takes, in this order, p, bounds"),
-    (
-        lambda: mp_.GreatCircle(center=(52, 13), radius=3),
-        r"GreatCircle\(\) has no .*'radius'; did you mean 'radius_km'",
-    ),
-    (lambda: mp_.Hamming(alphabet="ACGT"), "did you mean 'alphabets'"),
-    (lambda: mp_.AnyMetric(mp.edit_distance, diameter=8), r"AnyMetric\(\) needs queries: a list of all points"),
-    (lambda: mp_.find_bounds(FRAME, eps=1), "did you mean 'epsilon'"),
+    (lambda: mp_.release(FRAME, SPACE, eps=1), r"release\(\) got an unexpected keyword argument 'eps'"),
+    (lambda: mp_.release(FRAME, SPACE), r"release\(\) missing 1 required keyword-only argument: 'epsilon'"),
+    (lambda: mp_.release(FRAME, epsilon=1), r"release\(\) missing 1 required positional argument: 'space'"),
+    (lambda: mp_.release(FRAME, SPACE, 1, 1e-6), "takes 2 positional arguments"),
+    (lambda: mp_.plan(SPACE, epsilon=1), "missing 1 required .*: 'n'"),
+    (lambda: mp_.interactive(FRAME, SPACE, epsilon=1), "missing 1 required .*: 'max_queries'"),
+    (mp_.L1, "missing 1 required .*: 'bounds'"),
+    (lambda: mp_.Lp([(0, 1)], p=1.5), "multiple values for argument 'p'"),
+    (lambda: mp_.GreatCircle(center=(52, 13), radius=3), "unexpected keyword argument 'radius'"),
+    (lambda: mp_.AnyMetric(mp.edit_distance, diameter=8), "missing 1 required .*: 'queries'"),
 ]
 
 VALUES: list[tuple[Callable[[], Any], str]] = [
@@ -72,7 +66,7 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "words"), CALLS)
-def test_a_call_that_python_refuses_says_how_to_call(call: Callable[[], Any], words: str) -> None:
+def test_a_call_that_python_refuses_names_the_argument(call: Callable[[], Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         call()
 

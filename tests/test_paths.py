@@ -8,8 +8,8 @@ import pytest
 
 import milepost as mp
 from milepost.cli import main
-from milepost.paths import local_path
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
+from milepost.storage.paths import local_path
 
 SPACE = mp.L1([(0, 10)])
 ADDRESSES = ["s3a://bucket/homes.parquet", "file:///data/homes.csv", "https://example.org/homes.csv"]

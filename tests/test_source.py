@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import source
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.privacy.change import Change
 from milepost.reading import read_sums
 from milepost.roles import Roles

@@ -19,7 +19,7 @@ import pytest
 
 import milepost as mp
 from milepost import files, reading
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.choice import given_queries
 from milepost.data import opened
 from milepost.reading import read_sketch, read_sums

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import milepost as mp
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
 
 
 @pytest.mark.parametrize("before", [None, b"before"])

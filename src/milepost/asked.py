@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.data import Batch, parts_of
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space

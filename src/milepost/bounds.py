@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from milepost import data as tables
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.data import Columns
 from milepost.ends import ends, hidden
 from milepost.errors import MilepostError, warn
@@ -20,7 +20,6 @@ from milepost.reading import PLAIN
 from milepost.roles import Role, Roles
 from milepost.spaces.found import Found
 from milepost.spaces.lp import L1, L2
-from milepost.spelling import spelled
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
 from milepost.stream import Stream
 from milepost.table import of_spark, table_of
@@ -33,7 +32,6 @@ MOST_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refuse
 NEAR_ZERO = 16  # an end of the rough range that is nearer to 0 by this factor than the other is 0
 
 
-@spelled
 def find_bounds(
     data: Any,
     columns: Columns = None,

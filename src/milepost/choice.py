@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
@@ -15,7 +16,6 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries, moved_inside
-from milepost.spelling import did_you_mean
 from milepost.table import Summed, Table
 
 Promised = TypeVar("Promised")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness
 from milepost.mechanisms.polygon import Polygon, possible

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from milepost.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.card import labelled
 from milepost.errors import MilepostError, warn
 from milepost.likeness import Likeness

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.objects import is_missing, plain, untyped
 

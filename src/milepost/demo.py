@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost import plots
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.base import HostAnswerer
 from milepost.mechanisms.polygon import Polygon
 from milepost.mechanisms.totals import Total

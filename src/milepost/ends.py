@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.privacy.noise import laplace_tail
 
 

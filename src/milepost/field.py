@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from milepost import geojson
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.synopsis.synopsis import Synopsis

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.interchange
 
-from milepost.arrays import AnyArray, unmasked
+from milepost._typing import AnyArray
+from milepost._validation import unmasked
 from milepost.errors import MilepostError
 from milepost.spaces.numeric import Aliases, find, number
 from milepost.spaces.objects import SPARK, TABLES, is_series, listed, package, package_of

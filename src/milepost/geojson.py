@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
 
 PLACES = 7  # of a longitude or latitude: a centimetre
 

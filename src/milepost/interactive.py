@@ -24,7 +24,6 @@ from milepost.sessions.store import Store, Stored, StoreLog
 from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.spaces import space_from_json
 from milepost.spaces.base import Space, check_space
-from milepost.spelling import spelled
 from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
@@ -33,7 +32,6 @@ from milepost.table import Table, table_of
 FORMAT = 1
 
 
-@spelled
 def interactive(
     data: Any,
     space: Space,

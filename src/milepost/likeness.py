@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.spaces.objects import package
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.plots import ANSWER, INK, OTHER, plain
 from milepost.sites import Site, Sites
 

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, FloatArray, unmasked
+from milepost._typing import AnyArray, FloatArray
+from milepost._validation import unmasked
 from milepost.errors import MilepostError
 
 Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milepost import marks
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.card import labelled, promise, size
 from milepost.errors import MilepostError
 from milepost.field import Grid, border_of, level_values, make_grid

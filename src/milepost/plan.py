@@ -12,6 +12,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from milepost._validation import check_whole, whole_hint
 from milepost.choice import candidates, check_oblivious, no_choice
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, session_name
@@ -20,8 +21,6 @@ from milepost.privacy.change import Change
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.sessions.choice import SESSIONS, session_choices
 from milepost.spaces.base import Space, check_space
-from milepost.spaces.numeric import check_whole, whole_hint
-from milepost.spelling import spelled
 from milepost.statistics.sketch import LARGEST_TOTAL
 
 if TYPE_CHECKING:
@@ -129,7 +128,6 @@ class Plan:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-@spelled
 def plan(
     space: Space,
     *,

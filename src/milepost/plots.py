@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milepost.errors import MilepostError
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

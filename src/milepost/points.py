@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.data import Batch, opened, parts_of, values
 from milepost.errors import MilepostError
 from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable

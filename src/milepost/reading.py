@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from milepost import data as tables
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.contributions import NAME_BYTES, PLACE_BYTES, row_keys, used
 from milepost.data import Batch, Cells, Columns
 from milepost.errors import MilepostError

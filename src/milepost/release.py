@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from milepost._validation import check_whole
 from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.data import Columns, opened
 from milepost.errors import MilepostError, warn
@@ -19,8 +20,6 @@ from milepost.privacy.noise import laplace
 from milepost.reading import check_some, records
 from milepost.roles import Role, Roles
 from milepost.spaces.base import Space, check_space
-from milepost.spaces.numeric import check_whole
-from milepost.spelling import spelled
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.synopsis.serialization import counted_synopsis
 from milepost.synopsis.synopsis import Synopsis
@@ -30,7 +29,6 @@ EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
 
-@spelled
 def release(
     data: Any,
     space: Space,
@@ -148,7 +146,6 @@ def sized(
     return Size(min(max(noisy, 1), LARGEST_TOTAL), left)
 
 
-@spelled
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """The true mean distances, shaped as those of `Synopsis.mean_distance`.
 

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost._validation import check_whole
 from milepost.contributions import persons
 from milepost.data import Cells, sequence
 from milepost.errors import MilepostError
@@ -76,7 +77,7 @@ class Roles:
         for role in ROLES:
             _check_role(role, getattr(self, role))
         object.__setattr__(self, "labels", _labels(self.labels, self.groups is not None))
-        numeric.check_whole("contributions", self.contributions, 1)
+        check_whole("contributions", self.contributions, 1)
         if self.contributions > 1 and self.unit is None:
             raise MilepostError(
                 f"contributions={self.contributions} rows of whom? Say with unit=… whose rows are whose"

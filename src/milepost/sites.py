@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost import geojson
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.card import labelled
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, unmasked
+from milepost._typing import AnyArray, FloatArray
+from milepost._validation import unmasked
 from milepost.comparison import chances, labels_at, nearest_groups
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label

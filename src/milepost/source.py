@@ -9,7 +9,7 @@ from operator import mul
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint

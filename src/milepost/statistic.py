@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.statistics.fingerprint import RowDigest, row_hashes

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.data import Columns, countable, opened, settled
 from milepost.errors import MilepostError
 from milepost.privacy.change import Change

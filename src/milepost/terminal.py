@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from milepost.errors import MilepostError
-from milepost.paths import WRITTEN, local_path
 from milepost.progress import Display
 from milepost.progress import progress as shown
+from milepost.storage.paths import WRITTEN, local_path
 
 if TYPE_CHECKING:
     from rich.console import Console

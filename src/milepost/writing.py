@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from milepost.errors import MilepostError
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
 
 WRITERS: dict[str, Callable[..., Any]] = {
     ".csv": pa.csv.CSVWriter,

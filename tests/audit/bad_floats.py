@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.audit import Case, Outcomes, Pure
 from milepost.audit.case import Draw
 from tests.audit.known_bad import Known

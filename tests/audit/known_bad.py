@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
 from milepost.audit import search as bounds_search
 from milepost.audit.case import Draw, gaussian_ratio

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 import milepost as mp
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.audit import Case, Concentrated, Gaussian, Outcomes, Pure, examine
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.primitives import noise_cases

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.audit import matrix
 from milepost.audit.searched import Searched
 from milepost.audit.tape import Call, Pair, Tape, recording

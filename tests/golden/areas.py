@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import milepost as mp
 from milepost import cli
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from tests.golden.internals import (
     Noise,
     command_line,

@@ -12,7 +12,7 @@ import typer
 
 import milepost as mp
 from milepost import cli
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.choice import given_queries
 from milepost.mechanisms import slopes
 from milepost.privacy import noise as noise  # for tests, too

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 
 RELATIVE = 1e-12
 NEAR_ZERO = 1e-12  # a difference that is always allowed: of sums that cancel

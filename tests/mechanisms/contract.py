@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, settings, target
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import game, slopes
 from milepost.mechanisms.base import HostAnswerer, HostMechanism
 from milepost.privacy import noise, sparse_vector

@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms import hats, slopes
 from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.slopes import Slopes

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms import game, hats, slopes, tangents
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.game import PrivateGame

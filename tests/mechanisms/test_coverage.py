@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.hats import Hats, HatSags
 from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.privacy.change import Change

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms import factor
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.field import Field

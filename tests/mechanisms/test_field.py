@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import source
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import field
 from milepost.mechanisms.factor import NUGGET, Factor
 from milepost.mechanisms.field import Field, Innovations, Noise

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.game import play
 from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner, GridLearner, Learner, Reading
 from tests.strategies import Convex, convex_functions, parabola

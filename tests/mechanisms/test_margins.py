@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import L1, Guarantee, MilepostError
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.margins import CONVEX, GRID, Margins, Rule, check_game, solve
 from milepost.mechanisms.tangents import Tangents, interactive_margins

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.mixture import mixture_quantile
 
 FREQUENCIES = np.linspace(1e-6, 80, 80_001)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.choice import given_queries
 from milepost.mechanisms import mesh, net
 from milepost.mechanisms.links import MIDDLE, Links, lengths_between

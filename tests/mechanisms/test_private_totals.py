@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import AnyArray, IntArray
+from milepost._typing import AnyArray, IntArray
 from milepost.mechanisms.anchors import Anchor
 from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.per_query import PerQuery

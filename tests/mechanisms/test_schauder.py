@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
 from milepost.spaces.base import QUANTA

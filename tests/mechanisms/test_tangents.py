@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from milepost import L1, Guarantee
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Scan, Tangents, convex_learner, interactive_margins

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms import mesh, tree
 from milepost.mechanisms.links import GROUND, MIDDLE, Links
 from milepost.mechanisms.mesh import Mesh

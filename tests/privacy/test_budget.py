@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import Guarantee, MilepostError
-from milepost.durable import LARGEST_INTEGER
 from milepost.privacy.budget import NANO, Amount, Cap, cost, exact
 from milepost.privacy.guarantee import epsilon_of, rho_of
+from milepost.storage.sqlite import LARGEST_INTEGER
 
 EPSILONS = st.floats(1e-9, 1e3)
 

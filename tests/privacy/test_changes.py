@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from milepost import L1, Guarantee
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.mechanisms import margins
 from milepost.mechanisms.base import HostMechanism
 from milepost.mechanisms.curves import cell_bits

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from milepost import Guarantee, Ledger, MilepostError, durable
+from milepost import Guarantee, Ledger, MilepostError
 from milepost.privacy.account import LAYOUT
 from milepost.privacy.budget import NANO
+from milepost.storage import sqlite
 from tests.processes import PATIENCE, start
 
 TENTH = NANO // 10
@@ -102,7 +103,7 @@ def statements(action: Callable[[Path], None], path: Path, monkeypatch: pytest.M
     """How many there are in an action."""
     fault = Fault(0, False, fail)
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "connect", fault.connect)
+        patch.setattr(sqlite, "connect", fault.connect)
         action(path)
     return fault.seen
 
@@ -164,7 +165,7 @@ def test_every_statement_may_fail(
     for number in range(1, count + 1, each):
         place, said = next(places), ""
         with monkeypatch.context() as patch:
-            patch.setattr(durable, "connect", Fault(number, after, fail).connect)
+            patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
                 ACTIONS[action](place)
             except MilepostError as error:
@@ -206,7 +207,7 @@ def end_at(path: Path, action: str, number: int, after: bool) -> None:
 
 
 def act_and_die(path: Path, action: str, number: int, after: bool) -> None:
-    durable.connect = Fault(number, after, die).connect
+    sqlite.connect = Fault(number, after, die).connect
     ACTIONS[action](path)
 
 
@@ -222,7 +223,7 @@ def test_a_full_file_refuses_and_goes_on_when_there_is_room(path: Path, monkeypa
         return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "connect", connect)
+        patch.setattr(sqlite, "connect", connect)
         granted = charge_until_full(ledger)
         with pytest.raises(MilepostError, match=r"disk is full .*free some space"):
             ledger.charge("homes", Guarantee(1e-6), label="x" * 200)
@@ -514,7 +515,7 @@ def test_commits_wait_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) 
     def connect(uri: str, wait: float) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, factory=Connection)
 
-    monkeypatch.setattr(durable, "connect", connect)
+    monkeypatch.setattr(sqlite, "connect", connect)
     for action in ACTIONS.values():
         action(path)
     assert len(seen) == 1 + 2 + 3 + 1 + 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from milepost import MilepostError
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.privacy import noise
 from milepost.privacy.noise import LaplaceStream, gaussian, gaussian_tail, laplace, laplace_tail
 from tests.chance import assert_fit, assert_scale

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.privacy.noise import gaussian, laplace
 from milepost.spaces.base import QUANTA
 from tests import chance

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.audit.tape import recording
 from milepost.privacy import noise
 from milepost.privacy.ledger import Charge

@@ -24,7 +24,7 @@ SEEDED = {  # NumPy's generators, each with a public seed
     "spaces/directions.py": "public directions",
 }
 NAMES = {  # the system's generator, for what must not be guessed or must not meet another
-    "whole.py": "names of temporary files",
+    "storage/atomic_file.py": "names of temporary files",
     "sessions/fingerprint.py": "the key of a store",
     "statistics/fingerprint.py": "the key of a digest that lives as long as its table",
     "privacy/ledger.py": "tokens of charges",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from milepost import MilepostError
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.privacy.sparse_vector import AboveThreshold, margin, noise_scales
 from tests.chance import assert_fit, assert_rate, assert_wrong_fit, draws_needed
 from tests.drawn_ahead import drawn_ahead

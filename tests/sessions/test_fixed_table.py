@@ -10,7 +10,7 @@ import pytest
 
 import milepost as mp
 from milepost import source
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.interactive import stored_card
 from milepost.sessions.session import Answer, Session
 from milepost.source import Anew

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.interactive import stored_card
 from milepost.privacy import noise

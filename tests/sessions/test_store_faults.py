@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import milepost as mp
-from milepost import durable
 from milepost.errors import MilepostError
+from milepost.storage import sqlite
 from tests.privacy.test_ledger_faults import Fault, die, fail
 from tests.processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
@@ -46,7 +46,7 @@ def counted(call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many statements there are."""
     fault = Fault(0, False, fail)
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "connect", fault.connect)
+        patch.setattr(sqlite, "connect", fault.connect)
         call()
     return fault.seen
 
@@ -71,7 +71,7 @@ def test_every_statement_of_a_question_may_fail(
         place, delivered = next(places), None
         session = opened(place, kind)
         with monkeypatch.context() as patch:
-            patch.setattr(durable, "connect", Fault(number, after, fail).connect)
+            patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
                 delivered = session.ask_many(NEW, names=["a", "b", "c"])
             except MilepostError as error:
@@ -133,7 +133,7 @@ def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
 
 def ask_and_die(path: Path, kind: str, number: int, after: bool) -> None:
     session = opened(path, kind)
-    durable.connect = Fault(number, after, die).connect
+    sqlite.connect = Fault(number, after, die).connect
     session.ask_many(NEW, names=["a", "b", "c"])
 
 
@@ -159,7 +159,7 @@ def test_every_statement_of_a_beginning_may_fail(
     for number in range(1, count + 1, each):
         folder, well = made(str(number)), True
         with monkeypatch.context() as patch:
-            patch.setattr(durable, "connect", Fault(number, after, fail).connect)
+            patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
                 begin(folder)
             except MilepostError as error:
@@ -234,7 +234,7 @@ def test_a_full_file_refuses_and_goes_on_when_there_is_room(tmp_path: Path, monk
 
     delivered: list[tuple[list[float], float]] = []
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "connect", connect)
+        patch.setattr(sqlite, "connect", connect)
         for point in points(300)[6:]:
             try:
                 delivered.append((point, session.ask(point).value))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.spaces.projected import Projected
 
 STARTS = 128

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.reading import read_sketch, read_sums
 from milepost.spaces.base import QUANTA
 from milepost.spaces.objects import object_array

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.spaces.base import QUANTA
 from tests.chance import assert_promised
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from scipy.special import bdtr
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.bourgain import Subsets, draw, levels_of, paper_repetitions
 from tests import chance
 from tests.chance import FALSE_ALARM, assert_rate

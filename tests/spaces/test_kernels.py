@@ -12,7 +12,7 @@ import pytest
 from scipy.integrate import quad
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.spaces import references
 from milepost.spaces.kernels import Kernel, Reference
 from milepost.spaces.references import around_ball, corners

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.choice import on_hosts
 from milepost.mechanisms import mechanisms
 from milepost.privacy.change import Change

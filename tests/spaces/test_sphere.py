@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import cli
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.sphere import EARTH_KM, QUARTER_KM

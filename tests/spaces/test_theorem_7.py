@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer
 from milepost.privacy import noise

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy.change import Change

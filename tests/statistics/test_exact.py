@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics import sketch as module

@@ -8,7 +8,7 @@ import pytest
 
 import milepost as mp
 from milepost import data, reading
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.roles import Roles
 from milepost.statistic import DigestedOf, SumsOf
 from milepost.statistics.fingerprint import CHANGED, Fingerprint, RowDigest, row_hashes, siphash

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milepost import MilepostError
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.spaces.base import QUANTA, default_cells
 from milepost.statistics.sketch import Sketch
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import milepost as mp
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.privacy import noise
 from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA, Space

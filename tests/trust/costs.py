@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import milepost as mp
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.spaces.base import Space
 from milepost.spaces.projected import Projected
 from tests.mechanisms.contract import Transcript, pairs

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.audit.claims import Claim
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch

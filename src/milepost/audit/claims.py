@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 
 VISIBLE_DELTA = (0.01, 0.1)  # where a Gaussian claim is tested: a million runs cannot see δ = 1e-6
 

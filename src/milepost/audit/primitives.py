@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.audit.case import Case, Draw, Outcomes
 from milepost.audit.claims import Gaussian, Pure
 from milepost.privacy.noise import gaussian, laplace

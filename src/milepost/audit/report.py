@@ -10,12 +10,12 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from milepost._validation import did_you_mean
 from milepost.audit import picture
 from milepost.audit.case import Case
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.shipped import shipped_cases
 from milepost.errors import MilepostError
-from milepost.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.audit.case import Outcomes
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms import slopes

@@ -19,8 +19,8 @@ from milepost.options import (
     UnitOption,
 )
 from milepost.spaces.words import options_of, toml_of
+from milepost.storage.atomic_file import whole_file
 from milepost.terminal import check_output, progress
-from milepost.whole import whole_file
 
 
 def bounds(

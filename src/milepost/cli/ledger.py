@@ -14,8 +14,8 @@ from rich.table import Table
 import milepost as mp
 from milepost.cli.examples import epilog
 from milepost.options import ForceOption
+from milepost.storage.atomic_file import whole_file
 from milepost.terminal import check_output, console, progress
-from milepost.whole import whole_file
 
 app = typer.Typer(
     add_completion=False,

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.spaces.base import Hosts, round_up
 
 

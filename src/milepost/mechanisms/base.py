@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.even import by_rows
 from milepost.mechanisms.polygon import Polygon, total

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
 from milepost.mechanisms.even import Even, by_rows
 from milepost.mechanisms.labels import settled

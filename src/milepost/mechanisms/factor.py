@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.kernels import Kernel
 

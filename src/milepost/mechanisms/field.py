@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums, session_name
 from milepost.mechanisms.factor import NUGGET, Factor, check_points

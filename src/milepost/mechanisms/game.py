@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.learners import Learner, Reading
 from milepost.mechanisms.margins import Margins

@@ -5,7 +5,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.totals import Total

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

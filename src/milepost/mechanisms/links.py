@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 
 def lipschitz(values: FloatArray, distances: FloatArray, diameter: float) -> FloatArray:

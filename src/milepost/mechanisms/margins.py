@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail

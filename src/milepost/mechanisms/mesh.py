@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
 
 CORE = 1 << 10  # queries between which all links are weighed; the others have one each

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 KURTOSES = 3 * np.linspace(0, 1, 33) ** 2
 TAILS = np.geomspace(1e-16, 1, 2001)  # probabilities to which a random variance is cut

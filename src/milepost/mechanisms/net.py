@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, check_sums
 from milepost.mechanisms.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.mesh import Mesh

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums
 from milepost.mechanisms.noisy_sums import NoisySums

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.spaces.base import Hosts
 
 

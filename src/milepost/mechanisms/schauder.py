@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, QUANTUM_BITS
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.anchors import Anchor
 from milepost.mechanisms.base import Prediction, check_cells, check_sketch

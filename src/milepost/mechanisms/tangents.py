@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.base import (

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.change import Change
 from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail

@@ -7,10 +7,10 @@ import sqlite3
 import unicodedata
 from dataclasses import dataclass, replace
 
-from milepost.durable import Layout
 from milepost.errors import MilepostError
 from milepost.privacy.budget import Amount, Cap
 from milepost.privacy.guarantee import Guarantee
+from milepost.storage.sqlite import Layout
 
 # Of an entry: charged; noise is being drawn; done; given back before any noise was drawn. All but the last count.
 RESERVED, DRAWN, SETTLED, RETURNED = STATES = ("reserved", "drawn", "settled", "returned")

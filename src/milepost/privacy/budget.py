@@ -7,9 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from milepost.durable import LARGEST_INTEGER
 from milepost.errors import MilepostError
 from milepost.privacy.guarantee import Guarantee, epsilon_of, rho_of
+from milepost.storage.sqlite import LARGEST_INTEGER
 
 NANO = 10**9
 LARGEST_RHO = 1e3

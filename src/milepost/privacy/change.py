@@ -5,9 +5,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from milepost._validation import check_whole, did_you_mean
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import check_whole
-from milepost.spelling import did_you_mean
 
 RELATIONS = ("replace", "add-remove")
 WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps, so many of which are the public maximum

@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
-from milepost.durable import WAIT, Database
 from milepost.errors import ExhaustedError, MilepostError, warn
-from milepost.paths import local_path
 from milepost.privacy import account as tables
 from milepost.privacy.account import (
     BEFORE,
@@ -28,6 +26,8 @@ from milepost.privacy.account import (
 )
 from milepost.privacy.budget import NANO, Amount, Cap, cost
 from milepost.privacy.guarantee import Guarantee
+from milepost.storage.paths import local_path
+from milepost.storage.sqlite import WAIT, Database
 
 
 class Ledger:

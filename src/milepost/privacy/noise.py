@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.errors import MilepostError
 
 PIECE = 1 << 10  # draws, 20 ms or so, that are worth a thread

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.comparison import compare_groups
 from milepost.errors import MilepostError
 from milepost.field import make_grid

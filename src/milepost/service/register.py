@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from milepost.durable import Database, Layout
+from milepost.storage.sqlite import Database, Layout
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.field import Field, Innovations, Noise, noisy_sums, session_prediction
 from milepost.mechanisms.totals import Total
 from milepost.reading import check_count

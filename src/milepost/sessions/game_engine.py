@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import warn
 from milepost.mechanisms.base import warn_outside
 from milepost.mechanisms.game import PrivateGame

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.points import query_points
 from milepost.privacy.change import Change

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.spaces.base import Space
 
 

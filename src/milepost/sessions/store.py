@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from milepost.durable import Database, Layout
 from milepost.errors import MilepostError
-from milepost.paths import local_path
 from milepost.sessions.step import Step
 from milepost.sessions.transcript import Question
+from milepost.storage.paths import local_path
+from milepost.storage.sqlite import Database, Layout
 
 LAYOUT = Layout(
     noun="session store",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS, sphere
 from milepost.spaces.kernels import ROUNDING, Kernel, level
-from milepost.spaces.numeric import check_whole, read_matrix, refuse_infinite, refuse_missing
+from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
 from milepost.spaces.trigonometry import angle
-from milepost.spelling import spelled
 
 MOST_COLUMNS = 1 << 12
 FEWEST = 8
@@ -55,7 +55,6 @@ class Angular(Rows):
     random_state: int
     columns: tuple[str, ...] | None
 
-    @spelled
     def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
         check_whole("dim", dim, 1, MOST_COLUMNS)
         if directions is not None:

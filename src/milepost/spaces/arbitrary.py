@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.kernels import Kernel
-from milepost.spaces.numeric import NO_ALIASES, Aliases, check_whole
+from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
 from milepost.spaces.universe import Universe
-from milepost.spelling import spelled
 
 REPETITIONS = 32
 MOST_QUERIES = 1 << 16
@@ -71,7 +71,6 @@ class AnyMetric:
     records: int | None  # how many there are in the universe; None where any object may be one
     _universe: Universe | None = field(repr=False)
 
-    @spelled
     def __init__(
         self,
         distance: Metric | Callable[..., Any] | None,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.spaces.base import QUANTA
 
 RIDGE = 2.0**-10  # of the largest variance, on the diagonal: it makes up for every rounding

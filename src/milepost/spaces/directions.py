@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from milepost.arrays import FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 
 DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS

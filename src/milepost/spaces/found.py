@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import check_whole
 
 WORDS = {"replace": "one row replaced by another", "add-remove": "one row added or removed"}
 

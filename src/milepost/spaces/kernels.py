@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
 ROUNDING = 1e-11  # of computed distances, in diameters

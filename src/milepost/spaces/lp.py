@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of, summed
 from milepost.spaces.box import Box
@@ -16,7 +16,6 @@ from milepost.spaces.kernels import Kernel, level
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 from milepost.spaces.projected import Projected
 from milepost.spaces.references import around_ball, corners
-from milepost.spelling import spelled
 
 SHORTEST = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
 
@@ -41,7 +40,6 @@ class L1(Box):
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
-    @spelled
     def __init__(
         self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "", found: Any = None
     ) -> None:
@@ -175,7 +173,6 @@ class L2(Projected):
     kind: ClassVar[str] = "l2"
     fewest: ClassVar[int] = 8
 
-    @spelled
     def __init__(
         self,
         bounds: Any = None,
@@ -229,7 +226,6 @@ class Lp(Projected):
     fewest: ClassVar[int] = 32
     p: float
 
-    @spelled
     def __init__(
         self,
         p: Any,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.objects import MISSING, listed
 
@@ -170,18 +170,6 @@ def from_column(column: Any, name: str) -> FloatArray:
         raise MilepostError(f"column {name!r} must hold numbers, got {kind}; convert it or leave it out")
     result: FloatArray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return result
-
-
-def check_whole(what: str, value: Any, least: int, most: int = 1 << 62) -> None:
-    """Refuse what is no whole number within these bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        bounds = f"of at least {least}" if most == 1 << 62 else f"between {least} and {most:,}"
-        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}{whole_hint(value)}")
-
-
-def whole_hint(value: Any) -> str:
-    """How a float such as 1e5 is written as a whole number."""
-    return f"; write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 
 def unit_of(unit: Any) -> str:

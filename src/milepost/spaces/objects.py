@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, IntArray, unmasked
+from milepost._typing import AnyArray, IntArray
+from milepost._validation import unmasked
 from milepost.errors import MilepostError
 
 MOST_LISTED = 20  # names in an error text

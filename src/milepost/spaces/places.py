@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.errors import MilepostError, warn
 from milepost.spaces.numeric import Aliases, find
 

@@ -14,14 +14,15 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
 from milepost.spaces.box import Box
 from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum, mean_range
 from milepost.spaces.found import Found
 from milepost.spaces.kernels import Kernel
-from milepost.spaces.numeric import check_whole, named_pairs, unit_of
+from milepost.spaces.numeric import named_pairs, unit_of
 
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 THINNEST = 2.0**-10  # of the widest host interval: no other is narrower

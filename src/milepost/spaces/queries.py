@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.spaces.base import QUANTA, Space
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.spaces.kernels import Reference
 
 Between = Callable[[AnyArray, AnyArray], FloatArray]

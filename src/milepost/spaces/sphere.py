@@ -13,17 +13,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray
+from milepost._typing import AnyArray, FloatArray, ImageArray
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
 from milepost.spaces.box import Rows
 from milepost.spaces.directions import MOST_DIRECTIONS
 from milepost.spaces.kernels import Kernel
-from milepost.spaces.numeric import Aliases, check_whole, read_matrix, refuse_missing
+from milepost.spaces.numeric import Aliases, read_matrix, refuse_missing
 from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place, warn_swapped
 from milepost.spaces.references import POINTS, around_cap
 from milepost.spaces.trigonometry import angle, sine_cosine
-from milepost.spelling import spelled
 
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
@@ -63,7 +63,6 @@ class GreatCircle(Rows):
     radius_km: float
     directions: int | None
 
-    @spelled
     def __init__(self, center: Any, radius_km: Any, directions: Any = None) -> None:
         latitude, longitude = named_place(center)
         number = isinstance(radius_km, int | float) and not isinstance(radius_km, bool)

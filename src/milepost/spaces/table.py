@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
 from milepost.spaces.kernels import ROUNDING, Kernel, level
 from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers
 from milepost.spaces.objects import cells_of, is_series, listed
-from milepost.spelling import spelled
 
 LEAST_SHARE = 1e-9  # of all weights: one column's
 
@@ -261,7 +260,6 @@ class Gower(MixedTable):
 
     kind: ClassVar[str] = "gower"
 
-    @spelled
     def __init__(self, columns: Any, weights: Any = None) -> None:
         self._settle(columns, weights)
 
@@ -283,7 +281,6 @@ class Hamming(MixedTable):
 
     kind: ClassVar[str] = "hamming"
 
-    @spelled
     def __init__(self, alphabets: Any) -> None:
         if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
             raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")

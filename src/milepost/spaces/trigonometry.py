@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 
 SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]  # what follows is below 2⁻⁵⁴ up to 45°
 COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(9)]

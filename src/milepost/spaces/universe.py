@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.base import QUANTA
 from milepost.spaces.covariance import Covariance, covariances

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.statistic import Digested
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch

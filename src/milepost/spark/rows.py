@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from milepost.arrays import FloatArray
+from milepost._typing import FloatArray
 from milepost.data import BATCH_ROWS
 from milepost.reading import block_of
 from milepost.roles import Marks, Roles

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from milepost.arrays import BoolArray
+from milepost._typing import BoolArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.groups import Groups
 from milepost.spark.jobs import needed, pickled

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import check_whole
 from milepost.spark.jobs import needed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost import data as tables
-from milepost.arrays import IntArray
+from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.reading import check_count, check_some
 from milepost.spark.jobs import added_up, asking, mapped, needed

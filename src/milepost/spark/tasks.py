@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.contributions import NAME_BYTES, row_keys
 from milepost.errors import MilepostError
 from milepost.spark.parts import SENT, chunks, received, sent

@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 
 KEY_BYTES = 32

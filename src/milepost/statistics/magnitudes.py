@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.statistics.sketch import check_weight
 
 SMALLEST, LARGEST = (

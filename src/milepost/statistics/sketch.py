@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, IntArray
+from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.change import WEIGHT_STEPS
 from milepost.spaces.base import QUANTA, QUANTUM_BITS, default_cells

@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 
-from milepost.arrays import AnyArray, IntArray
+from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
 from milepost.statistics.sketch import check_weight, total_weights
 from milepost.statistics.tally import tally_rows

@@ -7,7 +7,7 @@ Products of sparse matrices with one entry a record: unlike `np.bincount` they a
 import numpy as np
 import scipy
 
-from milepost.arrays import AnyArray, IntArray
+from milepost._typing import AnyArray, IntArray
 
 ONE = np.ones(1, dtype=np.int64)
 

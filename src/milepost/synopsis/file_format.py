@@ -9,9 +9,9 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.whole import whole_file
+from milepost.storage.atomic_file import whole_file
 
 KEY = "milepost"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import QUANTUM_BITS
 from milepost.statistics.sketch import LARGEST_TOTAL

@@ -6,19 +6,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from milepost.arrays import AnyArray
+from milepost._typing import AnyArray
+from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.paths import local_path
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import check_whole
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
 from milepost.synopsis.parameter_limits import check_parameters, check_tensors
 from milepost.synopsis.synopsis import Synopsis

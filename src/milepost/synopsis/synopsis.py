@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milepost.arrays import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.likeness import Likeness, shaped
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
-from milepost.paths import WRITTEN, local_path
 from milepost.points import query_points
 from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.storage.paths import WRITTEN, local_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from milepost.errors import MilepostError
-from milepost.paths import WRITTEN, local_path
+from milepost.storage.paths import WRITTEN, local_path
 
 
 @contextmanager
