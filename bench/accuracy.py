@@ -19,7 +19,7 @@ from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
 from milepost.mechanisms import mechanisms
 from milepost.mechanisms.polygon import total
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch
 from milepost.spaces import L1
 

@@ -26,7 +26,7 @@ from bench.spaces import rms
 from milepost._typing import FloatArray
 from milepost.choice import Choice, DirectChoice, candidates
 from milepost.mechanisms.lipschitz import lipschitz
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch, read_sums
 from milepost.spaces.base import QUANTUM_BITS
 

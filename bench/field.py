@@ -18,8 +18,8 @@ from bench.run import Bounds, interleaved, main, squares_of
 from milepost._typing import FloatArray
 from milepost.mechanisms.factor import Factor
 from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
-from milepost.privacy.change import Change
 from milepost.privacy.noise import gaussian
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries

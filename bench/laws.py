@@ -32,7 +32,7 @@ import milepost as mp
 from bench.run import Bounds, main
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Hosts
 
 WIDTH = 8  # directions come in orthonormal blocks of this many

@@ -24,7 +24,7 @@ from bench.accuracy import exact as exact_l1
 from bench.run import FALSE_ALARM, Bounds, main, squares_of
 from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.slopes import Slopes
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch, records
 from milepost.spaces.base import QUANTUM_BITS, Space
 from milepost.spaces.objects import object_array

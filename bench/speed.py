@@ -13,7 +13,7 @@ import pyarrow.csv
 import milepost as mp
 from bench.run import PEAK, Bounds, interleaved, main, seconds
 from milepost.mechanisms.slopes import Slopes
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000

@@ -15,7 +15,7 @@ import pytest
 import milepost as mp
 from milepost._typing import FloatArray
 from milepost.mechanisms.slopes import Slopes
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from tests.chance import FALSE_ALARM, sure

@@ -21,8 +21,8 @@ import milepost as mp
 from milepost import bounds
 from milepost._typing import FloatArray, IntArray
 from milepost.bounds import Grid, Scales, Search, read_magnitudes
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.roles import Roles
 from milepost.spaces.found import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of

@@ -12,7 +12,7 @@ from milepost.choice import candidates, given_queries
 from milepost.mechanisms import NAMES
 from milepost.mechanisms.base import Prediction
 from milepost.privacy import noise
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
 from milepost.spaces.projected import Projected
 

@@ -15,7 +15,7 @@ import milepost as mp
 from milepost import cli
 from milepost.card import facts
 from milepost.mechanisms.totals import UNSEEN
-from milepost.privacy.change import WEIGHT_STEPS
+from milepost.privacy.protected_change import WEIGHT_STEPS
 from tests.chance import assert_close, tries
 from tests.commands import Run, runner
 

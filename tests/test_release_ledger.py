@@ -11,7 +11,7 @@ import pytest
 import milepost as mp
 from milepost import data
 from milepost.mechanisms.slopes import Slopes
-from milepost.privacy.budget import NANO
+from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.guarantee import rho_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")

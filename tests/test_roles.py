@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost import data, reading
 from milepost.choice import given_queries
-from milepost.privacy.change import WEIGHT_STEPS
+from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.reading import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
 from milepost.roles import Roles
 from milepost.spaces.base import QUANTA

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost import source
 from milepost._typing import AnyArray
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.roles import Roles
 from milepost.source import Anew, Kept, Sketched, source_of

@@ -15,8 +15,8 @@ from milepost import mechanisms
 from milepost.contributions import NAME_BYTES, PLACE_BYTES, SHORT
 from milepost.mechanisms.links import MOST_QUERIES
 from milepost.mechanisms.mesh import CORE
-from milepost.privacy.change import WEIGHT_STEPS
 from milepost.privacy.noise import LARGEST_SCALE
+from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.release import SIZE_SHARE
 from milepost.service.settings import Settings
 from milepost.service.workers import THREADS

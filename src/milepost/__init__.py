@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from milepost.interactive import interactive, resume
     from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
     from milepost.plan import Plan, plan
+    from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
-    from milepost.privacy.ledger import Ledger
     from milepost.progress import progress
     from milepost.release import exact, release
     from milepost.sessions.session import Answer, Session
@@ -105,8 +105,8 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "Plan",
         "plan",
     ),
+    "privacy.accounting.ledger": ("Ledger",),
     "privacy.guarantee": ("Guarantee",),
-    "privacy.ledger": ("Ledger",),
     "progress": ("progress",),
     "release": (
         "exact",

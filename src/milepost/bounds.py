@@ -12,10 +12,10 @@ from milepost.data import Columns
 from milepost.ends import ends, hidden
 from milepost.errors import MilepostError, warn
 from milepost.geometry import located
-from milepost.privacy.change import Change
+from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
+from milepost.privacy.protected_change import Change
 from milepost.reading import PLAIN
 from milepost.roles import Role, Roles
 from milepost.spaces.found import Found

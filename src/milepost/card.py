@@ -8,7 +8,7 @@ from typing import Any
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.groups import Groups
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.synopsis.synopsis import Synopsis
 
 STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"

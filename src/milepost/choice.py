@@ -12,8 +12,8 @@ from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, Ho
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.margins import check_game
 from milepost.points import query_points
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Hosts, Space
 from milepost.spaces.queries import Queries, moved_inside
 from milepost.table import Summed, Table

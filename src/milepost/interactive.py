@@ -12,8 +12,8 @@ from milepost.choice import ANY_POINT, Candidates, candidates, check_oblivious, 
 from milepost.data import Columns
 from milepost.errors import MilepostError
 from milepost.mechanisms.margins import check_game
+from milepost.privacy.accounting.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.release import Size, charges, released, sized, warn_wide
 from milepost.roles import Role, Roles
 from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices

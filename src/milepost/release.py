@@ -13,10 +13,10 @@ from milepost.errors import MilepostError, warn
 from milepost.likeness import shaped
 from milepost.mechanisms.groups import Label
 from milepost.points import query_points
-from milepost.privacy.change import SLACK, Change
+from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger, spending
 from milepost.privacy.noise import laplace
+from milepost.privacy.protected_change import SLACK, Change
 from milepost.reading import check_some, records
 from milepost.roles import Role, Roles
 from milepost.spaces.base import Space, check_space

@@ -15,7 +15,7 @@ from milepost._validation import check_whole
 from milepost.contributions import persons
 from milepost.data import Cells, sequence
 from milepost.errors import MilepostError
-from milepost.privacy.change import WEIGHT_STEPS, Change
+from milepost.privacy.protected_change import WEIGHT_STEPS, Change
 from milepost.spaces import numeric
 from milepost.spaces.columns import MOST_LABELS, OTHER, Category
 from milepost.wanted import Beside

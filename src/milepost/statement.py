@@ -1,7 +1,7 @@
 """Statement: one page for the people in a table: who is protected, how much, and what is public."""
 
 from milepost.card import amount, errors, group_sizes, of_unit
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.columns import OTHER
 from milepost.synopsis.synopsis import Synopsis
 

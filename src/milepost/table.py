@@ -7,7 +7,7 @@ from typing import Any, Self
 from milepost._typing import IntArray
 from milepost.data import Columns, countable, opened, settled
 from milepost.errors import MilepostError
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import PLAIN, Chosen, blocks, check_some, choose, count, read
 from milepost.roles import Roles
 from milepost.spaces.base import Space

@@ -10,8 +10,8 @@ from milepost.audit import Case, Outcomes, Pure
 from milepost.audit.case import Draw
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.per_query import PerQuery
-from milepost.privacy.change import Change, Split
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change, Split
 from milepost.spaces.base import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries

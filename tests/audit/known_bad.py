@@ -28,8 +28,8 @@ from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.links import Links
 from milepost.mechanisms.net import Noise, Shapes
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA

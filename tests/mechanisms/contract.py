@@ -24,7 +24,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import game, slopes
 from milepost.mechanisms.base import HostAnswerer, HostMechanism
 from milepost.privacy import noise, sparse_vector
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.base import QUANTA, Hosts
 from milepost.spaces.columns import Column, Number

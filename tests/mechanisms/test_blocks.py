@@ -20,7 +20,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms import hats, slopes
 from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.slopes import Slopes
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch
 from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch

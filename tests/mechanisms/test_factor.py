@@ -12,7 +12,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms import factor
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.field import Field
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.kernels import Kernel
 from tests.mechanisms.contract import APPROXIMATE, SPACES, inside, patched
 

@@ -20,7 +20,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import field
 from milepost.mechanisms.factor import NUGGET, Factor
 from milepost.mechanisms.field import Field, Innovations, Noise
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.queries import Queries

@@ -15,7 +15,7 @@ from milepost._typing import FloatArray
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.margins import CONVEX, GRID, Margins, Rule, check_game, solve
 from milepost.mechanisms.tangents import Tangents, interactive_margins
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Hosts
 
 SIZES = np.array([10**k for k in range(4, 10)])

@@ -20,7 +20,7 @@ from milepost.mechanisms.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.net import Net, Noise, Shapes
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.privacy import noise
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries

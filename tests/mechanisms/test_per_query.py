@@ -20,7 +20,7 @@ import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy import noise
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.queries import Queries

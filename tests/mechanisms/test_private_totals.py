@@ -14,7 +14,7 @@ from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.per_query import PerQuery
 from milepost.mechanisms.slopes import Slopes
 from milepost.mechanisms.totals import Total
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch, read_sums
 from milepost.spaces.queries import Queries
 from tests.chance import assert_rate, assert_wrong_rate

@@ -10,7 +10,7 @@ from milepost._typing import FloatArray
 from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Scan, Tangents, convex_learner, interactive_margins
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.statistics.sketch import Sketch
 from tests.chance import assert_rate, assert_wrong_rate
 

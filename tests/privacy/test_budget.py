@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import Guarantee, MilepostError
-from milepost.privacy.budget import NANO, Amount, Cap, cost, exact
+from milepost.privacy.accounting.budget import NANO, Amount, Cap, cost, exact
 from milepost.privacy.guarantee import epsilon_of, rho_of
 from milepost.storage.sqlite import LARGEST_INTEGER
 
@@ -56,7 +56,7 @@ def test_a_guarantee_costs_its_rho_and_fills_its_own_cap(epsilon: float, exponen
 
 def test_a_float_is_read_as_python_prints_it() -> None:
     """Its binary value differs by 2⁻⁵³ of it at most, which is less than the slack of every mechanism."""
-    from milepost.privacy.change import SLACK
+    from milepost.privacy.protected_change import SLACK
 
     assert exact(0.1) == Fraction(1, 10) != Fraction(0.1)
     assert abs(exact(0.1) / Fraction(0.1) - 1) < Fraction(SLACK - 1) / 1000

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost import choice
 from milepost.mechanisms import totals
-from milepost.privacy.change import Change, Split
+from milepost.privacy.protected_change import Change, Split
 from milepost.release import SIZE_SHARE
 from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent

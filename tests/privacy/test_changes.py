@@ -16,7 +16,7 @@ from milepost.mechanisms.curves import cell_bits
 from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.slopes import Slopes, deviation_of, scales_of
 from milepost.mechanisms.tangents import Tangents, interactive_margins
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Hosts
 from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost import Guarantee, Ledger, MilepostError
-from milepost.privacy import ledger as module
-from milepost.privacy.budget import NANO
-from milepost.privacy.ledger import Charge, spending
+from milepost.privacy.accounting import ledger as module
+from milepost.privacy.accounting.budget import NANO
+from milepost.privacy.accounting.ledger import Charge, spending
 from tests.test_guides import blocks, run
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from milepost import Guarantee, Ledger, MilepostError
-from milepost.privacy.account import LAYOUT
-from milepost.privacy.budget import NANO
+from milepost.privacy.accounting.account import LAYOUT
+from milepost.privacy.accounting.budget import NANO
 from milepost.storage import sqlite
 from tests.processes import PATIENCE, start
 

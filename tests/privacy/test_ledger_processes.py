@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from milepost import Guarantee, Ledger, MilepostError
-from milepost.privacy.budget import NANO
+from milepost.privacy.accounting.budget import NANO
 from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
 

@@ -27,7 +27,7 @@ NAMES = {  # the system's generator, for what must not be guessed or must not me
     "storage/atomic_file.py": "names of temporary files",
     "sessions/fingerprint.py": "the key of a store",
     "statistics/fingerprint.py": "the key of a digest that lives as long as its table",
-    "privacy/ledger.py": "tokens of charges",
+    "privacy/accounting/ledger.py": "tokens of charges",
     "service/keys.py": "keys",
     "service/jobs.py": "ids of jobs",
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from milepost.errors import MilepostError
+from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger
 from milepost.service.office import Office
 from milepost.service.register import Job, Opened, Register, Release
 from milepost.service.requests import Building

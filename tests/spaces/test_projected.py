@@ -13,7 +13,7 @@ import milepost as mp
 from milepost._typing import FloatArray
 from milepost.choice import on_hosts
 from milepost.mechanisms import mechanisms
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces import space_from_json
 from milepost.spaces.base import QUANTA
 from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere

@@ -20,7 +20,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer
 from milepost.privacy import noise
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array
 from milepost.spaces.projected import Projected

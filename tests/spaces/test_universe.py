@@ -15,7 +15,7 @@ import milepost as mp
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.per_query import PerQuery
-from milepost.privacy.change import Change
+from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces import covariance
 from milepost.spaces.base import QUANTA

@@ -11,8 +11,8 @@ from milepost.audit.claims import Claim, Pure, concentrated
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_margins
 from milepost.metrics import precomputed
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.sessions.game_engine import GameEngine
 from milepost.spaces.arbitrary import AnyMetric

@@ -7,8 +7,8 @@ import numpy as np
 from milepost.audit.case import SLOW, Case, Draw, Outcomes, laplace_ratio
 from milepost.audit.claims import Claim, Pure
 from milepost.bounds import Grid, Scales, Search
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.statistics.magnitudes import LARGEST, Magnitudes
 
 # a coarser public grid than the default, for speed: the code is the same

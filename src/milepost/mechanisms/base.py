@@ -12,8 +12,8 @@ from milepost.errors import MilepostError, warn
 from milepost.mechanisms.even import by_rows
 from milepost.mechanisms.polygon import Polygon, total
 from milepost.mechanisms.totals import Total, check_total
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import QUANTUM_BITS, Hosts
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch

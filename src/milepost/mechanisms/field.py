@@ -20,9 +20,9 @@ from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.mixture import normal_quantile
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
-from milepost.privacy.change import Change, Split
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
+from milepost.privacy.protected_change import Change, Split
 from milepost.spaces.base import QUANTA, Space
 from milepost.spaces.kernels import Kernel
 from milepost.spaces.queries import Queries

@@ -15,9 +15,9 @@ from milepost.mechanisms.curves import Curves, cell_bits, join, parted, predict
 from milepost.mechanisms.labels import LabelNoise, label_noises
 from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
 from milepost.mechanisms.totals import Total, check_total_scale
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import QUANTA, QUANTUM_BITS, Hosts
 from milepost.statistics.sketch import Sketch
 

@@ -19,9 +19,9 @@ from milepost.mechanisms.mesh import Mesh
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.mechanisms.tree import Tree
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums

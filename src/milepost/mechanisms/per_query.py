@@ -14,9 +14,9 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums

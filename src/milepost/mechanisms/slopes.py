@@ -20,9 +20,9 @@ from milepost.mechanisms.base import Prediction, check_cells, check_sketch
 from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, parted, predict
 from milepost.mechanisms.labels import label_noises
 from milepost.mechanisms.totals import Total, check_total_scale
-from milepost.privacy.change import Change, Split
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
+from milepost.privacy.protected_change import Change, Split
 from milepost.spaces.base import QUANTUM_BITS, Hosts
 from milepost.statistics.sketch import Sketch
 

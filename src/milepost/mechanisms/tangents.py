@@ -23,8 +23,8 @@ from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
 from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
 from milepost.mechanisms.polygon import Polygon
 from milepost.mechanisms.totals import Total
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells, reach_of
 from milepost.statistics.sketch import Sketch
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.privacy.change import Change
 from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail
+from milepost.privacy.protected_change import Change
 
 ROUNDS = 6  # of narrowing a half-width; each gives a valid one
 UNSEEN = 0.01  # how likely an empty group looks like one with people in it

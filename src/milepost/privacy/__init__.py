@@ -1,1 +1,1 @@
-"""What is promised (guarantee), to whom (change), and how it is kept (noise, sparse vector)."""
+"""What is promised (guarantee), to whom (protected change), how it is kept (noise), and what is spent (accounting)."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from milepost.errors import ExhaustedError
+from milepost.privacy.accounting.ledger import Charge, Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Charge, Ledger
 
 
 class QuotaError(ExhaustedError):

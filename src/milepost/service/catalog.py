@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from milepost.errors import MilepostError
-from milepost.privacy.ledger import Ledger
+from milepost.privacy.accounting.ledger import Ledger
 from milepost.release import release
 from milepost.service.answers import center, field_of, part_of
 from milepost.service.home import Home

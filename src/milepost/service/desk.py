@@ -9,8 +9,8 @@ from typing import Any
 
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.interactive import interactive, resume, stored_call
+from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.ledger import Ledger
 from milepost.roles import Roles
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError

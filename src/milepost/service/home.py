@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from milepost.errors import MilepostError
 from milepost.interactive import stored_card
-from milepost.privacy.ledger import Ledger
+from milepost.privacy.accounting.ledger import Ledger
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 SUFFIXES = (".csv", ".txt", ".parquet")

@@ -6,7 +6,7 @@ from typing import Self
 
 from milepost.errors import MilepostError
 from milepost.interactive import check_charge
-from milepost.privacy.ledger import Ledger
+from milepost.privacy.accounting.ledger import Ledger
 from milepost.service.allowance import Allowance
 from milepost.service.catalog import Catalog
 from milepost.service.clock import Clock

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from milepost.card import amount, errors, facts
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.service.register import Release
 from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number

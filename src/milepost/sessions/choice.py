@@ -11,8 +11,8 @@ from milepost.mechanisms.field import Field, Noise, session_prediction
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
 from milepost.mechanisms.totals import Total, check_total
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.reading import check_count
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.game_engine import GameEngine

@@ -13,8 +13,8 @@ import numpy as np
 from milepost._typing import AnyArray
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.points import query_points
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.sessions.step import Engine, Step
 from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.sessions.transcript import Log, Memory, Question, Transcript

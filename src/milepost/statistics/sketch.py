@@ -8,7 +8,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.privacy.change import WEIGHT_STEPS
+from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.base import QUANTA, QUANTUM_BITS, default_cells
 from milepost.statistics.tally import tally
 

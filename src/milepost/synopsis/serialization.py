@@ -12,8 +12,8 @@ from milepost.errors import MilepostError
 from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries

@@ -14,8 +14,8 @@ from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
 from milepost.points import query_points
-from milepost.privacy.change import Change
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.storage.paths import WRITTEN, local_path

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 
-from milepost.privacy.account import DRAWN, SETTLED, Account, Entry
+from milepost.privacy.accounting.account import DRAWN, SETTLED, Account, Entry
 from milepost.service.access import Caller, Curator
 from milepost.service.keys import CURATOR
 from milepost.service.office import Office

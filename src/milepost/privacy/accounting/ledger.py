@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from milepost.errors import ExhaustedError, MilepostError, warn
-from milepost.privacy import account as tables
-from milepost.privacy.account import (
+from milepost.privacy.accounting import account as tables
+from milepost.privacy.accounting.account import (
     BEFORE,
     DRAWN,
     LAYOUT,
@@ -24,7 +24,7 @@ from milepost.privacy.account import (
     check_line,
     check_name,
 )
-from milepost.privacy.budget import NANO, Amount, Cap, cost
+from milepost.privacy.accounting.budget import NANO, Amount, Cap, cost
 from milepost.privacy.guarantee import Guarantee
 from milepost.storage.paths import local_path
 from milepost.storage.sqlite import WAIT, Database

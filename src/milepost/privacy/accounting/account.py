@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 
 from milepost.errors import MilepostError
-from milepost.privacy.budget import Amount, Cap
+from milepost.privacy.accounting.budget import Amount, Cap
 from milepost.privacy.guarantee import Guarantee
 from milepost.storage.sqlite import Layout
 
