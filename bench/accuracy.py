@@ -21,7 +21,7 @@ from milepost.mechanisms import mechanisms
 from milepost.mechanisms.polygon import total
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch
-from milepost.spaces import L1
+from milepost.spaces.lp import L1
 
 EPSILON, DELTA = 1.0, 1e-6
 APPROXIMATE, PURE = mp.Guarantee(EPSILON, DELTA), mp.Guarantee(EPSILON)

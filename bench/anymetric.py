@@ -28,7 +28,7 @@ from milepost.choice import Choice, DirectChoice, candidates
 from milepost.mechanisms.lipschitz import lipschitz
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch, read_sums
-from milepost.spaces.base import QUANTUM_BITS
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 
 # where queries have noise of their own, chance adds a sixth to the bound with 60 releases, an eighth with 100
 RELEASES, CHECKED = 200, 60

@@ -33,7 +33,7 @@ from bench.run import Bounds, main
 from milepost.mechanisms import lemma3
 from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 
 WIDTH = 8  # directions come in orthonormal blocks of this many
 APPROXIMATE, PURE = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0)

@@ -26,9 +26,10 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sketch, records
-from milepost.spaces.base import QUANTUM_BITS, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS
+from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.objects import object_array
-from milepost.spaces.projected import Projected
 from milepost.statistics.sketch import Sketch
 
 GUARANTEE = mp.Guarantee(EPSILON, DELTA)

@@ -16,8 +16,8 @@ import milepost as mp
 from milepost._typing import FloatArray
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.protected_change import Change
-from milepost.spaces import space_from_json
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM, sure
 
 N = 20_000

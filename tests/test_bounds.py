@@ -24,7 +24,7 @@ from milepost.bounds import Grid, Scales, Search, read_magnitudes
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.roles import Roles
-from milepost.spaces.found import Found
+from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
 from tests.chance import assert_rate

@@ -14,7 +14,7 @@ from milepost.mechanisms.base import Prediction
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
-from milepost.spaces.projected import Projected
+from milepost.spaces.embeddings.projected import Projected
 
 PLANE = mp.L1([(0, 10), (0, 10)])
 DISC = mp.L2(center=[5, 5], radius=5)

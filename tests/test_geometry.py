@@ -13,7 +13,7 @@ from shapely.geometry import LineString, Point
 from vega_datasets import local_data
 
 import milepost as mp
-from milepost.spaces.sphere import EARTH_KM
+from milepost.spaces.geographic import EARTH_KM
 from tests.chance import sure
 
 SPHERE = Geod(a=EARTH_KM * 1000, b=EARTH_KM * 1000)

@@ -16,7 +16,7 @@ import pytest
 
 import milepost as mp
 from milepost import cli
-from milepost.spaces.found import Found
+from milepost.spaces.bounds_provenance import Found
 from tests.blocks import LENIENT, Noise, check, written
 from tests.chance import assert_close
 

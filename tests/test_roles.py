@@ -25,7 +25,7 @@ from milepost.choice import given_queries
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.reading import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
 from milepost.roles import Roles
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums

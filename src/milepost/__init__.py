@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
     from milepost.field import Contours, Grid
     from milepost.interactive import interactive, resume
-    from milepost.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
     from milepost.plan import Plan, plan
     from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
@@ -22,8 +21,13 @@ if TYPE_CHECKING:
     from milepost.release import exact, release
     from milepost.sessions.session import Answer, Session
     from milepost.sites import Site, Sites
-    from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp
+    from milepost.spaces.angular import Angular
+    from milepost.spaces.arbitrary import AnyMetric
     from milepost.spaces.columns import category, flag, number
+    from milepost.spaces.geographic import GreatCircle
+    from milepost.spaces.lp import L1, L2, Lp
+    from milepost.spaces.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
+    from milepost.spaces.mixed import Gower, Hamming
     from milepost.synopsis.serialization import load
     from milepost.synopsis.synopsis import Synopsis
 
@@ -94,13 +98,6 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "interactive",
         "resume",
     ),
-    "metrics": (
-        "Metric",
-        "edit_distance",
-        "jaccard",
-        "precomputed",
-        "shortest_path",
-    ),
     "plan": (
         "Plan",
         "plan",
@@ -120,20 +117,29 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "Site",
         "Sites",
     ),
-    "spaces": (
-        "L1",
-        "L2",
-        "Angular",
-        "AnyMetric",
-        "Gower",
-        "GreatCircle",
-        "Hamming",
-        "Lp",
-    ),
+    "spaces.angular": ("Angular",),
+    "spaces.arbitrary": ("AnyMetric",),
     "spaces.columns": (
         "category",
         "flag",
         "number",
+    ),
+    "spaces.geographic": ("GreatCircle",),
+    "spaces.lp": (
+        "L1",
+        "L2",
+        "Lp",
+    ),
+    "spaces.metrics": (
+        "Metric",
+        "edit_distance",
+        "jaccard",
+        "precomputed",
+        "shortest_path",
+    ),
+    "spaces.mixed": (
+        "Gower",
+        "Hamming",
     ),
     "synopsis.serialization": ("load",),
     "synopsis.synopsis": ("Synopsis",),

@@ -18,7 +18,7 @@ from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import Change
 from milepost.reading import PLAIN
 from milepost.roles import Role, Roles
-from milepost.spaces.found import Found
+from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.lp import L1, L2
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
 from milepost.stream import Stream

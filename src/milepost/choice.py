@@ -14,7 +14,8 @@ from milepost.mechanisms.margins import check_game
 from milepost.points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import Hosts, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import Hosts
 from milepost.spaces.queries import Queries, moved_inside
 from milepost.table import Summed, Table
 

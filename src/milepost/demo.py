@@ -18,8 +18,8 @@ from milepost.mechanisms.totals import Total
 from milepost.plan import Plan, plan
 from milepost.reading import read_sketch
 from milepost.release import exact, release
-from milepost.spaces import GreatCircle
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.geographic import GreatCircle
 from milepost.synopsis.synopsis import Synopsis
 
 REGION = GreatCircle((52.52, 13.405), radius_km=30)

@@ -22,8 +22,8 @@ from milepost.sessions.session import Session
 from milepost.sessions.step import Engine
 from milepost.sessions.store import Store, Stored, StoreLog
 from milepost.sessions.synopsis_engine import SynopsisEngine
-from milepost.spaces import space_from_json
 from milepost.spaces.base import Space, check_space
+from milepost.spaces.registry import space_from_json
 from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis

@@ -23,7 +23,8 @@ from milepost.errors import MilepostError
 from milepost.geometry import located
 from milepost.progress import reading
 from milepost.roles import Marks, Roles
-from milepost.spaces.base import Space, default_cells
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import default_cells
 from milepost.spaces.queries import Queries
 from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsOf
 from milepost.statistics.fingerprint import CHANGED, RowDigest, row_hashes

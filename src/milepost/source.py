@@ -10,7 +10,8 @@ from operator import mul
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import Borders

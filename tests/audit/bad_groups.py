@@ -12,7 +12,7 @@ from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change, Split
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums

@@ -32,7 +32,7 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.reading import read_sums
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch

@@ -23,7 +23,7 @@ from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy import noise
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_close, assert_rate

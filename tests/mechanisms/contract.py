@@ -26,11 +26,11 @@ from milepost.mechanisms.base import HostAnswerer, HostMechanism
 from milepost.privacy import noise, sparse_vector
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import AboveThreshold
-from milepost.spaces.base import QUANTA, Hosts
 from milepost.spaces.columns import Column, Number
+from milepost.spaces.embeddings.embedding import QUANTA, Hosts
+from milepost.spaces.embeddings.projected import Projected
+from milepost.spaces.mixed import MixedTable
 from milepost.spaces.objects import object_array
-from milepost.spaces.projected import Projected
-from milepost.spaces.table import MixedTable
 from milepost.statistics.sketch import Sketch
 from tests.chance import Law, assert_scale, assert_wrong_scale, scale_draws
 from tests.spaces.farthest import farthest_pair

@@ -22,7 +22,7 @@ from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import TangentLines, Tangents, convex_learner, interactive_margins
 from milepost.privacy import sparse_vector
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import QUANTA, Hosts, reach_of
+from milepost.spaces.embeddings.embedding import QUANTA, Hosts, reach_of
 from milepost.statistics.sketch import Sketch
 from tests.mechanisms.contract import (
     APPROXIMATE,

@@ -13,7 +13,7 @@ from milepost.mechanisms import factor
 from milepost.mechanisms.factor import NUGGET, Factor, check_points
 from milepost.mechanisms.field import Field
 from milepost.privacy.protected_change import Change
-from milepost.spaces.kernels import Kernel
+from milepost.spaces.kernels.kernel import Kernel
 from tests.mechanisms.contract import APPROXIMATE, SPACES, inside, patched
 
 SHAPES = ["random", "clustered", "equal", "in a line", "at corners"]

@@ -22,7 +22,7 @@ from milepost.mechanisms.factor import NUGGET, Factor
 from milepost.mechanisms.field import Field, Innovations, Noise
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
-from milepost.spaces.kernels import Kernel
+from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
 from tests.audit.known_bad import AgainstNoisy

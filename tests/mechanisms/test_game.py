@@ -10,7 +10,7 @@ from milepost.mechanisms.game import PrivateGame
 from milepost.mechanisms.learners import GridLearner
 from milepost.mechanisms.margins import GRID, solve
 from milepost.mechanisms.tangents import convex_learner, interactive_margins
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 from tests.chance import FALSE_ALARM
 

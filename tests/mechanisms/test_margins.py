@@ -16,7 +16,7 @@ from milepost.mechanisms import lemma3
 from milepost.mechanisms.margins import CONVEX, GRID, Margins, Rule, check_game, solve
 from milepost.mechanisms.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 
 SIZES = np.array([10**k for k in range(4, 10)])
 APPROXIMATE, PURE = Guarantee(1, 1e-6), Guarantee(1)

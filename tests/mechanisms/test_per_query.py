@@ -22,7 +22,8 @@ from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
 from tests import chance

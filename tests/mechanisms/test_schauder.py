@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms import schauder
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 
 scale_lists = st.lists(st.floats(0.05, 20), min_size=1, max_size=5).map(np.array)

@@ -17,7 +17,7 @@ from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.slopes import Slopes, deviation_of, scales_of
 from milepost.mechanisms.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
 
 SPACE = L1({"age": (18, 90), "height": (0, 2.2)}, weights={"height": 10}, step={"age": 1, "height": 0.1})

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.privacy.noise import gaussian, laplace
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from tests import chance
 from tests.chance import assert_fit, assert_rate, assert_scale, assert_wrong_fit, scale_draws
 

@@ -16,12 +16,12 @@ SEEDED = {  # NumPy's generators, each with a public seed
     "mechanisms/slopes.py": "the same",
     "mechanisms/labels.py": "the same",
     "mechanisms/schauder.py": "the same",
-    "spaces/sphere.py": "public pairs, to measure distortion",
+    "spaces/geographic.py": "public pairs, to measure distortion",
     "spaces/angular.py": "the same",
-    "spaces/projected.py": "the same",
-    "spaces/references.py": "public points of a reference measure",
-    "spaces/bourgain.py": "public sets of queries",
-    "spaces/directions.py": "public directions",
+    "spaces/embeddings/projected.py": "the same",
+    "spaces/kernels/reference_measures.py": "public points of a reference measure",
+    "spaces/embeddings/bourgain.py": "public sets of queries",
+    "spaces/embeddings/directions.py": "public directions",
 }
 NAMES = {  # the system's generator, for what must not be guessed or must not meet another
     "storage/atomic_file.py": "names of temporary files",

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.spaces.projected import Projected
+from milepost.spaces.embeddings.projected import Projected
 
 STARTS = 128
 FEW = 12  # columns of a box, all of whose corners are tried

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray
 from milepost.reading import read_sketch, read_sums
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
 from tests.quick import some_quick

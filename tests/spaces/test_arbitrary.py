@@ -14,7 +14,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from tests.chance import assert_promised
 
 WORDS = ["colour", "color", "centre", "center", "table", "chair", "cat"]

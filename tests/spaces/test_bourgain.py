@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 from scipy.special import bdtr
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.spaces.bourgain import Subsets, draw, levels_of, paper_repetitions
+from milepost.spaces.embeddings.bourgain import Subsets, draw, levels_of, paper_repetitions
 from tests import chance
 from tests.chance import FALSE_ALARM, assert_rate
 from tests.quick import some_quick

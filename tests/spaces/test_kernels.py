@@ -13,10 +13,10 @@ from scipy.integrate import quad
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray
-from milepost.spaces import references
-from milepost.spaces.kernels import Kernel, Reference
-from milepost.spaces.references import around_ball, corners
-from milepost.spaces.sphere import EARTH_KM, QUARTER_KM
+from milepost.spaces.geographic import EARTH_KM, QUARTER_KM
+from milepost.spaces.kernels import reference_measures
+from milepost.spaces.kernels.kernel import Kernel, Reference
+from milepost.spaces.kernels.reference_measures import around_ball, corners
 from tests import chance
 from tests.chance import assert_close
 from tests.mechanisms.contract import SPACES, patched, points
@@ -253,8 +253,8 @@ def test_heights_of_balls(width: int) -> None:
     asked[:, 0] = np.array(shares) * 2
     found = reference.height(asked)
     wanted = [2 * to_sphere(width, share) - to_sphere(width, 1.0) for share in shares]
-    assert reference.mean == pytest.approx(to_sphere(width, 1.0), abs=references.ACCURACY)
-    assert found == pytest.approx(wanted, abs=2 * references.ACCURACY)
+    assert reference.mean == pytest.approx(to_sphere(width, 1.0), abs=reference_measures.ACCURACY)
+    assert found == pytest.approx(wanted, abs=2 * reference_measures.ACCURACY)
     for away, height in zip(np.array(shares) * 2, wanted, strict=True):
         ring = min(int(np.searchsorted(reference.away, away, side="right")) - 1, len(reference.low) - 1)
         assert reference.low[ring] - 1e-9 <= height <= reference.high[ring] + 1e-9

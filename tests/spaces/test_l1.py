@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milepost import L1, MilepostError
-from milepost.spaces import space_from_json
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.registry import space_from_json
 
 sizes = st.floats(-1e6, 1e6, allow_subnormal=False)
 boxes = st.lists(

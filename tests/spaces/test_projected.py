@@ -14,10 +14,10 @@ from milepost._typing import FloatArray
 from milepost.choice import on_hosts
 from milepost.mechanisms import mechanisms
 from milepost.privacy.protected_change import Change
-from milepost.spaces import space_from_json
-from milepost.spaces.base import QUANTA
-from milepost.spaces.directions import UNIT, largest_sum, length_factor, sphere
-from milepost.spaces.projected import Projected
+from milepost.spaces.embeddings.directions import UNIT, largest_sum, length_factor, sphere
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.embeddings.projected import Projected
+from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM
 from tests.mechanisms.contract import Transcript
 from tests.spaces.farthest import beyond_the_border, farthest_pair

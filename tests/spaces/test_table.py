@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.spaces import space_from_json
-from milepost.spaces.base import Hosts
 from milepost.spaces.columns import MOST_LABELS
-from milepost.spaces.table import MixedTable
+from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.mixed import MixedTable
+from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM, assert_promised
 from tests.mechanisms.contract import Transcript
 
@@ -118,7 +118,7 @@ class TestDistances:
         """However few pairs are in memory at a time."""
         rows = PEOPLE.read(np.array(people(50), dtype=object))
         whole = PEOPLE.distance(rows, rows[:7])
-        monkeypatch.setattr("milepost.spaces.base.BLOCK", 20)
+        monkeypatch.setattr("milepost.spaces.numeric.CACHED", 20)
         assert np.array_equal(PEOPLE.distance(rows, rows[:7]), whole)
 
     @pytest.mark.parametrize("size", [1, 2, 7, 50])

@@ -22,8 +22,8 @@ from milepost.mechanisms.base import Answerer
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
+from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.objects import object_array
-from milepost.spaces.projected import Projected
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums

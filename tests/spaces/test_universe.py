@@ -17,12 +17,12 @@ from milepost.mechanisms.field import Field
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
-from milepost.spaces import covariance
-from milepost.spaces.base import QUANTA
-from milepost.spaces.covariance import Covariance, centred, covariances, paired, weighed
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.kernels import covariance, universe
+from milepost.spaces.kernels.covariance import Covariance, centred, covariances, paired, weighed
+from milepost.spaces.kernels.universe import MOST_RECORDS, Universe, check_records
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
-from milepost.spaces.universe import MOST_RECORDS, Universe, check_records
 from tests.chance import assert_promised
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
 from tests.quick import examples, some_quick
@@ -342,7 +342,7 @@ def test_what_a_kernel_knows_is_what_is_summed() -> None:
         seen.append(columns)
         return ()
 
-    with patched([(mp.spaces.universe, "covariances", look)]):
+    with patched([(universe, "covariances", look)]):
         assert space.kernels == ()
     summed = [read_sums([str(record)], space, queries).values[0] for record in range(30)]
     assert np.array_equal(seen[0], summed)
@@ -549,5 +549,5 @@ def test_pure_epsilon_computes_no_covariance() -> None:
         pytest.fail("a covariance was computed")
 
     space = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20))
-    with patched([(mp.spaces.universe, "covariances", never)]):
+    with patched([(universe, "covariances", never)]):
         assert mp.release(PEOPLE, space, epsilon=1).guarantee.delta == PURE.delta

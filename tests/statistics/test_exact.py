@@ -11,7 +11,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics import sketch as module
 from milepost.statistics.sketch import LARGEST_TOTAL, Sketch
@@ -157,7 +157,7 @@ def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
     batch: pa.RecordBatch | FloatArray = np.array(table, order="F" if kind == "F" else "C")
     if kind == "arrow":
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
-    monkeypatch.setattr("milepost.spaces.base.CACHED", 1000)
+    monkeypatch.setattr("milepost.spaces.embeddings.embedding.CACHED", 1000)
     monkeypatch.setattr("milepost.spaces.numeric.TURNED", 700)
     found = space.quantize(space.read(batch))
     assert found.dtype == np.int32

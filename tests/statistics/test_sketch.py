@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from milepost import MilepostError
 from milepost._typing import IntArray
-from milepost.spaces.base import QUANTA, default_cells
+from milepost.spaces.embeddings.embedding import QUANTA, default_cells
 from milepost.statistics.sketch import Sketch
 
 tables = (

@@ -12,7 +12,8 @@ import milepost as mp
 from milepost._typing import IntArray
 from milepost.privacy import noise
 from milepost.reading import read_sums
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import LARGEST_TOTAL
 from milepost.statistics.sums import Sums

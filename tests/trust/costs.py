@@ -24,7 +24,7 @@ import numpy as np
 import milepost as mp
 from milepost._typing import FloatArray
 from milepost.spaces.base import Space
-from milepost.spaces.projected import Projected
+from milepost.spaces.embeddings.projected import Projected
 from tests.mechanisms.contract import Transcript, pairs
 from tests.spaces.farthest import farthest_pair
 

@@ -14,8 +14,8 @@ import pytest
 
 import milepost as mp
 from milepost.mechanisms import NAMES
-from milepost.spaces import KINDS
 from milepost.spaces.objects import object_array
+from milepost.spaces.registry import KINDS
 from tests.trust.cases import CASES, NEED_QUERIES, SPECIAL, Case, Row, finite, outcome, without_row
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")

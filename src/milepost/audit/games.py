@@ -10,7 +10,6 @@ from milepost.audit.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, lapl
 from milepost.audit.claims import Claim, Pure, concentrated
 from milepost.mechanisms.margins import Margins
 from milepost.mechanisms.tangents import Tangents, interactive_margins
-from milepost.metrics import precomputed
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
@@ -18,6 +17,7 @@ from milepost.sessions.game_engine import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1
+from milepost.spaces.metrics import precomputed
 from milepost.statistics.sketch import Borders, Sketch
 
 

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from milepost.metrics import precomputed
-from milepost.spaces import L1, L2, Angular, AnyMetric, GreatCircle, Hamming
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.angular import Angular
+from milepost.spaces.arbitrary import AnyMetric
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.geographic import GreatCircle
+from milepost.spaces.lp import L1, L2
+from milepost.spaces.metrics import precomputed
+from milepost.spaces.mixed import Hamming
 
 
 @dataclass(frozen=True)

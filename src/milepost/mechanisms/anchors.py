@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from milepost._typing import IntArray
-from milepost.spaces.base import Hosts, round_up
+from milepost.spaces.embeddings.embedding import Hosts, round_up
 
 
 @dataclass(frozen=True)

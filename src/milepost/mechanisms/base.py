@@ -14,7 +14,7 @@ from milepost.mechanisms.polygon import Polygon, total
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import QUANTUM_BITS, Hosts
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.sums import Sums

@@ -18,7 +18,7 @@ from milepost.mechanisms.labels import settled
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.polygon import Polygon, possible
 from milepost.mechanisms.totals import Total
-from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts, default_cells
 
 MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a fraction of a second
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses

@@ -7,7 +7,7 @@ import scipy
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.spaces.kernels import Kernel
+from milepost.spaces.kernels.kernel import Kernel
 
 MOST_POINTS = 1 << 13  # half a gigabyte
 BLOCK = 128

@@ -23,8 +23,9 @@ from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
 from milepost.privacy.protected_change import Change, Split
-from milepost.spaces.base import QUANTA, Space
-from milepost.spaces.kernels import Kernel
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
 

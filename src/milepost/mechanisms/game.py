@@ -13,7 +13,7 @@ from milepost.mechanisms.learners import Learner, Reading
 from milepost.mechanisms.margins import Margins
 from milepost.privacy.noise import gaussian, laplace
 from milepost.privacy.sparse_vector import AboveThreshold
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 from milepost.statistics.sketch import Borders
 
 

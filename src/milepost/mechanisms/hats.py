@@ -18,7 +18,7 @@ from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import QUANTA, QUANTUM_BITS, Hosts
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Hosts
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side

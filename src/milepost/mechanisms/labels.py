@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 
 
 def settled(hosts: Hosts, heights: Sequence[FloatArray]) -> list[FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 
 MIDDLE = QUANTA // 2

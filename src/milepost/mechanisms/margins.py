@@ -18,7 +18,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps

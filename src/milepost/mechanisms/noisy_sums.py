@@ -9,7 +9,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_confidence
 from milepost.mechanisms.mixture import mixture_quantile
 from milepost.mechanisms.totals import Total
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 
 

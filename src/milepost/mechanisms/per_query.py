@@ -17,7 +17,7 @@ from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.sums import Sums
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray
-from milepost.spaces.base import Hosts
+from milepost.spaces.embeddings.embedding import Hosts
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, QUANTUM_BITS
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS
 
 SLACK = 1 + 1e-9  # the float operations of `loss`, and a caller's few, are off by less than 1e-13
 BLOCK = 1 << 20  # numbers simulated at a time

@@ -23,7 +23,7 @@ from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
 from milepost.privacy.protected_change import Change, Split
-from milepost.spaces.base import QUANTUM_BITS, Hosts
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side

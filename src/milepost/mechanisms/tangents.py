@@ -25,7 +25,7 @@ from milepost.mechanisms.polygon import Polygon
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.spaces.base import QUANTUM_BITS, Hosts, default_cells, reach_of
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts, default_cells, reach_of
 from milepost.statistics.sketch import Sketch
 
 TENSORS = ("coordinate", "border", "value", "count")

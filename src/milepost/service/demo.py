@@ -18,7 +18,7 @@ from milepost.service.register import Register
 from milepost.service.requests import Building, Opening
 from milepost.service.running import Address, run
 from milepost.service.settings import Settings
-from milepost.spaces import L1
+from milepost.spaces.lp import L1
 
 WHO = "you"
 CAP = 4.0  # ε of the made-up dataset

@@ -9,7 +9,7 @@ from milepost.privacy.protected_change import Change
 from milepost.service.register import Release
 from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number
-from milepost.spaces.table import MixedTable
+from milepost.spaces.mixed import MixedTable
 from milepost.statement import lines
 from milepost.synopsis.synopsis import Synopsis
 

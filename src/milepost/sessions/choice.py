@@ -18,7 +18,8 @@ from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.game_engine import GameEngine
 from milepost.sessions.step import Engine
 from milepost.source import moved_most, source_of
-from milepost.spaces.base import Hosts, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import Hosts
 from milepost.table import Table
 
 SESSIONS = (Tangents.name, Field.name)

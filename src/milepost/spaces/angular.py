@@ -15,10 +15,10 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
 from milepost.spaces.box import Rows
-from milepost.spaces.directions import MOST_DIRECTIONS, sphere
-from milepost.spaces.kernels import ROUNDING, Kernel, level
+from milepost.spaces.embeddings.directions import MOST_DIRECTIONS, sphere
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
 from milepost.spaces.trigonometry import angle
 

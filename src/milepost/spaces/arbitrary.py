@@ -12,13 +12,13 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
-from milepost.metrics import NAMED, Metric, check_distances, pairwise
-from milepost.spaces.base import QUANTA, Distortion, Hosts, reach_of
-from milepost.spaces.bourgain import Measured, Subsets, draw, measure, paper_repetitions
-from milepost.spaces.kernels import Kernel
+from milepost.spaces.embeddings.bourgain import Measured, Subsets, draw, measure, paper_repetitions
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.kernels.universe import Universe
+from milepost.spaces.metrics import NAMED, Metric, check_distances, pairwise
 from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
-from milepost.spaces.universe import Universe
 
 REPETITIONS = 32
 MOST_QUERIES = 1 << 16

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.found import Found
-from milepost.spaces.kernels import ROUNDING
+from milepost.spaces.bounds_provenance import Found
+from milepost.spaces.kernels.kernel import ROUNDING
 from milepost.spaces.numeric import (
     HALF_ULP,
     MAX_OFFSET,

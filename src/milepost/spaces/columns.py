@@ -11,7 +11,7 @@ import pyarrow as pa
 from milepost._typing import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.objects import encoded, is_missing, listed, plain, untyped
 
 OTHER = "other"

@@ -8,14 +8,14 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Hosts, default_cells, quantize, reach_of, summed
+from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.box import Box
-from milepost.spaces.directions import length_factor, sphere, stable
-from milepost.spaces.found import Found
-from milepost.spaces.kernels import Kernel, level
-from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
-from milepost.spaces.projected import Projected
-from milepost.spaces.references import around_ball, corners
+from milepost.spaces.embeddings.directions import length_factor, sphere, stable
+from milepost.spaces.embeddings.embedding import QUANTA, Hosts, default_cells, quantize, reach_of
+from milepost.spaces.embeddings.projected import Projected
+from milepost.spaces.kernels.kernel import Kernel, level
+from milepost.spaces.kernels.reference_measures import around_ball, corners
+from milepost.spaces.numeric import named_numbers, named_pairs, summed, unit_of
 
 SHORTEST = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
 

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ NO_ALIASES: Aliases = MappingProxyType({})
 FARTHEST = 1e100  # widths of the bounds from them to a query
 HALF_ULP = 2.0**-53  # of a float, relatively: what rounding moves it by
 MAX_OFFSET = 1 << 22  # diameters from 0 to a space: a point's rounding is then below 2⁻³¹ of the diameter
+CACHED = 1 << 17  # numbers that fit the cache
 TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
@@ -230,4 +231,20 @@ def named_numbers(
         raise MilepostError(f"{what} must have one number a column ({width}), got {len(result)}")
     if not all(math.isfinite(value) and value >= 0 for value in result):
         raise MilepostError(f"{what} must be finite and at least 0, got {result}")
+    return result
+
+
+def summed(
+    records: FloatArray, queries: AnyArray, term: Callable[[int, FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
+
+    term: takes columns float64[rows, 1] and float64[1, k], of so many rows that they fit the cache.
+    """
+    result = np.zeros((len(records), len(queries)))
+    rows = max(1, CACHED // max(1, len(queries)))
+    for start in range(0, len(records), rows):
+        part = slice(start, start + rows)
+        for i in range(records.shape[1]):
+            result[part] += term(i, records[part, i, None], queries[None, :, i])
     return result

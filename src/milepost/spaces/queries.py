@@ -9,7 +9,8 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
-from milepost.spaces.base import QUANTA, Space
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
 
 
 @dataclass(frozen=True, eq=False)

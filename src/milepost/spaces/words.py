@@ -11,9 +11,14 @@ from typing import Any
 
 from milepost.data import batches
 from milepost.errors import MilepostError
-from milepost.metrics import edit_distance
-from milepost.spaces import L1, L2, Angular, AnyMetric, Gower, GreatCircle, Hamming, Lp, Space
+from milepost.spaces.angular import Angular
+from milepost.spaces.arbitrary import AnyMetric
+from milepost.spaces.base import Space
 from milepost.spaces.columns import Column, category, flag, number
+from milepost.spaces.geographic import GreatCircle
+from milepost.spaces.lp import L1, L2, Lp
+from milepost.spaces.metrics import edit_distance
+from milepost.spaces.mixed import Gower, Hamming
 from milepost.spaces.objects import objects_of
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
-from milepost.spaces.base import QUANTA, QUANTUM_BITS, default_cells
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
 from milepost.statistics.tally import tally
 
 LARGEST_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³

@@ -7,7 +7,7 @@ import numpy as np
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTUM_BITS
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 from milepost.statistics.sketch import LARGEST_TOTAL
 
 MOST = 1e150  # of distances, so that their squares are floats

@@ -14,9 +14,9 @@ from milepost.mechanisms.groups import Groups, Label, of_group
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.spaces import space_from_json
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.spaces.registry import space_from_json
 from milepost.statistics.sketch import LARGEST_TOTAL
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import AnyArray, FloatArray
-from milepost.spaces.kernels import Reference
+from milepost.spaces.kernels.kernel import Reference
 
 Between = Callable[[AnyArray, AnyArray], FloatArray]
 RINGS = 256

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.base import QUANTA
+from milepost.spaces.embeddings.embedding import QUANTA
 
 RIDGE = 2.0**-10  # of the largest variance, on the diagonal: it makes up for every rounding
 GRID = 2.0**40  # covariances are whole numbers of its inverse, so that sums of them are exact

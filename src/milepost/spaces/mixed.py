@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import Distortion, Hosts, default_cells, quantize, round_up, summed
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
-from milepost.spaces.kernels import ROUNDING, Kernel, level
-from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers
+from milepost.spaces.embeddings.embedding import Distortion, Hosts, default_cells, quantize, round_up
+from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
+from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, summed
 from milepost.spaces.objects import cells_of, is_series, listed
 
 LEAST_SHARE = 1e-9  # of all weights: one column's

@@ -17,13 +17,14 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.base import BLOCK, QUANTA, Distortion, Hosts, quantize, summed
+from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.box import Box
-from milepost.spaces.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum, mean_range
-from milepost.spaces.found import Found
-from milepost.spaces.kernels import Kernel
-from milepost.spaces.numeric import named_pairs, unit_of
+from milepost.spaces.embeddings.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum, mean_range
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.numeric import named_pairs, summed, unit_of
 
+BLOCK = 1 << 20  # numbers in one block of a distance matrix
 MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
 THINNEST = 2.0**-10  # of the widest host interval: no other is narrower
 

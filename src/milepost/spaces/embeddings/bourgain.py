@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.base import Distortion
+from milepost.spaces.embeddings.embedding import Distortion
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError, SuppressFailures
-from milepost.spaces.base import QUANTA
-from milepost.spaces.covariance import Covariance, covariances
-from milepost.spaces.kernels import SLACK, Kernel
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.kernels.covariance import Covariance, covariances
+from milepost.spaces.kernels.kernel import SLACK, Kernel
 from milepost.spaces.objects import key
 
 MOST_RECORDS = 1 << 16

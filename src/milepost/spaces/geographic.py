@@ -5,7 +5,7 @@ that its image depends on it alone.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,16 +15,18 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
-from milepost.errors import MilepostError
-from milepost.spaces.base import QUANTA, Distortion, Hosts, quantize
+from milepost.errors import MilepostError, warn
 from milepost.spaces.box import Rows
-from milepost.spaces.directions import MOST_DIRECTIONS
-from milepost.spaces.kernels import Kernel
-from milepost.spaces.numeric import Aliases, read_matrix, refuse_missing
-from milepost.spaces.places import ALIASES, COLUMNS, geographic, impossible, named_place, warn_swapped
-from milepost.spaces.references import POINTS, around_cap
+from milepost.spaces.embeddings.directions import MOST_DIRECTIONS
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.kernels.reference_measures import POINTS, around_cap
+from milepost.spaces.numeric import Aliases, find, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle, sine_cosine
 
+COLUMNS = ("lat", "lon")
+WIDE = 10.0  # degrees, about 1,100 km
+ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
 LEAST_KM = 1e-3
@@ -319,3 +321,53 @@ def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
         minus += (x[:, None] - y[None]) ** 2
         plus += (x[:, None] + y[None]) ** 2
     return angle(minus, plus)
+
+
+def geographic(vector: FloatArray, latitude: float, longitude: float) -> tuple[float, float]:
+    """(lat, lon) of a public vector (east, north, up), seen from a place."""
+    east, north, up = vector.tolist()
+    sine, cosine = math.sin(math.radians(latitude)), math.cos(math.radians(latitude))
+    outward = up * cosine - north * sine
+    turned = longitude + math.degrees(math.atan2(east, outward))
+    return (
+        math.degrees(math.atan2(up * sine + north * cosine, math.hypot(outward, east))),
+        turned - 360 * round(turned / 360),
+    )
+
+
+def named_place(center: Any) -> tuple[float, float]:
+    """A centre by name or in order; one that is none is refused."""
+    if isinstance(center, Mapping):
+        names = [str(name) for name in center]
+        found = [find(names, name, ALIASES) for name in COLUMNS]
+        known = [list(center.values())[position] for position in found if position is not None]
+        center = known if len(names) == 2 else names
+    try:
+        latitude, longitude = (float(value) for value in center)
+    except (TypeError, ValueError):
+        raise MilepostError(f"center must be a place (lat, lon) in degrees, got {center!r}") from None
+    if not (abs(latitude) <= 90 and abs(longitude) <= 360):
+        raise impossible("center", latitude, longitude)
+    return latitude, longitude
+
+
+def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
+    """That there is no such place, and the other order where that would be one."""
+    swapped = abs(longitude) <= 90 and abs(latitude) <= 360
+    return MilepostError(
+        f"{what} must be (lat, lon) in degrees, lat within ±90 and lon within ±360, got lat {latitude:g} and lon "
+        f"{longitude:g}" + (f"; if that is (lon, lat), write ({longitude:g}, {latitude:g})" if swapped else "")
+    )
+
+
+def warn_swapped(points: FloatArray, latitude: float, longitude: float, radius: float) -> None:
+    """Say when all queries are out of a cap, of this radius in degrees, but would be in it the other way around.
+
+    Not of a cap that is so wide that this may well be meant.
+    """
+    if radius > WIDE or not len(points):
+        return
+    lat, lon = points[:, 0], points[:, 1]
+    narrow = math.cos(math.radians(latitude))
+    if np.all((np.abs(lat - latitude) > radius) & (np.hypot(lon - latitude, narrow * (lat - longitude)) <= radius)):
+        warn("the query points lie outside the cap but inside as (lon, lat): milepost takes (lat, lon)")

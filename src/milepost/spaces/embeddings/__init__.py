@@ -1,0 +1,1 @@
+"""Maps of points into weighted ℓ₁."""

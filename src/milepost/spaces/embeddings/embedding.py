@@ -1,0 +1,181 @@
+"""Embedding coordinates: weighted ℓ₁ that stands in for a space, and how records are rounded there."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from milepost._typing import FloatArray, ImageArray, IntArray
+from milepost.spaces.numeric import CACHED
+
+QUANTUM_BITS = 24
+QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
+
+
+@dataclass(frozen=True, eq=False)
+class Hosts:
+    """Weighted ℓ₁ coordinates that stand in for the space: d(x, y) ≈ Σᵢ weightᵢ·|πᵢ(x) − πᵢ(y)|.
+
+    weight, low, high: float64[D], each interval of positive width and weight.
+    reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
+    embedding: how far host distances may be from the metric's, relatively; 0 where they are the same.
+    clipped: how far clipping records to narrower intervals, or rounding queries, may move a distance.
+    span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
+    step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
+    changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
+    simplex: blocks of coordinates, one for each label of a category, of which a record or query is at the far end of
+    one and at the near end of the others; all of a block have one step and the same weight.
+    symmetric: whether every point has a mirror image, as far on the other side of the middle in every coordinate.
+    """
+
+    weight: FloatArray
+    low: FloatArray
+    high: FloatArray
+    reach: float
+    embedding: float = 0.0
+    clipped: float = 0.0
+    span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    changes: int = 1
+    simplex: tuple[slice, ...] = ()
+    symmetric: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.span):
+            object.__setattr__(self, "span", np.full(self.dimension, QUANTA, dtype=np.int64))
+        if not len(self.step):
+            object.__setattr__(self, "step", np.ones(self.dimension, dtype=np.int64))
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of host coordinates."""
+        return len(self.weight)
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """wᵢ = ωᵢ(hiᵢ − loᵢ): the distance across coordinate i."""
+        return self.weight * (self.high - self.low)
+
+    @cached_property
+    def total(self) -> float:
+        """Σwᵢ, rounded up."""
+        return round_up(self.spread)
+
+    @cached_property
+    def quantum(self) -> FloatArray:
+        """τᵢ = wᵢ/spanᵢ: the distance of one quantum, exactly so where the span is 2²⁴."""
+        return self.spread / self.span
+
+    @cached_property
+    def units(self) -> tuple[slice, ...]:
+        """Coordinates that change independently: blocks of labels, and each other coordinate alone."""
+        blocked = {i for block in self.simplex for i in range(block.start, block.stop)}
+        alone = [slice(i, i + 1) for i in range(self.dimension) if i not in blocked]
+        return tuple(sorted([*alone, *self.simplex], key=lambda unit: unit.start))
+
+    def width(self, unit: slice) -> float:
+        """The distance across a unit: a change of label moves two coordinates of its block."""
+        return float(self.spread[unit.start]) * (2 if unit in self.simplex else 1)
+
+    def cells(self, groups: int = 1) -> int:
+        """Of a sketch for so many groups: as many as memory allows, and one a step where records sit on steps."""
+        steps = [QUANTA // int(step) for step in self.step if step > 1]
+        return max([default_cells(self.dimension * groups), *steps])
+
+    @property
+    def bias(self) -> float:
+        """How far a mean host distance may be from the metric's: rounding of records, the embedding, clipping."""
+        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6) + self.embedding * self.reach + self.clipped
+
+    def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest mean distance that any table could have at positions float64[k, D]."""
+        quantum, span, to_low = self.quantum, self.span, positions
+        if self.simplex:
+            single = [unit.start for unit in self.units if unit not in self.simplex]
+            quantum, span, to_low = quantum[single], span[single], positions[:, single]
+        to_high = span - to_low
+        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.simplex))
+        low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
+        if self.symmetric:  # no record is farther from the middle than half of the reach, rounding included
+            away = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
+            farthest = self.reach / 2 + float(self.quantum.sum())
+            low, high = np.maximum(low, away - farthest), np.minimum(high, away + farthest)
+        return low, high
+
+    def alone(self, i: int) -> "Hosts":
+        """Host coordinate i as hosts of its own."""
+        part = slice(i, i + 1)
+        span, step = self.span[part], self.step[part]
+        reach = reach_of(self.quantum[part], span)
+        ends = self.low[part], self.high[part]
+        return Hosts(self.weight[part], *ends, reach, span=span, step=step, changes=self.changes)
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """Definition 5: host distances are within 1/`contraction` and `expansion` of the metric's.
+
+    Of all pairs where that is proved (L2 of up to three columns), else of the public pairs that were measured.
+    likely: the relative deviation that 95 % of the measured pairs keep.
+    """
+
+    expansion: float
+    contraction: float
+    likely: float
+
+    @classmethod
+    def of(cls, ratios: FloatArray) -> "Distortion":
+        """From host distances ÷ exact ones over public pairs; none where host distances are the metric's."""
+        if not len(ratios):
+            return cls(1.0, 1.0, 0.0)
+        likely = float(np.quantile(np.abs(ratios - 1), 0.95))
+        return cls(float(ratios.max()), float(1 / max(ratios.min(), 1e-300)), likely)
+
+    @property
+    def product(self) -> float:
+        """The distortion."""
+        return self.expansion * self.contraction
+
+    @property
+    def largest(self) -> float:
+        """The largest relative deviation, on either side."""
+        return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
+
+
+def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], hosts: Hosts) -> ImageArray:
+    """Host positions of records rounded to whole steps, inside the interval, as int32[n, D] in columns of one piece.
+
+    place: makes positions float64[rows, D], which it must not keep, of some records; so many that they fit the cache.
+    Rounding is elementwise, so that a row sees only itself.
+    """
+    result = np.empty((len(points), hosts.dimension), dtype=np.int32, order="F")
+    steps, most = (hosts.step > 1).any(), (hosts.span // hosts.step).astype(np.float64)
+    rows = max(1, CACHED // hosts.dimension)
+    for start in range(0, len(points), rows):
+        part = slice(start, start + rows)
+        positions = place(points[part])
+        if steps:
+            positions /= hosts.step
+        np.rint(positions, out=positions)
+        result[part] = np.clip(positions, 0, most, out=positions)
+    if steps:
+        result *= hosts.step.astype(np.int32)
+    return result
+
+
+def reach_of(quantum: FloatArray, span: IntArray) -> float:
+    """A float that is at least the exact Σ τᵢ·spanᵢ: the reach of a box."""
+    return round_up(quantum * span * (1 + 2**-52))
+
+
+def round_up(values: FloatArray) -> float:
+    """A float that is at least the exact sum of `values`."""
+    return math.nextafter(math.fsum(values.tolist()), math.inf)
+
+
+def default_cells(dimension: int) -> int:
+    """Cells a coordinate that a sketch of D coordinates keeps: min(2¹⁶, 2²²/D), rounded down to a power of two."""
+    share = max(1, (1 << 22) // dimension)
+    return min(1 << 16, 1 << (share.bit_length() - 1))
