@@ -27,8 +27,8 @@ from milepost.reading import PLAIN, Chosen, blocks, choose, read_sketch, read_su
 from milepost.roles import Roles
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 from milepost.table import Table
 from tests.quick import examples
 from tests.strategies import Visit, visits

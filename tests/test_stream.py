@@ -27,8 +27,8 @@ from milepost.release import EXPECTED_ROWS
 from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 from milepost.stream import Stream
 from tests.chance import sure
 

@@ -24,7 +24,7 @@ from milepost.sessions.store import Store, Stored, StoreLog
 from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.spaces.base import Space, check_space
 from milepost.spaces.registry import space_from_json
-from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
+from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 from milepost.table import Table, table_of

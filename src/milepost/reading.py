@@ -27,9 +27,9 @@ from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import default_cells
 from milepost.spaces.queries import Queries
 from milepost.statistic import Block, Counted, Exact, SketchOf, Statistic, SumsOf
-from milepost.statistics.fingerprint import CHANGED, RowDigest, row_hashes
+from milepost.statistics.distance_sums import Sums
+from milepost.statistics.row_digest import CHANGED, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
-from milepost.statistics.sums import Sums
 
 BLOCK = 1 << 22  # host coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
 PLAIN = Roles()

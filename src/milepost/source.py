@@ -13,9 +13,9 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.fingerprint import CHANGED_SESSION, Fingerprint
+from milepost.statistics.distance_sums import Sums
+from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import Borders
-from milepost.statistics.sums import Sums
 from milepost.table import Table
 
 MOST_NUMBERS = 1 << 27  # of records in memory: 1 GB

@@ -9,10 +9,10 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
-from milepost.statistics.fingerprint import RowDigest, row_hashes
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.magnitudes import SIDE, Magnitudes
+from milepost.statistics.row_digest import RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 
 Exact = TypeVar("Exact", Sketch, Sums, Magnitudes, "Digested")
 Made = TypeVar("Made", covariant=True)

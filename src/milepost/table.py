@@ -14,10 +14,10 @@ from milepost.spaces.base import Space
 from milepost.spaces.objects import SPARK, package
 from milepost.spaces.queries import Queries
 from milepost.statistic import Block, Counted, DigestedOf, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
-from milepost.statistics.fingerprint import Fingerprint, RowDigest, row_hashes
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.magnitudes import Magnitudes
+from milepost.statistics.row_digest import Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 from milepost.stream import Stream
 
 ELSE = "the table was read already, for another statistic than this"

@@ -15,7 +15,7 @@ from milepost.privacy.protected_change import Change, Split
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 from tests.audit.known_bad import Known, taped
 
 QUERIES = Queries(np.zeros((1, 1)), L1([(0, 1)]))

@@ -18,8 +18,8 @@ from milepost.mechanisms import slopes
 from milepost.privacy import noise as noise  # for tests, too
 from milepost.reading import read_sketch, read_sums
 from milepost.roles import Roles
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 
 Noise = Callable[[str, IntArray, float], IntArray]
 GAUSSIAN_OF_SLOPES = slopes, "gaussian"  # where a mechanism has its noise from, for a test that changes its scale

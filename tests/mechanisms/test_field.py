@@ -24,7 +24,7 @@ from milepost.privacy.protected_change import Change
 from milepost.reading import read_sums
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 from tests.audit.known_bad import AgainstNoisy
 from tests.chance import assert_scale, assert_wrong_scale
 from tests.drawn_ahead import drawn_ahead

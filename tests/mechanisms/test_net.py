@@ -25,7 +25,7 @@ from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 from tests.chance import (
     Law,
     assert_promised,

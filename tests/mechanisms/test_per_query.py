@@ -25,7 +25,7 @@ from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 from tests import chance
 from tests.chance import assert_promised, assert_rate, assert_scale, assert_wrong_scale
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent

@@ -26,7 +26,7 @@ SEEDED = {  # NumPy's generators, each with a public seed
 NAMES = {  # the system's generator, for what must not be guessed or must not meet another
     "storage/atomic_file.py": "names of temporary files",
     "sessions/fingerprint.py": "the key of a store",
-    "statistics/fingerprint.py": "the key of a digest that lives as long as its table",
+    "statistics/row_digest.py": "the key of a digest that lives as long as its table",
     "privacy/accounting/ledger.py": "tokens of charges",
     "service/keys.py": "keys",
     "service/jobs.py": "ids of jobs",

@@ -25,8 +25,8 @@ from milepost.spaces.base import Space
 from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 from tests import chance
 
 BOUNDS = [(0.0, 1.0), (0.0, 2.0)]

@@ -11,7 +11,7 @@ import pytest
 import milepost as mp
 from milepost.roles import Roles
 from milepost.source import Anew
-from milepost.statistics.fingerprint import Fingerprint
+from milepost.statistics.row_digest import Fingerprint
 from milepost.table import table_of
 from tests.mechanisms.contract import silent
 

@@ -14,8 +14,8 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics import sketch as module
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import LARGEST_TOTAL, Sketch
-from milepost.statistics.sums import Sums
 
 ENDS = [0, 1, 2, QUANTA // 2 - 1, QUANTA // 2, QUANTA - 2, QUANTA - 1, QUANTA]
 ODD = [0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, math.inf, -math.inf, 1e308, -1e308, 0.5, 1.0, -1.0, 3.0, 2**-25]

@@ -11,7 +11,7 @@ from milepost import data, reading
 from milepost._typing import AnyArray
 from milepost.roles import Roles
 from milepost.statistic import DigestedOf, SumsOf
-from milepost.statistics.fingerprint import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
+from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
 from milepost.table import Table
 from tests.mechanisms.contract import SPACES, patched, points
 

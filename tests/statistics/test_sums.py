@@ -15,8 +15,8 @@ from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import LARGEST_TOTAL
-from milepost.statistics.sums import Sums
 
 tables = arrays.arrays(np.int64, st.tuples(st.integers(0, 12), st.just(3)), elements=st.integers(0, QUANTA))
 

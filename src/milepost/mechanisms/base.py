@@ -16,8 +16,8 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts
 from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 
 Public = TypeVar("Public", contravariant=True)
 Statistic = TypeVar("Statistic", contravariant=True)

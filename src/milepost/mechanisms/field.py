@@ -27,7 +27,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 
 STEP_BITS = 20  # an innovation of the largest weight has this many bits
 FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted

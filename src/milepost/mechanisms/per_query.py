@@ -19,7 +19,7 @@ from milepost.privacy.noise import check_scale, gaussian, laplace
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.sums import Sums
+from milepost.statistics.distance_sums import Sums
 
 MIDDLE = QUANTA // 2
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from milepost.errors import MilepostError
-from milepost.statistics.fingerprint import KEY_BYTES, Fingerprint
+from milepost.statistics.row_digest import KEY_BYTES, Fingerprint
 
 
 def store_fingerprint(path: Path, expected: bytes = b"") -> Fingerprint:

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from milepost._typing import IntArray
 from milepost.statistic import Digested
+from milepost.statistics.distance_sums import Sums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
-from milepost.statistics.sums import Sums
 
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
 SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])

@@ -1,1 +1,1 @@
-"""Statistics: exact integers that add up; nothing after them sees a record."""
+"""Exact integers that add up; nothing after them sees a record."""

@@ -10,7 +10,7 @@ from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
-from milepost.statistics.tally import tally
+from milepost.statistics.accumulate import tally
 
 LARGEST_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
 ROWS = 1 << 17  # records counted at a time, which fit the cache

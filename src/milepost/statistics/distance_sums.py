@@ -6,8 +6,8 @@ import numpy as np
 
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
+from milepost.statistics.accumulate import tally_rows
 from milepost.statistics.sketch import check_weight, total_weights
-from milepost.statistics.tally import tally_rows
 
 
 class Sums:
