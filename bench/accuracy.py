@@ -17,10 +17,10 @@ from scipy.stats import norm
 import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
+from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms import mechanisms
 from milepost.mechanisms.polygon import total
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch
 from milepost.spaces.lp import L1
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -25,9 +25,9 @@ from bench.run import Bounds, chance_of, main, squares_of
 from bench.spaces import rms
 from milepost._typing import FloatArray
 from milepost.choice import Choice, DirectChoice, candidates
+from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.mechanisms.lipschitz import lipschitz
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch, read_sums
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 
 # where queries have noise of their own, chance adds a sixth to the bound with 60 releases, an eighth with 100

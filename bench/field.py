@@ -16,11 +16,11 @@ import milepost as mp
 from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, interleaved, main, squares_of
 from milepost._typing import FloatArray
+from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.factor import Factor
 from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
 from milepost.privacy.noise import gaussian
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 

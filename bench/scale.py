@@ -24,9 +24,9 @@ import pyarrow.parquet
 import milepost as mp
 from bench.run import PEAK, Bounds, main, seconds
 from milepost.choice import given_queries
+from milepost.ingest.aggregation import PLAIN, choose, read_sketch, read_sums
+from milepost.ingest.row_attributes import Roles
 from milepost.privacy.noise import gaussian, laplace
-from milepost.reading import PLAIN, choose, read_sketch, read_sums
-from milepost.roles import Roles
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
 DIFFERENT = 64  # columns of a million rows that are different: 512 MB

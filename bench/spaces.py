@@ -23,9 +23,9 @@ from bench.accuracy import ASSERTED, CHECKED, DELTA, EPSILON
 from bench.accuracy import exact as exact_l1
 from bench.run import FALSE_ALARM, Bounds, main, squares_of
 from milepost._typing import AnyArray, FloatArray
+from milepost.ingest.aggregation import read_sketch, records
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch, records
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 from milepost.spaces.embeddings.projected import Projected

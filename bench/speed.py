@@ -12,9 +12,9 @@ import pyarrow.csv
 
 import milepost as mp
 from bench.run import PEAK, Bounds, interleaved, main, seconds
+from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
 MEMORY = f"""{PEAK}

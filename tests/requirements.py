@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from milepost import MilepostError
-from milepost.spark.sessions import check_java
+from milepost.ingest.spark.session import check_java
 
 
 def require(what: str) -> None:

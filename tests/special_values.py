@@ -12,9 +12,9 @@ import numpy as np
 
 import milepost as mp
 from milepost.bounds import read_magnitudes
-from milepost.data import opened
-from milepost.reading import records
-from milepost.roles import Roles
+from milepost.ingest.aggregation import records
+from milepost.ingest.batches import opened
+from milepost.ingest.row_attributes import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array
 

@@ -21,9 +21,9 @@ import milepost as mp
 from milepost import bounds
 from milepost._typing import FloatArray, IntArray
 from milepost.bounds import Grid, Scales, Search, read_magnitudes
+from milepost.ingest.row_attributes import Roles
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.roles import Roles
 from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders

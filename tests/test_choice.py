@@ -47,8 +47,8 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("data was read")
 
     for name in ("read", "blocks"):
-        monkeypatch.setattr(f"milepost.table.{name}", never)
-    monkeypatch.setattr("milepost.data.batches", never)
+        monkeypatch.setattr(f"milepost.ingest.table.{name}", never)
+    monkeypatch.setattr("milepost.ingest.batches.batches", never)
 
 
 def by_name(plan: mp.Plan) -> dict[str, Prediction]:

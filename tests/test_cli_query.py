@@ -17,7 +17,8 @@ import pytest
 
 import milepost as mp
 from bench.query import COMMAND
-from milepost import answered, data
+from milepost import answered
+from milepost.ingest import batches
 from tests.commands import Run, runner
 
 COUNT = 5000  # points, in batches of which a few are read and answered
@@ -51,7 +52,7 @@ def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     for path in folder.iterdir():
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(data, "BATCH_ROWS", 700)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     monkeypatch.setattr(answered, "MOST_POINTS", 300)
     return runner(capsys)
 

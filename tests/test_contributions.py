@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import contributions
 from milepost._typing import AnyArray
-from milepost.contributions import NAME_BYTES, persons, row_keys, used
+from milepost.ingest import contribution_bounding
+from milepost.ingest.contribution_bounding import NAME_BYTES, persons, row_keys, used
 
 ids = st.one_of(st.text(min_size=1, max_size=40), st.sampled_from(["a", "a\0", "a\0\0", "b" * 15, "b" * 16, "\0"]))
 
@@ -67,7 +67,7 @@ def test_the_first_rows_of_each_person_are_used(most: int, alike: bool, monkeypa
     """As sorting each person's alone says, also where the order cannot tell people apart at once."""
     table = keys(np.random.default_rng(most), 1000, 230, 3)
     if alike:
-        monkeypatch.setattr(contributions, "_mixed", lambda numbers: numbers % np.uint64(7))
+        monkeypatch.setattr(contribution_bounding, "_mixed", lambda numbers: numbers % np.uint64(7))
     found = used(table, most)
     rows = [row.tobytes() for row in table]
     for person in {row[:NAME_BYTES] for row in rows}:

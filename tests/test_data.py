@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost import data
 from milepost._typing import FloatArray
-from milepost.reading import read_sketch
+from milepost.ingest import batches
+from milepost.ingest.aggregation import read_sketch
+from milepost.ingest.column_selection import Beside
 from milepost.statistics.sketch import Sketch
-from milepost.wanted import Beside
 
 NAMES = ["east", "north"]
 FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
@@ -54,7 +54,7 @@ def same(left: Sketch, right: Sketch) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in ("counts", "offsets", "totals"))
 
 
-@pytest.mark.parametrize("rows", [1, 700, data.BATCH_ROWS])
+@pytest.mark.parametrize("rows", [1, 700, batches.BATCH_ROWS])
 def test_every_format_gives_the_same_sketch(
     rows: int,
     bring: Callable[[str, pd.DataFrame], Any],
@@ -63,7 +63,7 @@ def test_every_format_gives_the_same_sketch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """To the bit, whatever the size of batches; columns are found by name."""
-    monkeypatch.setattr(data, "BATCH_ROWS", rows)
+    monkeypatch.setattr(batches, "BATCH_ROWS", rows)
     frame = homes.head(50 if rows == 1 else 5000)
     wanted = Sketch(2)
     wanted.add(city.quantize(np.clip(frame[NAMES].to_numpy(), 0, 10)))
@@ -79,7 +79,7 @@ def test_columns_are_chosen_by_name_or_position(
     frame = homes.head(1000)
     table = bring(kind, frame)
     wanted = read_sketch(frame[NAMES].to_numpy(), city)
-    choices: list[data.Columns] = [NAMES, [3, 1], ["east", 1]]
+    choices: list[batches.Columns] = [NAMES, [3, 1], ["east", 1]]
     for columns in choices:
         assert same(read_sketch(table, city, columns), wanted)
     twice = read_sketch(frame[["east", "east"]].to_numpy(), city)
@@ -95,8 +95,8 @@ def test_batches_are_smaller_than_the_table(
     kind: str, bring: Callable[[str, pd.DataFrame], Any], homes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And together they are the table; CSV comes in blocks of bytes."""
-    monkeypatch.setattr(data, "BATCH_ROWS", 1000)
-    sizes = [len(batch) for batch in data.batches(bring(kind, homes), None, ("east", "north"))]
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1000)
+    sizes = [len(batch) for batch in batches.batches(bring(kind, homes), None, ("east", "north"))]
     assert sum(sizes) == len(homes)
     if kind not in {"csv", "batch"}:
         assert max(sizes) <= 1000
@@ -110,14 +110,14 @@ def test_a_parquet_file_is_in_memory_one_batch_at_a_time(
 
     What is held does not grow with the file: a batch, and of each column a page and a dictionary of up to 1 MB.
     """
-    monkeypatch.setattr(data, "BATCH_ROWS", 1 << 14)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1 << 14)
     rows = 1 << 20
     path = tmp_path / "wide.parquet"
     numbers = np.random.default_rng(0).random(rows)
     pq.write_table(pa.table({f"c{k}": numbers for k in range(3)}), path, row_group_size=group)
     before, most, seen = pa.total_allocated_bytes(), 0, 0
     tracemalloc.start()
-    for batch in data.batches(path, ["c2", "c1"], ("x", "y")):
+    for batch in batches.batches(path, ["c2", "c1"], ("x", "y")):
         assert isinstance(batch, pa.RecordBatch)
         assert batch.schema.names == ["x", "y"]
         most = max(most, pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[1])
@@ -215,7 +215,7 @@ def test_one_decimal_never_changes_how_another_is_read() -> None:
     images: list[FloatArray] = []
     for last in (Decimal(5), Decimal("5." + "0" * 29 + "1")):
         for table in (pa.table({"x": [*values, last]}), pl.DataFrame({"x": [*values, last]})):
-            batch = next(iter(data.batches(table, None, space.columns)))
+            batch = next(iter(batches.batches(table, None, space.columns)))
             images.append(space.read(batch)[:-1, 0])
     assert all(np.array_equal(image, [float(value) for value in values]) for image in images)
 
@@ -231,11 +231,11 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     monkeypatch.setattr(pa.csv, "open_csv", recorded)
     rows = np.random.default_rng(0).random((100_000, 4)).round(6)
     pa.csv.write_csv(pa.table({f"c{i}": rows[:, i] for i in range(4)}), tmp_path / "people.csv")
-    assert data.count(tmp_path / "people.csv") == len(rows)
-    assert np.array_equal(np.concatenate(list(data.batches(tmp_path / "people.csv", None, None, width=4))), rows)
+    assert batches.count(tmp_path / "people.csv") == len(rows)
+    assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", None, None, width=4))), rows)
     assert len(streams) == len(set(streams)) == 4
     beside = (Beside("groups", "c3"), Beside("weights", 0, numbers=True))
-    found = list(data.parts(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), beside=beside))
+    found = list(batches.parts(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), beside=beside))
     assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
     assert all(batch.schema.names == ["x", "y"] for batch, _ in found if isinstance(batch, pa.RecordBatch))
     texts = [text for _, (cells, _) in found for text in cells]
@@ -248,10 +248,10 @@ def test_columns_without_a_role_are_the_points(
     kind: str, bring: Callable[[str, pd.DataFrame], Any], homes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where neither the space nor anybody names them, in their order; cells beside them are the same rows'."""
-    monkeypatch.setattr(data, "BATCH_ROWS", 700)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     frame = homes[NAMES].head(2000)
     for numbers in (False, True):
-        found = list(data.parts(bring(kind, frame), beside=(Beside("unit", 0, numbers),)))
+        found = list(batches.parts(bring(kind, frame), beside=(Beside("unit", 0, numbers),)))
         points = np.concatenate(
             [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in found]
         )
@@ -259,4 +259,4 @@ def test_columns_without_a_role_are_the_points(
         cells = [float(str(cell)) for _, [column] in found for cell in column]
         assert cells == frame["east"].tolist()
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
-        list(data.parts(bring(kind, frame), beside=(Beside("unit", "who"),)))
+        list(batches.parts(bring(kind, frame), beside=(Beside("unit", "who"),)))

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost import source
 from milepost._typing import AnyArray
+from milepost.ingest import record_source
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.session import Answer
@@ -31,7 +31,7 @@ PEOPLE = np.random.default_rng(0).normal(0, 3, (2000, 2))
 @pytest.fixture(autouse=True)
 def small_sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells enough for these tables, made in a moment."""
-    monkeypatch.setattr(source, "MOST_CELLS", 1 << 12)
+    monkeypatch.setattr(record_source, "MOST_CELLS", 1 << 12)
 
 
 def opened(space: Any = DISC, people: AnyArray = PEOPLE, **options: Any) -> mp.Session:
@@ -295,7 +295,7 @@ def test_the_promise_of_a_session_knows_of_cells() -> None:
     """In many columns queries are moved by more than the noise of many rows, or of a large ε."""
     space = mp.L1([(0, 1)] * 400)
     people = np.random.default_rng(0).random((2000, 400))
-    with patched([(source, "MOST_CELLS", 1 << 20)]):
+    with patched([(record_source, "MOST_CELLS", 1 << 20)]):
         session = opened(space, people, epsilon=500)
     answer = session.ask(np.random.default_rng(1).random(400))
     assert answer.error <= session.error * 1.01

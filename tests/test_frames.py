@@ -12,9 +12,9 @@ import pytest
 
 import milepost as mp
 from milepost._validation import unmasked
-from milepost.frames import readable
-from milepost.roles import Roles
-from milepost.table import Table
+from milepost.ingest.dataframes import readable
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.table import Table
 
 SPACE = mp.L1({"x": (0, 10), "y": (0, 1000)})
 ROWS = np.array([[1.0, 500.0], [2.0, 600.0], [3.0, 700.0]])

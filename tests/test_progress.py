@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 import milepost as mp
-from milepost.data import opened
-from milepost.progress import Display, passed, reading, showing
-from milepost.reading import known_count, records
+from milepost.ingest.aggregation import known_count, records
+from milepost.ingest.batches import opened
+from milepost.ingest.progress import Display, passed, reading, showing
 
 LINE = mp.L1({"x": (0, 1)})
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"  # the cursor
@@ -40,7 +40,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets the time, from 0."""
     now = [0.0]
-    monkeypatch.setattr(sys.modules["milepost.progress"], "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.modules["milepost.ingest.progress"], "monotonic", lambda: now[0])
     return lambda seconds: now.__setitem__(0, seconds)
 
 

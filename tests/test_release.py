@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.data import batches
+from milepost.ingest.batches import batches
 from milepost.privacy import noise
 from tests.chance import sure
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost import data
+from milepost.ingest import batches
 from milepost.mechanisms.slopes import Slopes
 from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.guarantee import rho_of
@@ -73,13 +73,13 @@ def test_it_is_charged_before_the_table_is_read(
     path = tmp_path / "homes.csv"
     path.write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in PEOPLE.tolist()), "1,nan", ""]))
     seen: list[list[str]] = []
-    parts = data.parts
+    parts = batches.parts
 
     def noted(*arguments: Any, **options: Any) -> Iterator[Any]:
         seen.append(states(ledger))
         return parts(*arguments, **options)
 
-    for module in ("milepost.data", "milepost.reading"):
+    for module in ("milepost.ingest.batches", "milepost.ingest.aggregation"):
         monkeypatch.setattr(f"{module}.parts", noted, raising=False)
     with pytest.raises(mp.MilepostError):
         CALLS[call](path, ledger)

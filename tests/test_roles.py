@@ -20,16 +20,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import data, reading
 from milepost.choice import given_queries
+from milepost.ingest import aggregation, batches
+from milepost.ingest.aggregation import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.table import Table
 from milepost.privacy.protected_change import WEIGHT_STEPS
-from milepost.reading import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
-from milepost.roles import Roles
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.table import Table
 from tests.quick import examples
 from tests.strategies import Visit, visits
 
@@ -191,16 +191,16 @@ def ways(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
         pytest.param(1, CITY, marks=pytest.mark.slow),
         pytest.param(1, POINTS, marks=pytest.mark.slow),
         pytest.param(700, CITY, marks=pytest.mark.slow),
-        pytest.param(data.BATCH_ROWS, CITY, marks=pytest.mark.slow),
-        pytest.param(data.BATCH_ROWS, POINTS, marks=pytest.mark.slow),
+        pytest.param(batches.BATCH_ROWS, CITY, marks=pytest.mark.slow),
+        pytest.param(batches.BATCH_ROWS, POINTS, marks=pytest.mark.slow),
     ],
 )
 def test_every_format_gives_the_same_integers(
     size: int, space: mp.L1, many: list[Visit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the size of batches and blocks, and whether roles are named, numbered or given as sequences."""
-    monkeypatch.setattr(data, "BATCH_ROWS", size)
-    monkeypatch.setattr(reading, "BLOCK", 640)
+    monkeypatch.setattr(batches, "BATCH_ROWS", size)
+    monkeypatch.setattr(aggregation, "BLOCK", 640)
     rows = many[:20] if size == 1 else many[:800]
     frame, labels = frame_of(rows), (1, "other", 2)
     totals, cumulative = marks(oracle(rows, labels, 3, True), 4, 3)
@@ -308,7 +308,7 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
     """Whatever stands in other rows, in the same block or a later one."""
     path, filler = tmp_path / "visits.csv", "7,7,1,3,4\n" * 150_000
     path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
-    assert len(list(data.batches(path, None, CITY.columns))) > 1
+    assert len(list(batches.batches(path, None, CITY.columns))) > 1
     roles = Roles(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
     assert read_sketch(path, CITY, roles=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
     assert total(path, CITY, roles=Roles(unit="who")) == 3

@@ -14,7 +14,7 @@ import pytest
 
 import milepost as mp
 from milepost.choice import given_queries
-from milepost.reading import read_sums, records
+from milepost.ingest.aggregation import read_sums, records
 from milepost.spaces.base import Space
 from tests.spaces.farthest import farthest_pair
 
@@ -104,7 +104,7 @@ def test_numbers_beyond_all_floats_are_infinite() -> None:
 
 def test_a_table_that_changes_while_it_is_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of rows that was planned with is the one that is released."""
-    monkeypatch.setattr(sys.modules["milepost.table"], "count", lambda _: 7)
+    monkeypatch.setattr(sys.modules["milepost.ingest.table"], "count", lambda _: 7)
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
         mp.release(np.zeros((8, 1)), mp.L1([(0, 9)]), epsilon=900)
 

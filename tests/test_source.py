@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import source
 from milepost._typing import AnyArray
+from milepost.ingest import record_source
+from milepost.ingest.aggregation import read_sums
+from milepost.ingest.record_source import Anew, Kept, Sketched, source_of
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.table import Table
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sums
-from milepost.roles import Roles
-from milepost.source import Anew, Kept, Sketched, source_of
 from milepost.spaces.queries import Queries
-from milepost.table import Table
 from tests.mechanisms.contract import SPACES, patched, places, points
 
 DIRECT = {name: space for name, space in SPACES.items() if space.host_columns is None and name != "towns"}
@@ -60,7 +60,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     kept = source_of(table, len(rows))
     assert isinstance(kept, Kept)
     wanted = read_sums(table.data, space, queries, None, roles, empty=True)
-    with patched([(source, "BLOCK", block), (os, "cpu_count", lambda: cores)]):
+    with patched([(record_source, "BLOCK", block), (os, "cpu_count", lambda: cores)]):
         assert same(kept.sums(queries), wanted)
     anew = Anew(table)
     assert same(anew.sums(queries), wanted)
@@ -77,7 +77,7 @@ def test_many_blocks_add_up(name: str) -> None:
     space = DIRECT[name]
     table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, Change())
     queries = Queries(asked_of(space, np.random.default_rng(1).random((3, space.width))), space)
-    with patched([(source, "BLOCK", 4)]):
+    with patched([(record_source, "BLOCK", 4)]):
         assert same(source_of(table, 1500).sums(queries), table.sums(queries))
 
 
@@ -86,13 +86,13 @@ def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
     """Where that may be private; a public one must have rows."""
     space = SPACES[name]
     nobody = points(space, [[0.5] * space.width])[:0]
-    with patched([(source, "MOST_CELLS", 1 << 10)]):
+    with patched([(record_source, "MOST_CELLS", 1 << 10)]):
         found = source_of(Table(nobody, space, ADDED), 5)
     queries = Queries(found.moved(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
     assert found.total == 0
     assert not found.sums(queries).values.any()
     assert int(found.sums(queries).totals[0]) == 0
-    with pytest.raises(mp.MilepostError, match="empty"), patched([(source, "MOST_CELLS", 1 << 10)]):
+    with pytest.raises(mp.MilepostError, match="empty"), patched([(record_source, "MOST_CELLS", 1 << 10)]):
         _ = source_of(Table(nobody, space, Change()), 5).total
 
 
@@ -109,9 +109,9 @@ def test_a_table_beyond_memory_is_read_anew() -> None:
     space = SPACES["disc"]
     table = Table(points(space, np.random.default_rng(0).random((50, 2))), space, ADDED)
     assert isinstance(source_of(table, 50), Kept)
-    assert isinstance(source_of(table, source.MOST_NUMBERS), Anew)
+    assert isinstance(source_of(table, record_source.MOST_NUMBERS), Anew)
     queries = Queries(asked_of(space, [[0.1, 0.2], [0.9, 0.5]]), space)
-    assert same(source_of(table, source.MOST_NUMBERS).sums(queries), source_of(table, 50).sums(queries))
+    assert same(source_of(table, record_source.MOST_NUMBERS).sums(queries), source_of(table, 50).sums(queries))
 
 
 @pytest.mark.parametrize("name", SKETCHED)
@@ -131,7 +131,7 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     weights = [data.draw(st.sampled_from([0.0, 1.0, 4.0])) for _ in rows]
     roles = Roles(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else Roles()
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
-    with patched([(source, "MOST_CELLS", cells)]):
+    with patched([(record_source, "MOST_CELLS", cells)]):
         found = source_of(table, len(rows))
     assert isinstance(found, Sketched)
     moved, away = found.moved(asked)
@@ -176,7 +176,7 @@ def test_a_table_that_changes_is_noticed(tmp_path: Any) -> None:
     path = tmp_path / "people.csv"
     path.write_text("x,y\n" + "0.5,-2\n" * 40)
     space = mp.L2(center={"x": 1, "y": -2}, radius=3)
-    with patched([(source, "MOST_NUMBERS", 10)]):
+    with patched([(record_source, "MOST_NUMBERS", 10)]):
         session = mp.interactive(path, space, epsilon=9, delta=1e-6, max_queries=5, mechanism="field")
     first = session.ask([1, -2])
     path.write_text("x,y\n" + "0.5,-2\n" * 41)

@@ -18,18 +18,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost import files, reading
 from milepost._typing import FloatArray
 from milepost.choice import given_queries
-from milepost.data import opened
-from milepost.reading import read_sketch, read_sums
+from milepost.ingest import aggregation, files
+from milepost.ingest.aggregation import read_sketch, read_sums
+from milepost.ingest.batches import opened
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.stream import Stream
 from milepost.release import EXPECTED_ROWS
-from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch
-from milepost.stream import Stream
 from tests.chance import sure
 
 ROWS = 3000
@@ -441,7 +441,7 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
-        reading.read(cast("Any", TallyOf()), opened(batches()), space, roles=roles)
+        aggregation.read(cast("Any", TallyOf()), opened(batches()), space, roles=roles)
     assert len(taken) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 
@@ -457,4 +457,4 @@ def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(mo
     monkeypatch.setattr(sketch, "LARGEST_TOTAL", 10)
     rows, people = np.zeros((11, 1)), Roles(unit=list(range(11)))
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
-        reading.choose(rows, mp.L1([(0, 1)]), None, people)
+        aggregation.choose(rows, mp.L1([(0, 1)]), None, people)

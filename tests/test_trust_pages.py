@@ -12,7 +12,7 @@ import pytest
 
 import milepost as mp
 from milepost import mechanisms
-from milepost.contributions import NAME_BYTES, PLACE_BYTES, SHORT
+from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, SHORT
 from milepost.mechanisms.links import MOST_QUERIES
 from milepost.mechanisms.mesh import CORE
 from milepost.privacy.noise import LARGEST_SCALE

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from milepost.comparison import Comparison
     from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
     from milepost.field import Contours, Grid
+    from milepost.ingest.progress import progress
     from milepost.interactive import interactive, resume
     from milepost.plan import Plan, plan
     from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
-    from milepost.progress import progress
     from milepost.release import exact, release
     from milepost.sessions.session import Answer, Session
     from milepost.sites import Site, Sites
@@ -94,6 +94,7 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "Contours",
         "Grid",
     ),
+    "ingest.progress": ("progress",),
     "interactive": (
         "interactive",
         "resume",
@@ -104,7 +105,6 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
     ),
     "privacy.accounting.ledger": ("Ledger",),
     "privacy.guarantee": ("Guarantee",),
-    "progress": ("progress",),
     "release": (
         "exact",
         "release",

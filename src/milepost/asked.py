@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray
-from milepost.data import Batch, parts_of
 from milepost.errors import MilepostError
+from milepost.ingest.batches import Batch, parts_of
+from milepost.ingest.column_selection import Beside
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 from milepost.synopsis.synopsis import Synopsis
-from milepost.wanted import Beside
 
 
 @dataclass(frozen=True, eq=False)

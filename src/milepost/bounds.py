@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from milepost import data as tables
 from milepost._typing import FloatArray, IntArray
-from milepost.data import Columns
 from milepost.ends import ends, hidden
 from milepost.errors import MilepostError, warn
-from milepost.geometry import located
+from milepost.ingest import batches as tables
+from milepost.ingest.aggregation import PLAIN
+from milepost.ingest.batches import Columns
+from milepost.ingest.column_selection import Wanted
+from milepost.ingest.geopandas import located
+from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.stream import Stream
+from milepost.ingest.table import of_spark, table_of
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import Change
-from milepost.reading import PLAIN
-from milepost.roles import Role, Roles
 from milepost.spaces.bounds_provenance import Found
 from milepost.spaces.lp import L1, L2
 from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
-from milepost.stream import Stream
-from milepost.table import of_spark, table_of
-from milepost.wanted import Wanted
 
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
 ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide

@@ -7,17 +7,17 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
+from milepost.ingest.query_points import query_points
+from milepost.ingest.table import Summed, Table
 from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
 from milepost.mechanisms.field import Field
 from milepost.mechanisms.margins import check_game
-from milepost.points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import Hosts
 from milepost.spaces.queries import Queries, moved_inside
-from milepost.table import Summed, Table
 
 Promised = TypeVar("Promised")
 MOST_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB

@@ -7,9 +7,9 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.likeness import Likeness
+from milepost.ingest.dataframes import Likeness
+from milepost.ingest.query_points import query_points
 from milepost.mechanisms.polygon import Polygon, possible
-from milepost.points import query_points
 from milepost.spaces.numeric import read_matrix
 from milepost.synopsis.synopsis import Synopsis
 

@@ -17,9 +17,9 @@ from rich.table import Table
 from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.card import labelled
 from milepost.errors import MilepostError, warn
-from milepost.likeness import Likeness
+from milepost.ingest.dataframes import Likeness
+from milepost.ingest.query_points import query_points
 from milepost.mechanisms.groups import Groups, Label
-from milepost.points import query_points
 from milepost.sites import named_queries, spell
 from milepost.synopsis.synopsis import Synopsis
 

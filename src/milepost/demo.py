@@ -12,11 +12,11 @@ from rich.table import Table
 
 from milepost import plots
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.base import HostAnswerer
 from milepost.mechanisms.polygon import Polygon
 from milepost.mechanisms.totals import Total
 from milepost.plan import Plan, plan
-from milepost.reading import read_sketch
 from milepost.release import exact, release
 from milepost.spaces.embeddings.embedding import Hosts
 from milepost.spaces.geographic import GreatCircle

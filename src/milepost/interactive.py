@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from milepost.choice import ANY_POINT, Candidates, candidates, check_oblivious, no_choice
-from milepost.data import Columns
 from milepost.errors import MilepostError
+from milepost.ingest.batches import Columns
+from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.table import Table, table_of
 from milepost.mechanisms.margins import check_game
 from milepost.privacy.accounting.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import Size, charges, released, sized, warn_wide
-from milepost.roles import Role, Roles
 from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices
 from milepost.sessions.fingerprint import store_fingerprint, store_key
 from milepost.sessions.session import Session
@@ -27,7 +28,6 @@ from milepost.spaces.registry import space_from_json
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
-from milepost.table import Table, table_of
 
 FORMAT = 1
 

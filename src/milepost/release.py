@@ -8,22 +8,22 @@ import numpy as np
 
 from milepost._validation import check_whole
 from milepost.choice import Candidates, Choice, candidates, no_choice
-from milepost.data import Columns, opened
 from milepost.errors import MilepostError, warn
-from milepost.likeness import shaped
+from milepost.ingest.aggregation import check_some, records
+from milepost.ingest.batches import Columns, opened
+from milepost.ingest.dataframes import shaped
+from milepost.ingest.query_points import query_points
+from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.table import Table, of_spark, table_of
 from milepost.mechanisms.groups import Label
-from milepost.points import query_points
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import SLACK, Change
-from milepost.reading import check_some, records
-from milepost.roles import Role, Roles
 from milepost.spaces.base import Space, check_space
 from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
 from milepost.synopsis.serialization import counted_synopsis
 from milepost.synopsis.synopsis import Synopsis
-from milepost.table import Table, of_spark, table_of
 
 EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from

@@ -15,8 +15,8 @@ from milepost import geojson
 from milepost._typing import AnyArray
 from milepost.card import labelled
 from milepost.errors import MilepostError
-from milepost.likeness import Likeness
-from milepost.points import query_points
+from milepost.ingest.dataframes import Likeness
+from milepost.ingest.query_points import query_points
 from milepost.spaces.base import Space
 from milepost.synopsis.synopsis import Synopsis
 

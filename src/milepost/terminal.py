@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from milepost.errors import MilepostError
-from milepost.progress import Display
-from milepost.progress import progress as shown
+from milepost.ingest.progress import Display
+from milepost.ingest.progress import progress as shown
 from milepost.storage.paths import WRITTEN, local_path
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from milepost.audit.case import Draw, gaussian_ratio
 from milepost.audit.claims import gaussian
 from milepost.audit.tape import Pair, Tape
 from milepost.bounds import Scales
+from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.factor import Factor
 from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.game import PrivateGame
@@ -31,7 +32,6 @@ from milepost.mechanisms.tangents import convex_learner, interactive_margins
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
-from milepost.reading import read_sums
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries

@@ -14,11 +14,11 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
+from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.hats import Hats, HatSags
 from milepost.mechanisms.slopes import SlopeCounts, Slopes
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch
 from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
 

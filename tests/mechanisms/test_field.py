@@ -15,13 +15,13 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import source
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest import record_source
+from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms import field
 from milepost.mechanisms.factor import NUGGET, Factor
 from milepost.mechanisms.field import Field, Innovations, Noise
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sums
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import Sums
@@ -279,7 +279,7 @@ def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, 
         for transcript, own in zip((first, second), pair, strict=True):
             given = {word: role(len(own), len(rest)) for word, role in roles.items() if callable(role)}
             plain = {word: role for word, role in roles.items() if not callable(role)}
-            with transcript.listen(), patched([(source, "MOST_CELLS", 1 << 12)]):
+            with transcript.listen(), patched([(record_source, "MOST_CELLS", 1 << 12)]):
                 session = mp.interactive(
                     points(space, [*own, *rest]),
                     space,

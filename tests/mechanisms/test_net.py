@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
 from milepost.choice import given_queries
+from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms import mesh, net
 from milepost.mechanisms.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.net import Net, Noise, Shapes
 from milepost.mechanisms.noisy_sums import NoisySums
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -257,7 +257,7 @@ def test_nothing_of_a_metric_is_cut(name: str) -> None:
 
 
 def read_points(rows: Any, space: Space) -> Any:
-    from milepost.reading import records
+    from milepost.ingest.aggregation import records
 
     return records(rows, space, None, 1)
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.per_query import PerQuery
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries

@@ -9,13 +9,13 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray, IntArray
+from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.mechanisms.anchors import Anchor
 from milepost.mechanisms.hats import Hats
 from milepost.mechanisms.per_query import PerQuery
 from milepost.mechanisms.slopes import Slopes
 from milepost.mechanisms.totals import Total
 from milepost.privacy.protected_change import Change
-from milepost.reading import read_sketch, read_sums
 from milepost.spaces.queries import Queries
 from tests.chance import assert_rate, assert_wrong_rate
 from tests.drawn_ahead import drawn_ahead

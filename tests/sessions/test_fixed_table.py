@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost import source
 from milepost._typing import AnyArray
+from milepost.ingest import record_source
+from milepost.ingest.record_source import Anew
+from milepost.ingest.stream import Stream
 from milepost.interactive import stored_card
 from milepost.sessions.session import Answer, Session
-from milepost.source import Anew
-from milepost.stream import Stream
 from tests.mechanisms.contract import silent
 from tests.sessions.tables import steps_of
 
@@ -46,7 +46,7 @@ class Readings:
 @pytest.fixture
 def read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any table is too large for memory."""
-    monkeypatch.setattr(source, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(record_source, "MOST_NUMBERS", 10)
 
 
 def begun(readings: Readings, **said: Any) -> Session:

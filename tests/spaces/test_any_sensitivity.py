@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray
-from milepost.reading import read_sketch, read_sums
+from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
@@ -241,7 +241,7 @@ def test_blocks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         queries = Queries(space.known, space)
         whole = read_sums(records, space, queries)
         with monkeypatch.context() as patch:
-            patch.setattr("milepost.reading.BLOCK", size * queries.count)
+            patch.setattr("milepost.ingest.aggregation.BLOCK", size * queries.count)
             assert np.array_equal(read_sums(records, space, queries).values, whole.values)
 
 

@@ -332,7 +332,7 @@ class TestReading:
 
     def test_rows_are_counted_over_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A row's number is that of the whole table."""
-        monkeypatch.setattr("milepost.data.BATCH_ROWS", 2)
+        monkeypatch.setattr("milepost.ingest.batches.BATCH_ROWS", 2)
         for bad, words in ((("a", "x", True, 1), "row 6 does not"), (("a",), "row 6 is not")):
             with pytest.raises(mp.MilepostError, match=words):
                 mp.release([*ROWS, bad], PEOPLE, epsilon=1)

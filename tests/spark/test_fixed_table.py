@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost.roles import Roles
-from milepost.source import Anew
+from milepost.ingest.record_source import Anew
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.table import table_of
 from milepost.statistics.row_digest import Fingerprint
-from milepost.table import table_of
 from tests.mechanisms.contract import silent
 
 pytestmark = [

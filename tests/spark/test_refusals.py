@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost.spark import jobs, table
+from milepost.ingest.spark import jobs, table
 from tests.mechanisms.contract import silent
 
 pytestmark = [

@@ -10,13 +10,13 @@ import pytest
 import milepost as mp
 from milepost.bounds import read_magnitudes
 from milepost.choice import given_queries
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.spark.table import SparkTable
+from milepost.ingest.table import Table, table_of
 from milepost.mechanisms.net import Net
 from milepost.privacy import noise
-from milepost.roles import Roles
 from milepost.spaces.queries import Queries
-from milepost.spark.table import SparkTable
 from milepost.statistics.sketch import Sketch
-from milepost.table import Table, table_of
 from tests.chance import assert_close
 
 pytestmark = [

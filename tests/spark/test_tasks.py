@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.reading import read_sketch
-from milepost.roles import Roles
-from milepost.spark import parts, rows
-from milepost.spark.parts import SENT, chunks, received, sent
-from milepost.spark.rows import Rows
-from milepost.spark.tasks import Add, Count, Keys, troubled, untroubled
-from milepost.statistic import SketchOf
+from milepost.ingest.aggregation import SketchOf, read_sketch
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.spark import rows
+from milepost.ingest.spark.chunks import SENT, chunks, received, sent
+from milepost.ingest.spark.rows import Rows
+from milepost.ingest.spark.tasks import Add, Count, Keys, troubled, untroubled
 
 SPACE = mp.L1([(0, 10), (0, 10)])
 POINTS = np.random.default_rng(2).uniform(0, 10, (1000, 2))
@@ -38,7 +37,7 @@ def test_a_chunk_arrives_as_it_was_sent(edge: int) -> None:
 
 def test_parts_add_up_along_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small chunks, whatever batches rows come in; a part without rows sends nothing."""
-    monkeypatch.setattr(parts, "CHUNK", 50)
+    monkeypatch.setattr("milepost.ingest.spark.chunks.CHUNK", 50)
     monkeypatch.setattr(rows, "NUMBERS", 64)
     statistic = SketchOf(SPACE, 1, 64)
     given: list[pa.RecordBatch] = []

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost import data, reading
 from milepost._typing import AnyArray
-from milepost.roles import Roles
-from milepost.statistic import DigestedOf, SumsOf
+from milepost.ingest import aggregation, batches
+from milepost.ingest.aggregation import DigestedOf, SumsOf
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.table import Table
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
-from milepost.table import Table
 from tests.mechanisms.contract import SPACES, patched, points
 
 KEY = bytes(range(32))
@@ -91,9 +91,11 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     roles = Roles(weights=weights, max_weight=1.0)
     found = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
-        with patched([(data, "BATCH_ROWS", batch), (reading, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]):
+        with patched(
+            [(batches, "BATCH_ROWS", batch), (aggregation, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
+        ):
             wanted = DigestedOf(SumsOf(space, 1), KEY)
-            found.add(reading.read(wanted, rows, space, roles=roles).digest.to_bytes())
+            found.add(aggregation.read(wanted, rows, space, roles=roles).digest.to_bytes())
             table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
             table.blocks()
             assert table.fingerprint is not None

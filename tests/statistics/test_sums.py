@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 import milepost as mp
 from milepost._typing import IntArray
+from milepost.ingest.aggregation import read_sums
 from milepost.privacy import noise
-from milepost.reading import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -109,7 +109,7 @@ def test_a_table_gives_the_same_sums_in_blocks_of_any_size(rows: int, monkeypatc
     queries = Queries(points, space)
     whole = read_sums(table, space, queries)
     monkeypatch.setattr(noise, "_add", None)
-    monkeypatch.setattr("milepost.reading.BLOCK", rows * queries.count)
+    monkeypatch.setattr("milepost.ingest.aggregation.BLOCK", rows * queries.count)
     assert same(read_sums(table, space, queries), whole)
     exact = mp.exact(table, space, points)
     np.testing.assert_allclose(whole.values[0] * queries.quantum / 100, exact, atol=queries.bias)

@@ -19,6 +19,8 @@ from milepost.card import promise
 from milepost.cli.words import loaded, names_of
 from milepost.comparison import compare_queries
 from milepost.errors import warn
+from milepost.ingest.aggregation import known_count
+from milepost.ingest.progress import Reading, reading
 from milepost.options import (
     AnswersOption,
     AtOption,
@@ -28,8 +30,6 @@ from milepost.options import (
     PointsArgument,
     SynopsisArgument,
 )
-from milepost.progress import Reading, reading
-from milepost.reading import known_count
 from milepost.spaces.base import Space
 from milepost.terminal import check_output, console, note, progress
 from milepost.writing import check_suffix, table_file

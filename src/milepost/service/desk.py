@@ -8,10 +8,10 @@ from threading import Lock
 from typing import Any
 
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.ingest.row_attributes import Roles
 from milepost.interactive import interactive, resume, stored_call
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.roles import Roles
 from milepost.service.home import Home
 from milepost.service.problems import RefusedError
 from milepost.service.register import Opened, Register, now

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from milepost.errors import MilepostError, collected_warnings
-from milepost.progress import Display, listening
+from milepost.ingest.progress import Display, listening
 from milepost.service.problems import CODES, RefusedError
 from milepost.service.register import Job, Register, now
 from milepost.service.requests import Making

@@ -6,6 +6,9 @@ from typing import Any, TypeAlias
 
 from milepost.choice import best_size
 from milepost.errors import MilepostError
+from milepost.ingest.aggregation import check_count
+from milepost.ingest.record_source import moved_most, source_of
+from milepost.ingest.table import Table
 from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.field import Field, Noise, session_prediction
 from milepost.mechanisms.margins import Margins
@@ -13,14 +16,11 @@ from milepost.mechanisms.tangents import Tangents, interactive_error, interactiv
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.reading import check_count
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.game_engine import GameEngine
 from milepost.sessions.step import Engine
-from milepost.source import moved_most, source_of
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import Hosts
-from milepost.table import Table
 
 SESSIONS = (Tangents.name, Field.name)
 

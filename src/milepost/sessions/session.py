@@ -12,7 +12,7 @@ import numpy as np
 
 from milepost._typing import AnyArray
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
-from milepost.points import query_points
+from milepost.ingest.query_points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.sessions.step import Engine, Step

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milepost.data import batches
 from milepost.errors import MilepostError
+from milepost.ingest.batches import batches
 from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space

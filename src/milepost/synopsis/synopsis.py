@@ -9,11 +9,11 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.likeness import Likeness, shaped
+from milepost.ingest.dataframes import Likeness, shaped
+from milepost.ingest.query_points import query_points
 from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
-from milepost.points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

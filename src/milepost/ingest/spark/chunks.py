@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import IntArray
-from milepost.statistic import Digested
+from milepost.ingest.aggregation import Digested
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spark.jobs import needed
+from milepost.ingest.spark.jobs import needed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

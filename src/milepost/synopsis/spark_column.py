@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from milepost._typing import BoolArray
 from milepost.errors import MilepostError
+from milepost.ingest.spark.jobs import needed, pickled
 from milepost.mechanisms.groups import Groups
-from milepost.spark.jobs import needed, pickled
 from milepost.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
     payload = pickled(synopsis)
 
     def scores(*cells: pa.Array) -> pa.Array:
-        from milepost.spark.scores import score
+        from milepost.synopsis.spark_column import score
 
         return score(payload, cells)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray
-from milepost.contributions import NAME_BYTES, row_keys
 from milepost.errors import MilepostError
-from milepost.spark.parts import SENT, chunks, received, sent
-from milepost.spark.rows import Batches, Rows
-from milepost.statistic import Statistic
+from milepost.ingest.aggregation import Statistic
+from milepost.ingest.contribution_bounding import NAME_BYTES, row_keys
+from milepost.ingest.spark.chunks import SENT, chunks, received, sent
+from milepost.ingest.spark.rows import Batches, Rows
 
 NODES = 8  # sums of parts that are made first, then added up themselves
 

@@ -5,20 +5,35 @@ from functools import cached_property
 from typing import Any, Self
 
 from milepost._typing import IntArray
-from milepost.data import Columns, countable, opened, settled
 from milepost.errors import MilepostError
+from milepost.ingest.aggregation import (
+    PLAIN,
+    Block,
+    Chosen,
+    Counted,
+    DigestedOf,
+    Exact,
+    MagnitudesOf,
+    SketchOf,
+    Statistic,
+    SumsOf,
+    blocks,
+    check_some,
+    choose,
+    count,
+    read,
+)
+from milepost.ingest.batches import Columns, countable, opened, settled
+from milepost.ingest.row_attributes import Roles
+from milepost.ingest.stream import Stream
 from milepost.privacy.protected_change import Change
-from milepost.reading import PLAIN, Chosen, blocks, check_some, choose, count, read
-from milepost.roles import Roles
 from milepost.spaces.base import Space
 from milepost.spaces.objects import SPARK, package
 from milepost.spaces.queries import Queries
-from milepost.statistic import Block, Counted, DigestedOf, Exact, MagnitudesOf, SketchOf, Statistic, SumsOf
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.row_digest import Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch
-from milepost.stream import Stream
 
 ELSE = "the table was read already, for another statistic than this"
 
@@ -181,7 +196,7 @@ def table_of(data: Any, space: Space, change: Change, columns: Columns, roles: R
     if not of_spark(data):
         fingerprint = None if roles.unit is None else Fingerprint()
         return Table(data, space, change, columns, roles, stream, fingerprint)
-    from milepost.spark.table import SparkTable
+    from milepost.ingest.spark.table import SparkTable
 
     return SparkTable(data, space, change, columns, roles)
 

@@ -4,7 +4,9 @@ An object that has names for its columns is read by them or refused, never by po
 """
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -158,3 +160,38 @@ def _row_names(row: Any) -> list[str] | None:
     if is_series(row) and all(isinstance(label, str) for label in row.index):
         return list(row.index)
     return None
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A frame's library, "pandas" or "polars", and its index where it has one."""
+
+    library: str
+    index: Any = None
+
+    def series(self, name: str, values: Any) -> Any:
+        """Values in the order of the frame's rows."""
+        module = import_module(self.library)
+        if self.library == "polars":
+            return module.Series(name, values)
+        return module.Series(values, index=self.index, name=name)
+
+    def frame(self, columns: Mapping[str, Any]) -> Any:
+        """Several columns of them."""
+        module = import_module(self.library)
+        return module.DataFrame(columns) if self.library == "polars" else module.DataFrame(columns, index=self.index)
+
+
+def likeness(data: Any) -> Likeness | None:
+    """That of a frame or Series of pandas (or GeoPandas, already located) or Polars; None of anything else."""
+    library = package(data)
+    if library == "pandas":
+        return Likeness(library, data.index)
+    return Likeness(library) if library == "polars" else None
+
+
+def shaped(values: AnyArray, single: bool, like: Likeness | None, name: str) -> Any:
+    """One value for one point, a Series where the points came in a frame, else the array."""
+    if single:
+        return values[:1].tolist()[0]
+    return values if like is None else like.series(name, values)

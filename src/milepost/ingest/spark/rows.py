@@ -7,11 +7,10 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from milepost._typing import FloatArray
-from milepost.data import BATCH_ROWS
-from milepost.reading import block_of
-from milepost.roles import Marks, Roles
+from milepost.ingest.aggregation import Block, block_of
+from milepost.ingest.batches import BATCH_ROWS
+from milepost.ingest.row_attributes import Marks, Roles
 from milepost.spaces.base import Space
-from milepost.statistic import Block
 
 NUMBERS = 1 << 21  # host coordinates, or distances, in memory at a time: workers have little of it
 GATHERED = 1 << 25  # bytes of rows that are read at a time

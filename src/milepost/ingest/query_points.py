@@ -7,11 +7,19 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray
-from milepost.data import Batch, opened, parts_of, values
 from milepost.errors import MilepostError
-from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
-from milepost.geometry import located
-from milepost.likeness import Likeness, likeness
+from milepost.ingest.batches import Batch, opened, parts_of, values
+from milepost.ingest.dataframes import (
+    Likeness,
+    check_rows,
+    from_pandas,
+    from_polars,
+    is_pandas,
+    is_polars,
+    likeness,
+    readable,
+)
+from milepost.ingest.geopandas import located
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 

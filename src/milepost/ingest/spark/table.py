@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from milepost import data as tables
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
-from milepost.reading import check_count, check_some
-from milepost.spark.jobs import added_up, asking, mapped, needed
-from milepost.spark.rows import Rows, column_names
-from milepost.spark.tasks import Count, Keys
-from milepost.statistic import Exact, Statistic, SumsOf
+from milepost.ingest import batches as tables
+from milepost.ingest.aggregation import Exact, Statistic, SumsOf, check_count, check_some
+from milepost.ingest.column_selection import Wanted
+from milepost.ingest.spark.jobs import added_up, asking, mapped, needed
+from milepost.ingest.spark.rows import Rows, column_names
+from milepost.ingest.spark.tasks import Count, Keys
+from milepost.ingest.table import Table
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import check_weight
-from milepost.table import Table
-from milepost.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

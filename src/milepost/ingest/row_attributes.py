@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost._validation import check_whole
-from milepost.contributions import persons
-from milepost.data import Cells, sequence
 from milepost.errors import MilepostError
+from milepost.ingest.batches import Cells, sequence
+from milepost.ingest.column_selection import Beside
+from milepost.ingest.contribution_bounding import persons
 from milepost.privacy.protected_change import WEIGHT_STEPS, Change
 from milepost.spaces import numeric
 from milepost.spaces.columns import MOST_LABELS, OTHER, Category
-from milepost.wanted import Beside
 
 LARGEST = sys.float_info.max
 ROLES = ("groups", "unit", "weights")

@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost import files
 from milepost._typing import AnyArray
 from milepost._validation import unmasked
 from milepost.errors import MilepostError
-from milepost.frames import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
+from milepost.ingest import files
+from milepost.ingest.column_selection import Beside, Wanted
+from milepost.ingest.dataframes import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
+from milepost.ingest.stream import Stream
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import SPARK, entries, object_array, object_list, package
 from milepost.storage.paths import READ, local_path
-from milepost.stream import Stream
-from milepost.wanted import Beside, Wanted
 
 BATCH_ROWS = 1 << 18
 

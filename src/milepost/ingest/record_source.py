@@ -10,13 +10,13 @@ from operator import mul
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest.table import Table
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import Borders
-from milepost.table import Table
 
 MOST_NUMBERS = 1 << 27  # of records in memory: 1 GB
 BLOCK = 1 << 16  # distances at a time, which fit the cache

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.spark.parts import chunks, received
-from milepost.spark.rows import Batches
-from milepost.spark.tasks import Add, Task, versions
-from milepost.statistic import Exact, Statistic
+from milepost.ingest.aggregation import Exact, Statistic
+from milepost.ingest.spark.chunks import chunks, received
+from milepost.ingest.spark.rows import Batches
+from milepost.ingest.spark.tasks import Add, Task, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ def carried(task: Task) -> Callable[[Batches], Batches]:
 
     def run_there(batches: Batches) -> Batches:
         try:
-            from milepost.spark.tasks import run
+            from milepost.ingest.spark.tasks import run
         except ImportError:
             text = "an executor has no milepost, or an old one; install there what the driver has"
             columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]

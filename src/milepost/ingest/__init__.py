@@ -1,0 +1,1 @@
+"""From any table to its exact statistic: the only folder that sees a private row."""

@@ -1,0 +1,1 @@
+"""The exact statistic of a Spark frame, made by tasks where its rows are."""
