@@ -18,8 +18,8 @@ import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms import mechanisms
-from milepost.mechanisms.polygon import total
+from milepost.mechanisms.coordinate.piecewise_linear import total
+from milepost.mechanisms.registry import mechanisms
 from milepost.privacy.protected_change import Change
 from milepost.spaces.lp import L1
 

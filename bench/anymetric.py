@@ -26,7 +26,7 @@ from bench.spaces import rms
 from milepost._typing import FloatArray
 from milepost.choice import Choice, DirectChoice, candidates
 from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.mechanisms.lipschitz import lipschitz
+from milepost.mechanisms.query.lipschitz import lipschitz
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 

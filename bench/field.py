@@ -17,8 +17,8 @@ from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, interleaved, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.factor import Factor
-from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
+from milepost.mechanisms.query.cholesky import Factor
+from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.privacy.noise import gaussian
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

@@ -30,8 +30,8 @@ from scipy.optimize import minimize_scalar
 
 import milepost as mp
 from bench.run import Bounds, main
-from milepost.mechanisms import lemma3
-from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins
+from milepost.mechanisms.paper import lemma3
+from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import Hosts
 

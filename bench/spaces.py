@@ -24,7 +24,7 @@ from bench.accuracy import exact as exact_l1
 from bench.run import FALSE_ALARM, Bounds, main, squares_of
 from milepost._typing import AnyArray, FloatArray
 from milepost.ingest.aggregation import read_sketch, records
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS

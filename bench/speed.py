@@ -13,7 +13,7 @@ import pyarrow.csv
 import milepost as mp
 from bench.run import PEAK, Bounds, interleaved, main, seconds
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import Change
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000

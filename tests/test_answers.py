@@ -14,7 +14,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.registry import space_from_json

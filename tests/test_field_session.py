@@ -16,7 +16,7 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
-from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.sessions.field_engine import FieldEngine
 from milepost.sessions.session import Answer
 from tests.chance import assert_rate, assert_scale, is_of_scale, sure

@@ -109,7 +109,7 @@ def test_the_commands_that_make_runs_exist() -> None:
 
 
 def test_the_table_names_every_public_space_and_mechanism() -> None:
-    from milepost.mechanisms import NAMES
+    from milepost.mechanisms.registry import NAMES
     from milepost.spaces.registry import KINDS
 
     table = README[README.index("| space |") :].split("\n\n")[0]

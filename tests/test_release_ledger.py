@@ -10,7 +10,7 @@ import pytest
 
 import milepost as mp
 from milepost.ingest import batches
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.guarantee import rho_of
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import milepost as mp
-from milepost import mechanisms
 from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, SHORT
-from milepost.mechanisms.links import MOST_QUERIES
-from milepost.mechanisms.mesh import CORE
+from milepost.mechanisms.query.links import MOST_QUERIES
+from milepost.mechanisms.query.mesh import CORE
+from milepost.mechanisms.registry import NAMES
 from milepost.privacy.noise import LARGEST_SCALE
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.release import SIZE_SHARE
@@ -113,10 +113,7 @@ def problems(text: str) -> list[str]:
             wrong.append(f"there is no {path}::{test}")
     wrong += [f"there is no test {name}" for name in re.findall(r"`(test_\w+)`", text) if name not in all_tests()]
     for path in re.findall(r"`([\w/]+\.py)`", text):
-        if not any(
-            (ROOT / folder / path).is_file()
-            for folder in ("", "src/milepost", "src/milepost/mechanisms", "src/milepost/spaces")
-        ):
+        if not any((ROOT / folder / path).is_file() for folder in ("", "src/milepost")):
             wrong.append(f"there is no {path}")
     for module in re.findall(r"`milepost((?:\.[a-z_]+)+)`", text):
         path = (ROOT / "src/milepost").joinpath(*module.strip(".").split("."))
@@ -207,7 +204,7 @@ def test_a_stale_citation_is_noticed(old: str, new: str, complaint: str) -> None
 def test_everything_that_spends_has_a_proof() -> None:
     """Mechanisms, spaces and compositions: each has a page that names it, linked from the index."""
     spaces = {name for name in mp.__all__ if hasattr(getattr(mp, name), "quantize")}
-    assert spaces | set(mechanisms.NAMES) | set(SESSIONS) <= set(PROVED)
+    assert spaces | set(NAMES) | set(SESSIONS) <= set(PROVED)
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     for name, page in PROVED.items():
         assert f"(proofs/{page}.md)" in index, name

@@ -9,10 +9,10 @@ from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.ingest.query_points import query_points
 from milepost.ingest.table import Summed, Table
-from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer, DirectMechanism, HostAnswerer, HostMechanism, Prediction
-from milepost.mechanisms.field import Field
-from milepost.mechanisms.margins import check_game
+from milepost.mechanisms.paper.margins import check_game
+from milepost.mechanisms.query.field import Field
+from milepost.mechanisms.registry import DIRECT, mechanisms
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

@@ -9,7 +9,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import Likeness
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms.polygon import Polygon, possible
+from milepost.mechanisms.coordinate.piecewise_linear import Polygon, possible
 from milepost.spaces.numeric import read_matrix
 from milepost.synopsis.synopsis import Synopsis
 

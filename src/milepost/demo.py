@@ -14,7 +14,7 @@ from milepost import plots
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.base import HostAnswerer
-from milepost.mechanisms.polygon import Polygon
+from milepost.mechanisms.coordinate.piecewise_linear import Polygon
 from milepost.mechanisms.totals import Total
 from milepost.plan import Plan, plan
 from milepost.release import exact, release

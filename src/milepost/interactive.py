@@ -13,7 +13,7 @@ from milepost.errors import MilepostError
 from milepost.ingest.batches import Columns
 from milepost.ingest.row_attributes import Role, Roles
 from milepost.ingest.table import Table, table_of
-from milepost.mechanisms.margins import check_game
+from milepost.mechanisms.paper.margins import check_game
 from milepost.privacy.accounting.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import Size, charges, released, sized, warn_wide

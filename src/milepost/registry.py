@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from milepost.card import counted, promise
-from milepost.mechanisms import spends_epsilon
+from milepost.mechanisms.registry import spends_epsilon
 from milepost.statement import lines
 from milepost.synopsis.synopsis import Synopsis
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from milepost.audit import Case, Outcomes, Pure
 from milepost.audit.case import Draw
-from milepost.mechanisms.noisy_sums import NoisySums
-from milepost.mechanisms.per_query import PerQuery
+from milepost.mechanisms.query.noisy_sums import NoisySums
+from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change, Split
 from milepost.spaces.embeddings.embedding import QUANTA

@@ -23,12 +23,12 @@ from milepost.audit.claims import gaussian
 from milepost.audit.tape import Pair, Tape
 from milepost.bounds import Scales
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.factor import Factor
-from milepost.mechanisms.field import FRACTION_BITS, Field, Innovations
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.links import Links
-from milepost.mechanisms.net import Noise, Shapes
-from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.query.cholesky import Factor
+from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
+from milepost.mechanisms.query.links import Links
+from milepost.mechanisms.query.net import Noise, Shapes
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales

@@ -14,8 +14,8 @@ from milepost._typing import FloatArray, IntArray
 from milepost.audit import Case, Concentrated, Gaussian, Outcomes, Pure, examine
 from milepost.audit.event import at_least, at_most, choose
 from milepost.audit.primitives import noise_cases
-from milepost.mechanisms import NAMES
-from milepost.mechanisms.field import Innovations
+from milepost.mechanisms.query.field import Innovations
+from milepost.mechanisms.registry import NAMES
 from milepost.privacy import noise
 from tests.audit import bad_floats, known_bad
 from tests.audit.sharpness import SHARPNESS, shipped

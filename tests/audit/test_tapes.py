@@ -17,9 +17,9 @@ from milepost.audit import matrix
 from milepost.audit.searched import Searched
 from milepost.audit.tape import Call, Pair, Tape, recording
 from milepost.errors import MilepostError
-from milepost.mechanisms import slopes
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.coordinate import slopes
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.privacy import noise
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.sparse_vector import AboveThreshold, noise_scales

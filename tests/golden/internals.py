@@ -16,7 +16,7 @@ from milepost._typing import IntArray
 from milepost.choice import given_queries
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.row_attributes import Roles
-from milepost.mechanisms import slopes
+from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise as noise  # for tests, too
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms import game, slopes
 from milepost.mechanisms.base import HostAnswerer, HostMechanism
+from milepost.mechanisms.coordinate import slopes
+from milepost.mechanisms.paper import game
 from milepost.privacy import noise, sparse_vector
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import AboveThreshold

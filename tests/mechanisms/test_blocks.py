@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms import hats, slopes
-from milepost.mechanisms.hats import Hats
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate import hats, slopes
+from milepost.mechanisms.coordinate.hats import Hats
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import Change
 from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch

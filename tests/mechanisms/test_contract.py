@@ -15,11 +15,12 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.mechanisms import game, hats, slopes, tangents
 from milepost.mechanisms.base import Answerer
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import TangentLines, Tangents, convex_learner, interactive_margins
+from milepost.mechanisms.coordinate import hats, slopes
+from milepost.mechanisms.paper import game, tangents
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.margins import Margins
+from milepost.mechanisms.paper.tangents import TangentLines, Tangents, convex_learner, interactive_margins
 from milepost.privacy import sparse_vector
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTA, Hosts, reach_of

@@ -15,8 +15,8 @@ import pytest
 import milepost as mp
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms.hats import Hats, HatSags
-from milepost.mechanisms.slopes import SlopeCounts, Slopes
+from milepost.mechanisms.coordinate.hats import Hats, HatSags
+from milepost.mechanisms.coordinate.slopes import SlopeCounts, Slopes
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.synopsis.synopsis import Synopsis

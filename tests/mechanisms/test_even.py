@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.even import NUMBERS, Even, by_rows
+from milepost.mechanisms.coordinate.piecewise_linear import NUMBERS, Even, by_rows
 
 
 def test_all_coordinates_at_once_are_as_one_by_one() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray
-from milepost.mechanisms import factor
-from milepost.mechanisms.factor import NUGGET, Factor, check_points
-from milepost.mechanisms.field import Field
+from milepost.mechanisms.query import cholesky
+from milepost.mechanisms.query.cholesky import NUGGET, Factor, check_points
+from milepost.mechanisms.query.field import Field
 from milepost.privacy.protected_change import Change
 from milepost.spaces.kernels.kernel import Kernel
 from tests.mechanisms.contract import APPROXIMATE, SPACES, inside, patched
@@ -137,7 +137,7 @@ def test_a_failure_leaves_it_as_it_was(fails: int) -> None:
     """Wherever the metric fails among three blocks: what follows is as if these points had never come."""
     space = SPACES["disc"]
     points = asked(space, fractions("random", 2, 60))
-    with patched([(factor, "BLOCK", 16)]):
+    with patched([(cholesky, "BLOCK", 16)]):
         plain = made(space, 60)
         plain.extend(points[:10])
         wanted = plain.extend(points[50:]).copy()
@@ -213,7 +213,7 @@ def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     off = kernel.off * sign[:, None] * sign[None]
     np.fill_diagonal(off, 0)
     wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
-    with patched([(factor, "BLOCK", 200)]):
+    with patched([(cholesky, "BLOCK", 200)]):
         own = Factor(wrong, 200, noise.unit)
         rows = own.extend(points)
     own.kernel = kernel

@@ -18,9 +18,9 @@ import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest import record_source
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms import field
-from milepost.mechanisms.factor import NUGGET, Factor
-from milepost.mechanisms.field import Field, Innovations, Noise
+from milepost.mechanisms.query import field
+from milepost.mechanisms.query.cholesky import NUGGET, Factor
+from milepost.mechanisms.query.field import Field, Innovations, Noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from milepost import L1, Guarantee
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.learners import GridLearner
-from milepost.mechanisms.margins import GRID, solve
-from milepost.mechanisms.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.learners import GridLearner
+from milepost.mechanisms.paper.margins import GRID, solve
+from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 from tests.chance import FALSE_ALARM

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost._typing import FloatArray
-from milepost.mechanisms.game import play
-from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner, GridLearner, Learner, Reading
+from milepost.mechanisms.paper.game import play
+from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner, GridLearner, Learner, Reading
 from tests.strategies import Convex, convex_functions, parabola
 
 GRID = np.linspace(0, 1, 1001)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from milepost import L1, Guarantee, MilepostError
 from milepost._typing import FloatArray
-from milepost.mechanisms import lemma3
-from milepost.mechanisms.margins import CONVEX, GRID, Margins, Rule, check_game, solve
-from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.mechanisms.paper import lemma3
+from milepost.mechanisms.paper.margins import CONVEX, GRID, Margins, Rule, check_game, solve
+from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import Hosts
 

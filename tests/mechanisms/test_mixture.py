@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost._typing import FloatArray
-from milepost.mechanisms.mixture import mixture_quantile
+from milepost.mechanisms.noise_quantiles import mixture_quantile
 
 FREQUENCIES = np.linspace(1e-6, 80, 80_001)
 

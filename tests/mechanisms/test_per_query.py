@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.per_query import PerQuery
+from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

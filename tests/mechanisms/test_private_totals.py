@@ -10,10 +10,10 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray, IntArray
 from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.mechanisms.anchors import Anchor
-from milepost.mechanisms.hats import Hats
-from milepost.mechanisms.per_query import PerQuery
-from milepost.mechanisms.slopes import Slopes
+from milepost.mechanisms.coordinate.count_origin import Anchor
+from milepost.mechanisms.coordinate.hats import Hats
+from milepost.mechanisms.coordinate.slopes import Slopes
+from milepost.mechanisms.query.per_query import PerQuery
 from milepost.mechanisms.totals import Total
 from milepost.privacy.protected_change import Change
 from milepost.spaces.queries import Queries

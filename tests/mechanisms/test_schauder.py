@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import schauder
+from milepost.mechanisms.coordinate import faber_schauder
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 
@@ -26,8 +26,8 @@ def sums(records: IntArray, levels: int, quanta: int = QUANTA) -> IntArray:
 
 def changes(pairs: IntArray, levels: int, quanta: int) -> IntArray:
     """Σ|change| of the coefficients of each scale when one of a pair replaces the other: int64[k, levels + 1]."""
-    moved = np.abs(np.diff(schauder.analyse(sums(pairs[..., None], levels, quanta)), axis=1))[:, 0]
-    return np.stack([moved[:, part].sum(axis=1) for part in schauder.parts(levels)], axis=1)
+    moved = np.abs(np.diff(faber_schauder.analyse(sums(pairs[..., None], levels, quanta)), axis=1))[:, 0]
+    return np.stack([moved[:, part].sum(axis=1) for part in faber_schauder.parts(levels)], axis=1)
 
 
 def all_pairs(quanta: int) -> IntArray:
@@ -36,12 +36,12 @@ def all_pairs(quanta: int) -> IntArray:
 
 def ratio(scales: FloatArray) -> float:
     """The largest standard deviation over that of one query alone at the same ε."""
-    return float(np.sqrt(schauder.variance(scales).max() / 2))
+    return float(np.sqrt(faber_schauder.variance(scales).max() / 2))
 
 
 def synthesis(levels: int) -> FloatArray:
     """The matrix from coefficients to values at the borders, float64[m, m + 1], where the total is public."""
-    return schauder.synthesise(np.eye(2**levels, dtype=np.int64), total=0)
+    return faber_schauder.synthesise(np.eye(2**levels, dtype=np.int64), total=0)
 
 
 @given(tables, st.integers(0, 10))
@@ -49,19 +49,19 @@ def test_a_sketch_survives_the_round_trip_bit_for_bit(records: list[int], levels
     sketch = Sketch(1, cells=2**levels)
     sketch.add(np.array(records)[:, None])
     values = sketch.borders().value[0]
-    coefficients = schauder.analyse(values)
+    coefficients = faber_schauder.analyse(values)
     assert coefficients.dtype == np.int64
     assert coefficients.shape == (2**levels,)
-    assert np.array_equal(schauder.synthesise(coefficients, len(records)), values)
+    assert np.array_equal(faber_schauder.synthesise(coefficients, len(records)), values)
 
 
 @given(tables, st.integers(0, 7))
 def test_coefficients_are_the_integers_of_the_proof(records: list[int], levels: int) -> None:
     """V(0) is Σq and a sag is −Σ max(0, half − |q − mid|): nothing is rounded on the way to the lattice."""
     q = np.array(records)
-    coefficients = schauder.analyse(sums(q, levels))
+    coefficients = faber_schauder.analyse(sums(q, levels))
     assert coefficients[0] == q.sum()
-    for level, part in enumerate(schauder.parts(levels)[1:]):
+    for level, part in enumerate(faber_schauder.parts(levels)[1:]):
         half = QUANTA >> (level + 1)
         middles = (2 * np.arange(2**level) + 1) * half
         expected = -np.maximum(0, half - np.abs(q[:, None] - middles)).sum(axis=0)
@@ -70,17 +70,17 @@ def test_coefficients_are_the_integers_of_the_proof(records: list[int], levels: 
 
 def test_coordinates_are_transformed_side_by_side() -> None:
     values = sums(np.random.default_rng(0).integers(0, QUANTA, (3, 20), endpoint=True), 4)
-    together = schauder.analyse(values)
-    assert np.array_equal(together, [schauder.analyse(row) for row in values])
-    assert np.array_equal(schauder.synthesise(together, 20), values)
+    together = faber_schauder.analyse(values)
+    assert np.array_equal(together, [faber_schauder.analyse(row) for row in values])
+    assert np.array_equal(faber_schauder.synthesise(together, 20), values)
 
 
 def test_the_largest_tables_and_noise_do_not_overflow() -> None:
     total = 2**37
-    coefficients = schauder.analyse(sums(np.array([QUANTA]), 10) * total)
+    coefficients = faber_schauder.analyse(sums(np.array([QUANTA]), 10) * total)
     exact = sums(np.array([QUANTA]), 10).astype(np.float64) * total
-    assert np.allclose(schauder.synthesise(coefficients, total), exact, rtol=2**-50, atol=0)
-    assert np.all(np.isfinite(schauder.synthesise(np.full(1024, -(2**63)), total)))
+    assert np.allclose(faber_schauder.synthesise(coefficients, total), exact, rtol=2**-50, atol=0)
+    assert np.all(np.isfinite(faber_schauder.synthesise(np.full(1024, -(2**63)), total)))
 
 
 @settings(max_examples=60)
@@ -89,13 +89,13 @@ def test_loss_is_the_maximum_over_all_pairs_of_quanta(scales: FloatArray, extra:
     levels = len(scales) - 1
     quanta = 2 ** (levels + extra)
     brute_force = (changes(all_pairs(quanta), levels, quanta) / (scales * quanta)).sum(axis=1).max()
-    assert schauder.loss(scales) == pytest.approx(brute_force, rel=1e-12)
+    assert faber_schauder.loss(scales) == pytest.approx(brute_force, rel=1e-12)
 
 
 @pytest.mark.parametrize("levels", range(8))
 def test_scales_keep_the_loss_below_one_in_exact_arithmetic(levels: int) -> None:
     """Every pair of dyadic points, in fractions; the slack is all that is given away."""
-    scales = [Fraction(float(scale)) for scale in schauder.scales(levels)]
+    scales = [Fraction(float(scale)) for scale in faber_schauder.scales(levels)]
     quanta = 2**levels
     worst = max(
         sum((Fraction(int(c), quanta) / b for c, b in zip(row, scales, strict=True)), Fraction(0))
@@ -111,21 +111,21 @@ def test_no_pair_of_records_costs_more_than_epsilon(levels: int, epsilon: float,
     third = round(2**levels / 3) * (QUANTA >> levels)  # where all levels move at once
     known = [[0, QUANTA], [third, QUANTA - third], [0, third], [third, QUANTA]]
     pairs = np.array([[data.draw(position), data.draw(position)], *known])
-    spent = (changes(pairs, levels, QUANTA) / (schauder.scales(levels) * QUANTA / epsilon)).sum(axis=1)
+    spent = (changes(pairs, levels, QUANTA) / (faber_schauder.scales(levels) * QUANTA / epsilon)).sum(axis=1)
     assert (spent <= epsilon).all()
     assert spent.max() >= 0.8 * epsilon
 
 
 @pytest.mark.parametrize("levels", range(1, 13))
 def test_noise_is_at_most_twice_and_a_bit_that_of_one_query(levels: int) -> None:
-    scales = schauder.scales(levels)
-    assert schauder.loss(scales) == pytest.approx(1, rel=2e-9)
+    scales = faber_schauder.scales(levels)
+    assert faber_schauder.loss(scales) == pytest.approx(1, rel=2e-9)
     assert ratio(scales) <= 2.2
 
 
 @pytest.mark.parametrize(("levels", "figure"), [(1, 1.0), (4, 1.821), (7, 2.048), (10, 2.114), (12, 2.126)])
 def test_the_figures_of_the_proof_page(levels: int, figure: float) -> None:
-    assert round(ratio(schauder.scales(levels)), 3) == figure
+    assert round(ratio(faber_schauder.scales(levels)), 3) == figure
 
 
 @pytest.mark.parametrize("levels", [5, 7, 10])
@@ -133,9 +133,9 @@ def test_no_single_scale_is_worth_changing(levels: int) -> None:
     """Moving one level's scale, at the same loss, gains less than half a percent."""
     for part in range(levels + 1):
         for factor in (0.8, 0.9, 1.1, 1.25):
-            other = schauder.scales(levels).copy()
+            other = faber_schauder.scales(levels).copy()
             other[part] *= factor
-            assert ratio(other * schauder.loss(other)) > 0.995 * ratio(schauder.scales(levels))
+            assert ratio(other * faber_schauder.loss(other)) > 0.995 * ratio(faber_schauder.scales(levels))
 
 
 @given(scale_lists)
@@ -143,14 +143,16 @@ def test_variance_is_that_of_the_synthesis_at_and_between_borders(scales: FloatA
     levels = len(scales) - 1
     matrix = synthesis(levels)
     noise = np.concatenate(
-        [np.full(p.stop - p.start, 2 * b * b) for p, b in zip(schauder.parts(levels), scales, strict=True)]
+        [np.full(p.stop - p.start, 2 * b * b) for p, b in zip(faber_schauder.parts(levels), scales, strict=True)]
     )
-    assert np.allclose(schauder.variance(scales), noise @ matrix**2, rtol=1e-12)
+    assert np.allclose(faber_schauder.variance(scales), noise @ matrix**2, rtol=1e-12)
     for share in (0.5, 0.3):
         between = [(1 - share) * left + share * right for left, right in pairwise(matrix.T)]
         places = (np.arange(2**levels) + share) / 2**levels
-        assert np.allclose(schauder.variance(scales, places), np.square(between) @ noise, rtol=1e-9)
-    assert np.array_equal(schauder.variance(scales, np.array([-3.0, 7.0])), schauder.variance(scales)[[0, -1]])
+        assert np.allclose(faber_schauder.variance(scales, places), np.square(between) @ noise, rtol=1e-9)
+    assert np.array_equal(
+        faber_schauder.variance(scales, np.array([-3.0, 7.0])), faber_schauder.variance(scales)[[0, -1]]
+    )
 
 
 @pytest.mark.parametrize("levels", [0, 2, 4, 5])
@@ -159,25 +161,25 @@ def test_a_simulated_error_is_a_synthesis_with_public_total(levels: int) -> None
 
     So its variance is that of the test above, to the last digit, as is that of released integers.
     """
-    scales = schauder.scales(levels)
-    errors = schauder.simulate(scales, np.random.default_rng(1), 50)
+    scales = faber_schauder.scales(levels)
+    errors = faber_schauder.simulate(scales, np.random.default_rng(1), 50)
     assert np.array_equal(errors[:, 0], -errors[:, -1])
-    sizes = [part.stop - part.start for part in schauder.parts(levels)]
+    sizes = [part.stop - part.start for part in faber_schauder.parts(levels)]
     noise = np.random.default_rng(1).laplace(size=(50, 2**levels)) * np.repeat(scales, sizes)
     assert np.allclose(errors, noise @ synthesis(levels))
 
 
 def test_the_largest_error_is_taken_over_all_borders_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    scales = schauder.scales(6)
-    whole = np.abs(schauder.simulate(scales, np.random.default_rng(2), 100)).max(axis=1)
-    monkeypatch.setattr(schauder, "BLOCK", 64 * 7)
-    assert np.array_equal(schauder.simulate_largest(scales, np.random.default_rng(2), 100), whole)
+    scales = faber_schauder.scales(6)
+    whole = np.abs(faber_schauder.simulate(scales, np.random.default_rng(2), 100)).max(axis=1)
+    monkeypatch.setattr(faber_schauder, "BLOCK", 64 * 7)
+    assert np.array_equal(faber_schauder.simulate_largest(scales, np.random.default_rng(2), 100), whole)
 
 
 @pytest.mark.parametrize("levels", [-1, 25])
 def test_levels_finer_than_a_quantum_are_refused(levels: int) -> None:
     with pytest.raises(MilepostError, match="levels"):
-        schauder.scales(levels)
+        faber_schauder.scales(levels)
 
 
 @pytest.mark.parametrize("levels", [*range(9), *(pytest.param(k, marks=pytest.mark.slow) for k in (9, 10))])
@@ -185,9 +187,12 @@ def test_one_record_more_costs_as_much_as_single_says(levels: int) -> None:
     """Lemma 2 of docs/proofs/change.md by brute force over a small interval: 0.50 to 0.62 of a pair's cost."""
     quanta = 16 << levels
     borders = np.arange((1 << levels) + 1) * 16
-    found = schauder.analyse(np.abs(np.arange(quanta + 1)[:, None] - borders))
+    found = faber_schauder.analyse(np.abs(np.arange(quanta + 1)[:, None] - borders))
     found[:, 0] -= quanta // 2
-    scales = np.repeat(schauder.scales(levels), [part.stop - part.start for part in schauder.parts(levels)]) * quanta
+    scales = (
+        np.repeat(faber_schauder.scales(levels), [part.stop - part.start for part in faber_schauder.parts(levels)])
+        * quanta
+    )
     most = float((np.abs(found) / scales).sum(axis=1).max())
-    assert most == pytest.approx(schauder.single(levels), rel=2e-9)
+    assert most == pytest.approx(faber_schauder.single(levels), rel=2e-9)
     assert 0.495 < most < 0.625

@@ -8,9 +8,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from milepost import L1, Guarantee
-from milepost.mechanisms import slopes
-from milepost.mechanisms.curves import cell_bits
-from milepost.mechanisms.slopes import deviation_of, scales_of
+from milepost.mechanisms.coordinate import slopes
+from milepost.mechanisms.coordinate.curves import cell_bits
+from milepost.mechanisms.coordinate.slopes import deviation_of, scales_of
 from milepost.spaces.embeddings.embedding import QUANTA, Hosts
 
 columns = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(0.01, 100), st.sampled_from([0, 1, 3, 72]))

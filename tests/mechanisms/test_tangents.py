@@ -7,9 +7,9 @@ import pytest
 
 from milepost import L1, Guarantee
 from milepost._typing import FloatArray
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import Scan, Tangents, convex_learner, interactive_margins
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.margins import Margins
+from milepost.mechanisms.paper.tangents import Scan, Tangents, convex_learner, interactive_margins
 from milepost.privacy.protected_change import Change
 from milepost.statistics.sketch import Sketch
 from tests.chance import assert_rate, assert_wrong_rate

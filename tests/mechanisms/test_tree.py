@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from milepost._typing import FloatArray, IntArray
-from milepost.mechanisms import mesh, tree
-from milepost.mechanisms.links import GROUND, MIDDLE, Links
-from milepost.mechanisms.mesh import Mesh
-from milepost.mechanisms.tree import Tree
+from milepost.mechanisms.query import mesh, tree
+from milepost.mechanisms.query.links import GROUND, MIDDLE, Links
+from milepost.mechanisms.query.mesh import Mesh
+from milepost.mechanisms.query.tree import Tree
 from tests.mechanisms.contract import patched
 
 HALF = float(MIDDLE)

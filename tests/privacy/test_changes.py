@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from milepost import L1, Guarantee
 from milepost._typing import IntArray
-from milepost.mechanisms import margins
 from milepost.mechanisms.base import HostMechanism
-from milepost.mechanisms.curves import cell_bits
-from milepost.mechanisms.hats import Hats
-from milepost.mechanisms.slopes import Slopes, deviation_of, scales_of
-from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.mechanisms.coordinate.curves import cell_bits
+from milepost.mechanisms.coordinate.hats import Hats
+from milepost.mechanisms.coordinate.slopes import Slopes, deviation_of, scales_of
+from milepost.mechanisms.paper import margins
+from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import Hosts
 from tests.mechanisms.contract import Transcript, pairs, points, sketch_of

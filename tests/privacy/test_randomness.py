@@ -11,11 +11,11 @@ NOISE = {"privacy/noise.py": "draws it", "privacy/guarantee.py": "asks OpenDP wh
 SEEDED = {  # NumPy's generators, each with a public seed
     "demo.py": "made-up people",
     "service/demo.py": "made-up people",
-    "mechanisms/curves.py": "how wide the band of all answers is, from noise of a known law",
-    "mechanisms/hats.py": "the same",
-    "mechanisms/slopes.py": "the same",
-    "mechanisms/labels.py": "the same",
-    "mechanisms/schauder.py": "the same",
+    "mechanisms/coordinate/curves.py": "how wide the band of all answers is, from noise of a known law",
+    "mechanisms/coordinate/hats.py": "the same",
+    "mechanisms/coordinate/slopes.py": "the same",
+    "mechanisms/coordinate/categories.py": "the same",
+    "mechanisms/coordinate/faber_schauder.py": "the same",
     "spaces/geographic.py": "public pairs, to measure distortion",
     "spaces/angular.py": "the same",
     "spaces/embeddings/projected.py": "the same",
@@ -110,7 +110,7 @@ def test_randomness_is_where_it_may_be() -> None:
     ],
 )
 def test_it_would_be_seen(source: str) -> None:
-    assert faults("mechanisms/tangents.py", source)
+    assert faults("mechanisms/paper/tangents.py", source)
 
 
 def test_every_exception_is_used() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.anchors import Anchor
+from milepost.mechanisms.coordinate.count_origin import Anchor
 from milepost.spaces.box import Box
 from milepost.spaces.numeric import MAX_OFFSET
 

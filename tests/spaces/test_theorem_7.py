@@ -17,8 +17,8 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms import DIRECT, mechanisms
 from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.registry import DIRECT, mechanisms
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.field import Field
-from milepost.mechanisms.per_query import PerQuery
+from milepost.mechanisms.query.field import Field
+from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels import covariance, universe

@@ -13,7 +13,7 @@ from milepost.choice import given_queries
 from milepost.ingest.row_attributes import Roles
 from milepost.ingest.spark.table import SparkTable
 from milepost.ingest.table import Table, table_of
-from milepost.mechanisms.net import Net
+from milepost.mechanisms.query.net import Net
 from milepost.privacy import noise
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch

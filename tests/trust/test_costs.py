@@ -2,8 +2,8 @@
 
 import pytest
 
-from milepost.mechanisms import slopes
-from milepost.mechanisms.per_query import PerQuery
+from milepost.mechanisms.coordinate import slopes
+from milepost.mechanisms.query.per_query import PerQuery
 from tests.mechanisms.contract import patched
 from tests.trust.costs import KINDS, Case, Kind, cases, search
 

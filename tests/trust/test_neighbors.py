@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms import NAMES
+from milepost.mechanisms.registry import NAMES
 from milepost.mechanisms.totals import Total
 from milepost.privacy import noise
 from milepost.sessions.choice import SESSIONS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms import NAMES
+from milepost.mechanisms.registry import NAMES
 from milepost.spaces.objects import object_array
 from milepost.spaces.registry import KINDS
 from tests.trust.cases import CASES, NEED_QUERIES, SPECIAL, Case, Row, finite, outcome, without_row

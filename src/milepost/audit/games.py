@@ -8,8 +8,8 @@ import numpy as np
 
 from milepost.audit.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.audit.claims import Claim, Pure, concentrated
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import Tangents, interactive_margins
+from milepost.mechanisms.paper.margins import Margins
+from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales

@@ -17,7 +17,7 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.audit.case import Outcomes
 from milepost.errors import MilepostError, PromiseWarning
-from milepost.mechanisms import slopes
+from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise
 
 ALONE = Lock()  # one tape at a time

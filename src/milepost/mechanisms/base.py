@@ -9,8 +9,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
-from milepost.mechanisms.even import by_rows
-from milepost.mechanisms.polygon import Polygon, total
+from milepost.mechanisms.coordinate.piecewise_linear import Polygon, by_rows, total
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change

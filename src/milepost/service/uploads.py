@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import Request
 
 from milepost.errors import MilepostError
-from milepost.mechanisms import spends_epsilon
+from milepost.mechanisms.registry import spends_epsilon
 from milepost.privacy.guarantee import Guarantee
 from milepost.release import SIZE_SHARE
 from milepost.service.catalog import encoded

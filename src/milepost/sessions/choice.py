@@ -10,9 +10,9 @@ from milepost.ingest.aggregation import check_count
 from milepost.ingest.record_source import moved_most, source_of
 from milepost.ingest.table import Table
 from milepost.mechanisms.base import Prediction
-from milepost.mechanisms.field import Field, Noise, session_prediction
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
+from milepost.mechanisms.paper.margins import Margins
+from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
+from milepost.mechanisms.query.field import Field, Noise, session_prediction
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change

@@ -8,9 +8,9 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import warn
 from milepost.mechanisms.base import warn_outside
-from milepost.mechanisms.game import PrivateGame
-from milepost.mechanisms.margins import Margins
-from milepost.mechanisms.tangents import convex_learner, interactive_error
+from milepost.mechanisms.paper.game import PrivateGame
+from milepost.mechanisms.paper.margins import Margins
+from milepost.mechanisms.paper.tangents import convex_learner, interactive_error
 from milepost.sessions.step import Engine, Step
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch

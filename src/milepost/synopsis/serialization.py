@@ -9,9 +9,10 @@ from typing import Any
 from milepost._typing import AnyArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.mechanisms import ANSWERERS, DIRECT, Answerer
+from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
-from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.query.noisy_sums import NoisySums
+from milepost.mechanisms.registry import ANSWERERS, DIRECT
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

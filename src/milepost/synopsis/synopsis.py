@@ -11,9 +11,9 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import Likeness, shaped
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms import ANSWERERS
 from milepost.mechanisms.base import Answerer, HostAnswerer
 from milepost.mechanisms.groups import Groups, Label
+from milepost.mechanisms.registry import ANSWERERS
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space
@@ -114,7 +114,7 @@ class Synopsis:
         return shaped(self.answerer.values(places, raw), single, like, "mean_distance")
 
     def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, Likeness | None]:
-        from milepost.mechanisms.lipschitz import lipschitz
+        from milepost.mechanisms.query.lipschitz import lipschitz
 
         if self.known is None:
             raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")

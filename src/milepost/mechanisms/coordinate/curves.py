@@ -13,10 +13,9 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
-from milepost.mechanisms.even import Even, by_rows
-from milepost.mechanisms.labels import settled
-from milepost.mechanisms.mixture import mixture_quantile
-from milepost.mechanisms.polygon import Polygon, possible
+from milepost.mechanisms.coordinate.categories import settled
+from milepost.mechanisms.coordinate.piecewise_linear import Even, Polygon, by_rows, possible
+from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts, default_cells
 

@@ -7,7 +7,7 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_confidence
-from milepost.mechanisms.mixture import mixture_quantile
+from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries

@@ -12,7 +12,7 @@ import numpy as np
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums
-from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace

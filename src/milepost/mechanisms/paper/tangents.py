@@ -9,7 +9,6 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import lemma3
 from milepost.mechanisms.base import (
     HostAnswerer,
     Prediction,
@@ -18,10 +17,11 @@ from milepost.mechanisms.base import (
     check_sketch,
     session_name,
 )
-from milepost.mechanisms.game import Line, PrivateGame, reading
-from milepost.mechanisms.learners import ConvexLearner, DecomposableLearner
-from milepost.mechanisms.margins import CONVEX, SLACK, Margins, check_game, solve
-from milepost.mechanisms.polygon import Polygon
+from milepost.mechanisms.coordinate.piecewise_linear import Polygon
+from milepost.mechanisms.paper import lemma3
+from milepost.mechanisms.paper.game import Line, PrivateGame, reading
+from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner
+from milepost.mechanisms.paper.margins import CONVEX, SLACK, Margins, check_game, solve
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change

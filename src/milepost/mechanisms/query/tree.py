@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
+from milepost.mechanisms.query.links import GROUND, MIDDLE, Links, rounded
 
 STARS = 4  # central queries, each with all others on it, from which a tree of few queries is improved
 FEW = 64

@@ -15,10 +15,10 @@ import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.anchors import Anchor
 from milepost.mechanisms.base import Prediction, check_cells, check_sketch
-from milepost.mechanisms.curves import CurveNoise, Curves, cell_bits, join, parted, predict
-from milepost.mechanisms.labels import label_noises
+from milepost.mechanisms.coordinate.categories import label_noises
+from milepost.mechanisms.coordinate.count_origin import Anchor
+from milepost.mechanisms.coordinate.curves import CurveNoise, Curves, cell_bits, join, parted, predict
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian

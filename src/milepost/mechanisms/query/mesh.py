@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.mechanisms.links import GROUND, MIDDLE, Links, rounded
+from milepost.mechanisms.query.links import GROUND, MIDDLE, Links, rounded
 
 CORE = 1 << 10  # queries between which all links are weighed; the others have one each
 CLOSE = MIDDLE >> 10  # a query this near to one of the core has no need of more

@@ -14,11 +14,11 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, check_sums
-from milepost.mechanisms.links import MIDDLE, Links, lengths_between
-from milepost.mechanisms.mesh import Mesh
-from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
+from milepost.mechanisms.query.mesh import Mesh
+from milepost.mechanisms.query.noisy_sums import NoisySums
+from milepost.mechanisms.query.tree import Tree
 from milepost.mechanisms.totals import Total, check_total_scale
-from milepost.mechanisms.tree import Tree
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
 from milepost.privacy.protected_change import Change

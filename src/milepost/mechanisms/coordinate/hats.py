@@ -9,11 +9,11 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms import schauder
 from milepost.mechanisms.base import Prediction, check_cells, check_sketch
-from milepost.mechanisms.curves import Curves, cell_bits, join, parted, predict
-from milepost.mechanisms.labels import LabelNoise, label_noises
-from milepost.mechanisms.mixture import laplace_quantile, normal_quantile
+from milepost.mechanisms.coordinate import faber_schauder
+from milepost.mechanisms.coordinate.categories import LabelNoise, label_noises
+from milepost.mechanisms.coordinate.curves import Curves, cell_bits, join, parted, predict
+from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
@@ -64,10 +64,10 @@ class Hats:
         middles = _middles(hosts, change.public_total)
         sags = []
         for i, b in enumerate(bits):
-            exact = schauder.analyse(sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
+            exact = faber_schauder.analyse(sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
             exact[0] -= total * middles[i]
             scales = _scales(b, epsilons[i])
-            pairs = zip(schauder.parts(len(scales) - 1), scales, strict=True)
+            pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
             sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
         return HatSags(hosts, Total.draw(total, scale, pure=True), epsilons, bits, sags)
 
@@ -118,11 +118,11 @@ class HatNoise:
 
     def variance(self, positions: FloatArray) -> FloatArray:
         """It differs from place to place."""
-        return schauder.variance(self._noise_scales, positions / QUANTA) * self.unit**2
+        return faber_schauder.variance(self._noise_scales, positions / QUANTA) * self.unit**2
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
         """A place where few draws meet has heavier tails."""
-        return schauder.kurtosis(self._noise_scales, positions / QUANTA)
+        return faber_schauder.kurtosis(self._noise_scales, positions / QUANTA)
 
     @cached_property
     def largest(self) -> tuple[float, float]:
@@ -173,7 +173,7 @@ def _split(hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> tuple[
     bits = bits_of(hosts, n, shares(hosts, epsilon / change.multiple), change.groups)
     # a pair costs all of ε; one record more costs as much of each number's as `single`, and one of a block's two labels
     single = max(
-        0.5 if unit in hosts.simplex else schauder.single(QUANTUM_BITS - bits[unit.start]) for unit in hosts.units
+        0.5 if unit in hosts.simplex else faber_schauder.single(QUANTUM_BITS - bits[unit.start]) for unit in hosts.units
     )
     noise = sum(hosts.width(unit) ** (2 / 3) for unit in hosts.units) ** 1.5
     split = change.laplace(1, single, epsilon, hosts.total / 4 / (2 * single * noise))
@@ -186,7 +186,7 @@ def _heights(hosts: Hosts, bits: list[int], sags: list[IntArray], n: int, middle
     for sag, span, b, quantum, middle in zip(sags, hosts.span, bits, hosts.quantum, middles, strict=True):
         whole = sag.copy()
         whole[0] += n * middle
-        result.append(schauder.synthesise(whole, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
+        result.append(faber_schauder.synthesise(whole, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
     return result
 
 
@@ -211,7 +211,7 @@ def bits_of(hosts: Hosts, n: int, epsilons: list[float], groups: int | None = No
 
 def _scales(bits: int, epsilon: float) -> FloatArray:
     """Noise scales in quanta of V(0) and of each level, for cells of 2^bits quanta."""
-    result: FloatArray = schauder.scales(QUANTUM_BITS - bits) * (QUANTA / epsilon * SLACK)
+    result: FloatArray = faber_schauder.scales(QUANTUM_BITS - bits) * (QUANTA / epsilon * SLACK)
     return result
 
 
@@ -236,7 +236,7 @@ def _noise(bits: int, epsilon: float, n: int, unit: float, span: int) -> HatNois
 @lru_cache(maxsize=32)
 def _second_difference(levels: int) -> float:
     """Standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, at ε = 1 and width 1, at the noisiest cells."""
-    paths = schauder.simulate(schauder.scales(levels), np.random.default_rng(levels), MASS_DRAWS)
+    paths = faber_schauder.simulate(faber_schauder.scales(levels), np.random.default_rng(levels), MASS_DRAWS)
     steps = np.diff(paths, axis=1, prepend=paths[:, :1], append=paths[:, -1:])
     return float(np.max((steps[:, 2:] - steps[:, :-2]).std(axis=0))) * 1.1  # and room for the simulation's own error
 
@@ -244,9 +244,9 @@ def _second_difference(levels: int) -> float:
 @lru_cache(maxsize=32)
 def _standard_extremes(levels: int, draws: int) -> FloatArray:
     """Largest and least of a path at ε = 1 and width 1: float64[draws, 2]."""
-    generator, scales = np.random.default_rng(levels), schauder.scales(levels)
+    generator, scales = np.random.default_rng(levels), faber_schauder.scales(levels)
     result = np.empty((draws, 2))
     for start in range(0, draws, 1000):
-        paths = schauder.simulate(scales, generator, min(1000, draws - start))
+        paths = faber_schauder.simulate(scales, generator, min(1000, draws - start))
         result[start : start + 1000] = np.stack([paths.max(axis=1), paths.min(axis=1)], axis=1)
     return result

@@ -16,9 +16,9 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums, session_name
-from milepost.mechanisms.factor import NUGGET, Factor, check_points
-from milepost.mechanisms.mixture import normal_quantile
-from milepost.mechanisms.noisy_sums import NoisySums
+from milepost.mechanisms.noise_quantiles import normal_quantile
+from milepost.mechanisms.query.cholesky import NUGGET, Factor, check_points
+from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian

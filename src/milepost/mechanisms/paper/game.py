@@ -9,8 +9,8 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.learners import Learner, Reading
-from milepost.mechanisms.margins import Margins
+from milepost.mechanisms.paper.learners import Learner, Reading
+from milepost.mechanisms.paper.margins import Margins
 from milepost.privacy.noise import gaussian, laplace
 from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.embeddings.embedding import Hosts

@@ -1,0 +1,1 @@
+"""Mechanisms on embedding coordinates: one release answers every query."""

@@ -1,0 +1,1 @@
+"""Mechanisms on exact distances to given queries."""
