@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.plots import ANSWER, INK, LINES, OTHER, clean
+from milepost.reporting.plotting.style import ANSWER, INK, LINES, OTHER, clean
 from tests.blocks import here, written
 
 DOCS = Path(__file__).parent

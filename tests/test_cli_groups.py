@@ -13,9 +13,9 @@ import pytest
 
 import milepost as mp
 from milepost import cli
-from milepost.card import facts
 from milepost.mechanisms.totals import UNSEEN
 from milepost.privacy.protected_change import WEIGHT_STEPS
+from milepost.reporting.description import facts
 from tests.chance import assert_close, tries
 from tests.commands import Run, runner
 

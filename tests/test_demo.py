@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 import milepost as mp
-from milepost import demo, plots
+from milepost import demo
+from milepost.reporting.plotting import style
 from tests.chance import sure
 
 N = 60_000
@@ -70,10 +71,10 @@ def test_a_picture_without_matplotlib_is_refused_before_the_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(mp.MilepostError, match=r"milepost\[plots\]"):
-        plots.check_picture(tmp_path / "demo.png")
+        style.check_picture(tmp_path / "demo.png")
 
 
 @pytest.mark.parametrize("name", ["demo", "demo.doc"])
 def test_a_picture_of_an_unknown_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(mp.MilepostError, match=r"\.png"):
-        plots.check_picture(tmp_path / name)
+        style.check_picture(tmp_path / name)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.comparison import _first, labels_at
+from milepost.answers.comparison import _first, labels_at
+from milepost.answers.text import spell
 from milepost.mechanisms.groups import Groups
-from milepost.sites import spell
 from tests.chance import assert_close, sure, tries
 
 LABELS = ["low", "middle", "high"]

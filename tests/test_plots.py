@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import milepost as mp
-from milepost import cli, geojson
-from milepost.field import border_of, level_values
+from milepost import cli
+from milepost.answers import geojson
+from milepost.answers.grid import border_of, level_values
 from milepost.privacy import noise
 
 SITES = {"Town Hall": (4.4, 5.0), "Harbour": (7.6, 2.4), "Hill": (2.0, 9.4)}

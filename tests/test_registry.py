@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.registry import registry
+from milepost.reporting.dp_registry import registry
 from tests.commands import runner
 
 ROWS = np.random.default_rng(0).uniform(0, 10, (20_000, 2))

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import milepost as mp
-from milepost.comparison import _agreeing, _first
+from milepost.answers.comparison import _agreeing, _first
 from milepost.sklearn import NearestGroup
 
 SPACE = mp.L1([(0, 10), (0, 10)])

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from milepost import sklearn as sklearn
     from milepost import spark as spark
+    from milepost.answers.comparison import Comparison
+    from milepost.answers.grid import Contours, Grid
+    from milepost.answers.sites import Site, Sites
     from milepost.audit import Report, audit
     from milepost.bounds import find_bounds
-    from milepost.comparison import Comparison
     from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
-    from milepost.field import Contours, Grid
     from milepost.ingest.progress import progress
     from milepost.interactive import interactive, resume
     from milepost.plan import Plan, plan
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from milepost.privacy.guarantee import Guarantee
     from milepost.release import exact, release
     from milepost.sessions.session import Answer, Session
-    from milepost.sites import Site, Sites
     from milepost.spaces.angular import Angular
     from milepost.spaces.arbitrary import AnyMetric
     from milepost.spaces.columns import category, flag, number
@@ -78,21 +78,25 @@ __all__ = [
 ]
 
 _HOMES = {  # the module of every name, which is loaded when the name is first used
+    "answers.comparison": ("Comparison",),
+    "answers.grid": (
+        "Contours",
+        "Grid",
+    ),
+    "answers.sites": (
+        "Site",
+        "Sites",
+    ),
     "audit": (
         "Report",
         "audit",
     ),
     "bounds": ("find_bounds",),
-    "comparison": ("Comparison",),
     "errors": (
         "ConflictError",
         "ExhaustedError",
         "MilepostError",
         "PromiseWarning",
-    ),
-    "field": (
-        "Contours",
-        "Grid",
     ),
     "ingest.progress": ("progress",),
     "interactive": (
@@ -112,10 +116,6 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
     "sessions.session": (
         "Answer",
         "Session",
-    ),
-    "sites": (
-        "Site",
-        "Sites",
     ),
     "spaces.angular": ("Angular",),
     "spaces.arbitrary": ("AnyMetric",),

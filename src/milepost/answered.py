@@ -12,10 +12,10 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
-from milepost import geojson
+from milepost.answers import geojson
+from milepost.answers.comparison import compare_queries
+from milepost.answers.text import labelled
 from milepost.asked import Asked
-from milepost.card import labelled
-from milepost.comparison import compare_queries
 from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
 from milepost.synopsis.synopsis import Synopsis

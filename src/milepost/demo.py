@@ -10,7 +10,6 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from milepost import plots
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.base import HostAnswerer
@@ -18,6 +17,7 @@ from milepost.mechanisms.coordinate.piecewise_linear import Polygon
 from milepost.mechanisms.totals import Total
 from milepost.plan import Plan, plan
 from milepost.release import exact, release
+from milepost.reporting.plotting import style
 from milepost.spaces.embeddings.embedding import Hosts
 from milepost.spaces.geographic import GreatCircle
 from milepost.synopsis.synopsis import Synopsis
@@ -85,7 +85,7 @@ def homes(n: int, seed: int = 7) -> FloatArray:
 
 def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
     """Tell the story on a console, and save the picture at `output` and one without privacy beside it."""
-    plots.check_picture(output)
+    style.check_picture(output)
     console = console or Console(highlight=False)
     console.print(
         f"A region of 30 km around a city has {n:,} homes, and nobody may learn who lives where.\n"
@@ -105,10 +105,10 @@ def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
     console.print(_verdict(visits) + "\n")
     beside = output.with_stem(output.stem + "-without-privacy")
     with console.status("Drawing …"):
-        plots.save(synopsis.plot(SITES), output)
+        style.save(synopsis.plot(SITES), output)
         figure = without_privacy(people, synopsis).plot(SITES)
         figure.axes[0].set_title(f"The same without privacy, n = {n:,}", fontsize=11, loc="left")
-        plots.save(figure, beside)
+        style.save(figure, beside)
     console.print(f"The map is at {output}, the same without privacy at {beside}", soft_wrap=True, markup=False)
     return Demo(synopsis, visits, output, beside)
 

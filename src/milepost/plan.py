@@ -78,7 +78,7 @@ class Plan:
 
     def plot(self) -> "Figure":
         """Error against n for every mechanism, as a matplotlib figure."""
-        from milepost.plots import plot_errors
+        from milepost.reporting.plotting.plan_plot import plot_errors
 
         sizes = sorted({int(10 ** (k / 2)) for k in range(4, 17)} | {self.n})
         curves: dict[str, list[tuple[int, float]]] = {}

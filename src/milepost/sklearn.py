@@ -8,7 +8,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost._validation import unmasked
-from milepost.comparison import chances, labels_at, nearest_groups
+from milepost.answers.comparison import chances, labels_at, nearest_groups
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
 from milepost.privacy.guarantee import Guarantee

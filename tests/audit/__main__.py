@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 import milepost as mp
-from milepost import plots
 from milepost.audit import Case, examine
+from milepost.reporting.plotting import style
 from tests.audit.wrong import wrong
 
 
@@ -49,8 +49,8 @@ def main() -> None:
     report = mp.audit(samples=said.samples, progress=tell)
     console.print(report.table("The shipped mechanisms"))
     if said.plot is not None:
-        plots.check_picture(said.plot)
-        plots.save(report.plot(), said.plot)
+        style.check_picture(said.plot)
+        style.save(report.plot(), said.plot)
     sys.exit(0 if caught(console) and not report.violated else 1)
 
 

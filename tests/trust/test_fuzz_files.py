@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.card import facts
 from milepost.mechanisms.registry import NAMES
+from milepost.reporting.description import facts
 from milepost.synopsis import file_format
 from tests.trust.cases import CASES, NEED_QUERIES, finite
 from tests.trust.watched import BOUNDED, MEMORY, in_memory_of, in_time

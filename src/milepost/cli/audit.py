@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost import plots
+from milepost.reporting.plotting import style
 from milepost.terminal import console, progress
 
 
@@ -24,7 +24,7 @@ def audit(
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
     if plot is not None:
-        plots.check_picture(plot)
+        style.check_picture(plot)
     with progress("Auditing") as status:
         report = mp.audit(
             samples=samples,
@@ -33,6 +33,6 @@ def audit(
         )
     console(170).print(report.table())
     if plot is not None:
-        plots.save(report.plot(), plot)
+        style.save(report.plot(), plot)
     if report.violated:
         raise typer.Exit(1)

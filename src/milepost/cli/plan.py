@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost import plots
 from milepost.asked import read_points
 from milepost.options import (
     AlphabetOption,
@@ -32,6 +31,7 @@ from milepost.options import (
     SpaceOption,
     StepOption,
 )
+from milepost.reporting.plotting import style
 from milepost.spaces.words import space_from_options
 from milepost.terminal import console, progress
 
@@ -79,7 +79,7 @@ def plan(
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
-        plots.check_picture(plot)
+        style.check_picture(plot)
     with progress("Planning"):
         planned = mp.plan(
             chosen,
@@ -95,7 +95,7 @@ def plan(
             contributions=contributions,
         )
         if plot is not None:
-            plots.save(planned.plot(), plot)
+            style.save(planned.plot(), plot)
     console().print(*planned.tables(), sep="\n")
     for line in planned.notes:
         typer.echo(line)

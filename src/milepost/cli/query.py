@@ -12,12 +12,11 @@ import pyarrow as pa
 import typer
 
 import milepost as mp
-from milepost import geojson
 from milepost.answered import MOST_ROWS, answer_table, answers, batch_size, comparisons, features, in_turn
+from milepost.answers import geojson
+from milepost.answers.comparison import compare_queries
 from milepost.asked import Asked, asked_points, first_points, known_points, point_batches
-from milepost.card import promise
 from milepost.cli.words import loaded, names_of
-from milepost.comparison import compare_queries
 from milepost.errors import warn
 from milepost.ingest.aggregation import known_count
 from milepost.ingest.progress import Reading, reading
@@ -30,6 +29,7 @@ from milepost.options import (
     PointsArgument,
     SynopsisArgument,
 )
+from milepost.reporting.description import promise
 from milepost.spaces.base import Space
 from milepost.terminal import check_output, console, note, progress
 from milepost.writing import check_suffix, table_file

@@ -7,7 +7,6 @@ import typer
 
 import milepost as mp
 from milepost.asked import read_points
-from milepost.card import counted, promise
 from milepost.cli.words import check_weights, ledger_of, names_of
 from milepost.options import (
     AlphabetOption,
@@ -44,6 +43,7 @@ from milepost.options import (
     UnitOption,
     WeightsOption,
 )
+from milepost.reporting.description import counted, promise
 from milepost.spaces.words import labels_of, space_from_options
 from milepost.terminal import check_output, progress
 

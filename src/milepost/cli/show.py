@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost import plots
-from milepost.card import facts
 from milepost.cli.words import loaded
 from milepost.options import ForceOption, GroupOption, SynopsisArgument
+from milepost.reporting.description import facts
+from milepost.reporting.plotting import style
 from milepost.terminal import check_output, progress
 
 
@@ -29,15 +29,15 @@ def show(
 ) -> None:
     """Print what is public about a released file, or draw it."""
     if plot is not None:
-        plots.check_picture(plot)
+        style.check_picture(plot)
         check_output(plot, force)
     synopsis = loaded(file, group, any_group=plot is None)
     if plot is not None:
         with progress("Drawing"):
-            plots.save(synopsis.plot(), plot)
+            style.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
     if registry:
-        from milepost.registry import registry as entry
+        from milepost.reporting.dp_registry import registry as entry
 
         typer.echo(json.dumps(entry(mp.load(file)), ensure_ascii=False, indent=2))
         return

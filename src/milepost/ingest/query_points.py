@@ -1,6 +1,6 @@
 """Points: what is asked about, one point or many in whatever form, as one batch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,3 +83,18 @@ def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
 
 def _empty(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
+
+
+def named_queries(
+    space: Space, points: Any, names: Sequence[Any] | None, what: str
+) -> tuple[AnyArray, list[str] | None, Likeness | None]:
+    """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
+    if isinstance(points, Mapping) and names is None and not space.knows(points):
+        points, names = list(points.values()), list(points)
+    batch, _, like = query_points(points, space)
+    queries = space.read_queries(batch)
+    if names is None:
+        return queries, None, like
+    if isinstance(names, str) or len(names) != len(queries):
+        raise MilepostError(f"names must be a list with a name for each of the {len(queries)} {what}, got {names!r}")
+    return queries, [str(name) for name in names], like

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.comparison import compare_groups
+from milepost.answers.comparison import compare_groups
+from milepost.answers.grid import make_grid
 from milepost.errors import MilepostError
-from milepost.field import make_grid
 from milepost.service.problems import RefusedError
 from milepost.service.views import finite, plain
 from milepost.synopsis.synopsis import Synopsis

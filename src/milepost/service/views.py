@@ -3,14 +3,14 @@
 import math
 from typing import Any
 
-from milepost.card import amount, errors, facts
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
+from milepost.reporting.description import amount, errors, facts
+from milepost.reporting.statement import lines
 from milepost.service.register import Release
 from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number
 from milepost.spaces.mixed import MixedTable
-from milepost.statement import lines
 from milepost.synopsis.synopsis import Synopsis
 
 

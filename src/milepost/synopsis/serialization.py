@@ -1,13 +1,12 @@
-"""Storage: a synopsis as a card and tensors, and back."""
+"""Load a synopsis from the card and the tensors of its file."""
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from milepost._typing import AnyArray
 from milepost._validation import check_whole
+from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.groups import Groups, Label, of_group
@@ -22,41 +21,7 @@ from milepost.statistics.sketch import LARGEST_TOTAL
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
 from milepost.synopsis.parameter_limits import check_parameters, check_tensors
-from milepost.synopsis.synopsis import Synopsis
-
-FORMAT = 2
-SPACE = "space."  # before the names of a space's own tensors
-
-
-def card_of(synopsis: Synopsis) -> dict[str, Any]:
-    """All that is public about a release; n only where it is exact, so that no number's length depends on noise."""
-    return {
-        "format": FORMAT,
-        "space": synopsis.space.to_json(),
-        "outside": synopsis.space.outside,
-        "guarantee": synopsis.guarantee.to_json(),
-        "change": synopsis.change.to_json(),
-        "n": synopsis.n if synopsis.change.public_total else None,
-        "labels": list(synopsis.labels),
-        "mechanism": synopsis.mechanism,
-        "parameters": synopsis.answerer.parameters(),
-        "queries": None if synopsis.queries is None else synopsis.queries.to_json(),
-        "versions": dict(_versions()),
-    }
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    """What a release is made with; to look it up takes milliseconds."""
-    return tuple((name, metadata.version(name)) for name in ("milepost", "opendp", "numpy"))
-
-
-def write(synopsis: Synopsis, path: Path) -> None:
-    """Write one safetensors file; it appears whole or not at all."""
-    tensors = dict(synopsis.answerer.tensors())
-    if synopsis.queries is None:
-        tensors |= {f"{SPACE}{name}": tensor for name, tensor in synopsis.space.tensors().items()}
-    file_format.write(path, synopsis.card, tensors)
+from milepost.synopsis.synopsis import SPACE, Synopsis
 
 
 def load(path: str | Path) -> Synopsis:

@@ -6,13 +6,13 @@ What only the curator knows (who, why, where) is left empty; what the file says 
 from dataclasses import dataclass
 from typing import Any
 
-from milepost.card import counted, promise
+from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.registry import spends_epsilon
-from milepost.statement import lines
-from milepost.synopsis.synopsis import Synopsis
+from milepost.reporting.description import counted, promise
+from milepost.reporting.statement import lines
 
 
-def registry(synopsis: Synopsis) -> dict[str, Any]:
+def registry(synopsis: ReleasedData) -> dict[str, Any]:
     """A draft entry; as JSON, which is YAML too."""
     said, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
     loss = {name: float(getattr(synopsis.guarantee, name)) for name in variant.parameters}
@@ -84,7 +84,7 @@ CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", (
 APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "delta"))
 
 
-def _variant(synopsis: Synopsis) -> Variant:
+def _variant(synopsis: ReleasedData) -> Variant:
     """Where the number of rows is private, a part of ε has told it, and the whole is told as (ε, δ)."""
     if synopsis.guarantee.pure or spends_epsilon(synopsis.mechanism):
         return PURE

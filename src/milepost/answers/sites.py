@@ -1,6 +1,6 @@
 """Sites: candidate points, ranked by their mean distance, and which of them the noise can tell from the best."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -11,16 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from milepost import geojson
-from milepost._typing import AnyArray
-from milepost.card import labelled
+from milepost.answers import geojson
+from milepost.answers.released_data import ReleasedData
+from milepost.answers.text import labelled, spell
 from milepost.errors import MilepostError
-from milepost.ingest.dataframes import Likeness
-from milepost.ingest.query_points import query_points
+from milepost.ingest.query_points import named_queries
 from milepost.spaces.base import Space
-from milepost.synopsis.synopsis import Synopsis
-
-MOST_SPELT = 8  # numbers of a point without a name
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class Sites:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-def rank_sites(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = None) -> Sites:
+def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Sites:
     """Sites in the order of their mean distances; see `Synopsis.sites`."""
     space = synopsis.space
     queries, names, like = named_queries(space, points, names, "sites")
@@ -116,30 +112,3 @@ def _written(space: Space, query: Any) -> Any:
     """A point as its user writes it, rows of numbers as tuples."""
     result = space.written(query)
     return tuple(result.tolist()) if isinstance(result, np.ndarray) else result
-
-
-def named_queries(
-    space: Space, points: Any, names: Sequence[Any] | None, what: str
-) -> tuple[AnyArray, list[str] | None, Likeness | None]:
-    """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
-    if isinstance(points, Mapping) and names is None and not space.knows(points):
-        points, names = list(points.values()), list(points)
-    batch, _, like = query_points(points, space)
-    queries = space.read_queries(batch)
-    if names is None:
-        return queries, None, like
-    if isinstance(names, str) or len(names) != len(queries):
-        raise MilepostError(f"names must be a list with a name for each of the {len(queries)} {what}, got {names!r}")
-    return queries, [str(name) for name in names], like
-
-
-def spell(point: Any) -> str:
-    """A point in a few words."""
-    if isinstance(point, Mapping):
-        return ", ".join(f"{name} {spell(value)}" for name, value in point.items())
-    if isinstance(point, tuple | list | np.ndarray):
-        rest = f", … ({len(point)} in all)" if len(point) > MOST_SPELT else ""
-        return ", ".join(spell(value) for value in point[:MOST_SPELT]) + rest
-    if not isinstance(point, float) or not 1e-4 <= abs(point) < 1e9:
-        return f"{point:g}" if isinstance(point, float) else str(point)
-    return np.format_float_positional(point, 5, unique=False, fractional=False, trim="-")

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from milepost import marks
 from milepost._typing import FloatArray
-from milepost.card import labelled, promise, size
+from milepost.answers.columns import explain
+from milepost.answers.grid import Grid, border_of, level_values, make_grid
+from milepost.answers.released_data import ReleasedData
+from milepost.answers.sites import Site, Sites, rank_sites
+from milepost.answers.text import labelled
 from milepost.errors import MilepostError
-from milepost.field import Grid, border_of, level_values, make_grid
-from milepost.plots import ANSWER, INK, LINES, clean, figure_class, plain
-from milepost.sites import Site, Sites, rank_sites
-from milepost.synopsis.synopsis import Synopsis
+from milepost.reporting.description import promise, size
+from milepost.reporting.plotting import annotations
+from milepost.reporting.plotting.style import ANSWER, INK, LINES, clean, figure_class, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +26,7 @@ COLORS = "GnBu"
 LONGEST = 4  # times as long as wide: beyond, a picture true to scale would be a strip
 
 
-def draw(synopsis: Synopsis, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
+def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
     """The figure of `Synopsis.plot`."""
     figure = figure_class()(layout="compressed") if axes is None else axes.figure.figure
     ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
@@ -54,7 +56,7 @@ def draw(synopsis: Synopsis, sites: Any = None, axes: "Axes | None" = None) -> "
     return figure
 
 
-def _field(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
+def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     """Filled contours, their levels, the centre and the sites."""
     grid = make_grid(synopsis)
     if grid.y is None:
@@ -81,14 +83,14 @@ def _field(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
         axes.xaxis.set_major_formatter(lambda turn, _: f"{(turn + 180) % 360 - 180:g}".replace("-", "−"))
     center = _center(synopsis)
     places = _drawn(grid, np.array([center.point, *(site.point for site in sites or [])]))
-    marks.mark_center(axes, places[0], center, grid.unit)
-    marks.legend(axes, sites, beside=sites is not None)
+    annotations.mark_center(axes, places[0], center, grid.unit)
+    annotations.legend(axes, sites, beside=sites is not None)
     labels = axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8.5, colors=INK, inline=False)
-    taken = marks.mark_sites(axes, sites or (), places[1:], places[:1])
-    marks.settle_labels(axes, labels, edge.get_path(), taken)
+    taken = annotations.mark_sites(axes, sites or (), places[1:], places[:1])
+    annotations.settle_labels(axes, labels, edge.get_path(), taken)
 
 
-def _curve(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
+def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     """The mean distance along the only column, with the band that holds everywhere at once."""
     grid = make_grid(synopsis)
     unit, share = grid.unit, f"{100 * synopsis.confidence:g} %"
@@ -97,13 +99,13 @@ def _curve(axes: "Axes", synopsis: Synopsis, sites: Sites | None) -> None:
     axes.fill_between(grid.x, low, high, color=ANSWER, alpha=0.25, lw=0, label=f"band of all answers at once, {share}")
     axes.plot(grid.x, grid.values, color=ANSWER, lw=1.8, label="private answer")
     center = _center(synopsis)
-    marks.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
+    annotations.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
     axes.set_xlim(grid.x[0], grid.x[-1])
     axes.set_xlabel(_axis(grid.names[0], False), color=INK)
     axes.set_ylabel(labelled("mean distance", unit), color=INK)
-    marks.legend(axes, sites)
+    annotations.legend(axes, sites)
     places = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
-    marks.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
+    annotations.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
 
 
 def _site_bars(axes: "Axes", sites: Sites) -> None:
@@ -115,8 +117,8 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
         axes,
         [plain(site.name) for site in shown],
         heights,
-        [marks.color(site) for site in shown],
-        [marks.answer(site, "") for site in shown],
+        [annotations.color(site) for site in shown],
+        [annotations.answer(site, "") for site in shown],
         [site.mean_distance + site.error for site in shown],
     )
     axes.errorbar(heights, range(len(shown)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
@@ -127,10 +129,10 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
         axes.set_xlabel(f"{axes.get_xlabel()}\n{'; '.join(notes)}")
 
 
-def _column_bars(axes: "Axes", synopsis: Synopsis) -> None:
+def _column_bars(axes: "Axes", synopsis: ReleasedData) -> None:
     """Each column's part of the mean distance of the centre."""
     center = synopsis.center()
-    parts = sorted(synopsis.explain(center).items(), key=lambda part: -part[1])[:MOST_BARS]
+    parts = sorted(explain(synopsis, center).items(), key=lambda part: -part[1])[:MOST_BARS]
     heights = [height for _, height in parts]
     _bars(
         axes,
@@ -144,7 +146,7 @@ def _column_bars(axes: "Axes", synopsis: Synopsis) -> None:
     axes.set_ylabel(_listed(len(parts), synopsis.space.width), color=INK)
 
 
-def _end_bars(axes: "Axes", synopsis: Synopsis, extent: tuple[tuple[float, float], ...]) -> None:
+def _end_bars(axes: "Axes", synopsis: ReleasedData, extent: tuple[tuple[float, float], ...]) -> None:
     """How much farther it is at the two ends of each column than in the middle of the space: short where people are."""
     middle = np.asarray(synopsis.space.center)
     rises = np.zeros((len(extent), 2))
@@ -161,7 +163,7 @@ def _end_bars(axes: "Axes", synopsis: Synopsis, extent: tuple[tuple[float, float
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(labelled("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
     axes.set_ylabel(_listed(len(order), len(extent)), color=INK)
-    marks.legend(axes, None)
+    annotations.legend(axes, None)
 
 
 def _bars(
@@ -177,13 +179,13 @@ def _bars(
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
 
 
-def _center(synopsis: Synopsis) -> Site:
+def _center(synopsis: ReleasedData) -> Site:
     """The centre; since it was chosen for its answer, its error is that of all answers at once."""
     (site,) = rank_sites(synopsis, [synopsis.center()])
     return replace(site, error=synopsis.error(synopsis.confidence, uniform=True))
 
 
-def _title(synopsis: Synopsis) -> str:
+def _title(synopsis: ReleasedData) -> str:
     first = f"Mean distance, {size(synopsis, ' = ', ' ≈ ')}, {synopsis.guarantee}"
     return f"{first}\n{synopsis.mechanism}, {promise(synopsis)}"
 
@@ -198,7 +200,7 @@ def _listed(shown: int, count: int) -> str:
     return "column" if shown == count else f"{shown} of {count:,} columns"
 
 
-def _aspect(synopsis: Synopsis, grid: Grid) -> float | Literal["auto"]:
+def _aspect(synopsis: ReleasedData, grid: Grid) -> float | Literal["auto"]:
     """Equal distances look equal, unless the picture would be a strip."""
     if grid.y is None:
         return "auto"
@@ -220,7 +222,7 @@ def _drawn(grid: Grid, points: FloatArray) -> FloatArray:
     return np.column_stack([points[:, 1] + 360 * np.rint((middle - points[:, 1]) / 360), points[:, 0]])
 
 
-def _filled(synopsis: Synopsis, grid: Grid) -> FloatArray:
+def _filled(synopsis: ReleasedData, grid: Grid) -> FloatArray:
     """The grid's values, and outside the space those of its border, so that colour reaches up to that."""
     result = grid.values.ravel().copy()
     outside = np.flatnonzero(np.isnan(result))

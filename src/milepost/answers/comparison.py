@@ -15,13 +15,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
-from milepost.card import labelled
+from milepost.answers.released_data import ReleasedData
+from milepost.answers.text import labelled, spell
 from milepost.errors import MilepostError, warn
 from milepost.ingest.dataframes import Likeness
-from milepost.ingest.query_points import query_points
+from milepost.ingest.query_points import named_queries, query_points
 from milepost.mechanisms.groups import Groups, Label
-from milepost.sites import named_queries, spell
-from milepost.synopsis.synopsis import Synopsis
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # how often a normal number is within one standard deviation
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # of an integral over one group's noise
@@ -98,7 +97,7 @@ class Comparison:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-def compare_groups(synopsis: Synopsis, points: Any, names: Sequence[Any] | None = None) -> Comparison:
+def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Comparison:
     """Every point against every group; see `Synopsis.compare`."""
     queries, words, like = named_queries(synopsis.space, points, names, "points")
     if not len(queries):
@@ -106,7 +105,7 @@ def compare_groups(synopsis: Synopsis, points: Any, names: Sequence[Any] | None 
     return replace(compare_queries(synopsis, queries), names=words, like=like)
 
 
-def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
+def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
     """The same of points as the space reads them."""
     groups = synopsis.grouped
     places = synopsis.places(queries)
@@ -121,7 +120,7 @@ def compare_queries(synopsis: Synopsis, queries: AnyArray) -> Comparison:
     )
 
 
-def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
+def nearest_groups(synopsis: ReleasedData, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
     """The label of the nearest group of each point, whether it was one single point, and their frame's likeness."""
     groups = synopsis.grouped
     batch, single, like = query_points(points, synopsis.space)
@@ -130,7 +129,7 @@ def nearest_groups(synopsis: Synopsis, points: Any) -> tuple[AnyArray, bool, Lik
     return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, like
 
 
-def chances(synopsis: Synopsis, points: Any) -> FloatArray:
+def chances(synopsis: ReleasedData, points: Any) -> FloatArray:
     """How likely each group is the nearest, float64[k, groups], if true distances lie around those found as errors say.
 
     A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
+from milepost.answers.released_data import ReleasedData
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import Likeness
 from milepost.ingest.query_points import query_points
 from milepost.mechanisms.coordinate.piecewise_linear import Polygon, possible
 from milepost.spaces.numeric import read_matrix
-from milepost.synopsis.synopsis import Synopsis
 
 
 def part(
-    synopsis: Synopsis, points: Any, columns: Sequence[str | int], raw: bool
+    synopsis: ReleasedData, points: Any, columns: Sequence[str | int], raw: bool
 ) -> tuple[FloatArray, bool, Likeness | None]:
     """Some columns' part of the distance; points have these columns only, the others stand in the middle."""
     space = synopsis.space
@@ -30,7 +30,7 @@ def part(
     return synopsis.hosted.parts(space.place(space.read_queries(whole)), coordinates, raw), single, like
 
 
-def cdf(synopsis: Synopsis, column: str | int, values: Any) -> Any:
+def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
     """The share of people at or below each value of a column, from the slope of its part of the distance."""
     i = _coordinate(synopsis, column)
     hosts = synopsis.space.hosts
@@ -42,7 +42,7 @@ def cdf(synopsis: Synopsis, column: str | int, values: Any) -> Any:
     return float(shares[0]) if at.ndim == 0 else shares
 
 
-def quantile(synopsis: Synopsis, column: str | int, q: Any) -> Any:
+def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
     """The value of a column that a share q of the people do not pass; of a column of steps, one of these."""
     i = _coordinate(synopsis, column)
     wanted = _numbers(q, "q")
@@ -61,7 +61,7 @@ def quantile(synopsis: Synopsis, column: str | int, q: Any) -> Any:
     return float(result) if wanted.ndim == 0 else result
 
 
-def explain(synopsis: Synopsis, point: Any) -> dict[str, float]:
+def explain(synopsis: ReleasedData, point: Any) -> dict[str, float]:
     """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
     columns = _host_columns(synopsis)
     positions, _, _ = synopsis.read(point)
@@ -79,18 +79,18 @@ def explain(synopsis: Synopsis, point: Any) -> dict[str, float]:
     return result
 
 
-def _possible(synopsis: Synopsis, i: int) -> Polygon:
+def _possible(synopsis: ReleasedData, i: int) -> Polygon:
     """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
     return possible(synopsis.hosted.polygons(raw=True)[i], float(synopsis.space.hosts.quantum[i]))
 
 
-def _coordinates(synopsis: Synopsis, columns: Sequence[str | int]) -> list[int]:
+def _coordinates(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
     """Host coordinates of columns; those without width or weight have none."""
     places = _places(synopsis, columns)
     return [i for i, column in enumerate(_host_columns(synopsis).tolist()) if column in places]
 
 
-def _places(synopsis: Synopsis, columns: Sequence[str | int]) -> list[int]:
+def _places(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
     """Where columns, by name or by position, stand in the space."""
     if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
         raise MilepostError(f"columns must be a list of column names, got {columns!r}")
@@ -108,7 +108,7 @@ def _places(synopsis: Synopsis, columns: Sequence[str | int]) -> list[int]:
     return places
 
 
-def _coordinate(synopsis: Synopsis, column: str | int) -> int:
+def _coordinate(synopsis: ReleasedData, column: str | int) -> int:
     found = _coordinates(synopsis, [column])
     if not found:
         raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
@@ -117,7 +117,7 @@ def _coordinate(synopsis: Synopsis, column: str | int) -> int:
     return found[0]
 
 
-def _host_columns(synopsis: Synopsis) -> IntArray:
+def _host_columns(synopsis: ReleasedData) -> IntArray:
     columns = synopsis.space.host_columns
     _ = synopsis.hosted
     if columns is None:

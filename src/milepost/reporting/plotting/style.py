@@ -1,7 +1,7 @@
 """Plots: what pictures have in common, and a plan's errors. Needs the `plots` extra (matplotlib)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from milepost.errors import MilepostError
 from milepost.storage.atomic_file import whole_file
@@ -26,23 +26,6 @@ def save(figure: "Figure", path: Path) -> None:
     """Write the picture at README width; the file appears whole or not at all."""
     with whole_file(path) as stream:
         figure.savefig(stream, format=path.suffix[1:].lower(), dpi=160, facecolor="white")
-
-
-def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: int, guarantee: str) -> "Figure":
-    """Predicted error against the number of rows, one curve a mechanism."""
-    figure = figure_class()(figsize=(7, 4.5), layout="constrained")
-    axes: Any = figure.subplots()
-    clean(axes)
-    for name, points in curves.items():
-        sizes, errors = zip(*points, strict=True)
-        axes.loglog(sizes, errors, lw=1.8, marker="o", ms=3, label=name)
-    axes.axhline(diameter, color="#999999", lw=1, ls=":", label="the diameter")
-    axes.axvline(n, color="#999999", lw=1)
-    axes.set_xlabel("rows in the table, n")
-    axes.set_ylabel("error ± of one answer, 95 %")
-    axes.set_title(f"Error to expect, {guarantee}", color=INK, fontsize=12, loc="left")
-    axes.legend(frameon=False)
-    return figure
 
 
 def clean(axes: "Axes") -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.plots import ANSWER, INK, OTHER, plain
-from milepost.sites import Site, Sites
+from milepost.answers.sites import Site, Sites
+from milepost.reporting.plotting.style import ANSWER, INK, OTHER, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

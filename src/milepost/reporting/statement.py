@@ -1,20 +1,20 @@
 """Statement: one page for the people in a table: who is protected, how much, and what is public."""
 
-from milepost.card import amount, errors, group_sizes, of_unit
+from milepost.answers.released_data import ReleasedData
 from milepost.privacy.protected_change import Change
+from milepost.reporting.description import amount, errors, group_sizes, of_unit
 from milepost.spaces.columns import OTHER
-from milepost.synopsis.synopsis import Synopsis
 
 MOST_GROUPS = 12  # on one page
 
 
-def statement(synopsis: Synopsis) -> str:
+def statement(synopsis: ReleasedData) -> str:
     """One page for the people in the table; see `Synopsis.statement`."""
     said = (f"  {word:<13}  {line}" for word, line in lines(synopsis).items() if line)
     return "\n".join(["Privacy statement", *said])
 
 
-def lines(synopsis: Synopsis) -> dict[str, str]:
+def lines(synopsis: ReleasedData) -> dict[str, str]:
     """Its lines, each under a word; those that have nothing to say are empty."""
     return {
         "Protected": _protected(synopsis.change),
@@ -39,12 +39,12 @@ def _protected(change: Change) -> str:
     return f"{whose} of the table{included}{presence}: neighbors are tables with {change}."
 
 
-def _found(synopsis: Synopsis) -> str:
+def _found(synopsis: ReleasedData) -> str:
     found = synopsis.space.found
     return "" if found is None else f"found in the table itself: {found}, which adds to the guarantee of this file."
 
 
-def _public(synopsis: Synopsis) -> str:
+def _public(synopsis: ReleasedData) -> str:
     change = synopsis.change
     known = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
     if synopsis.queries is not None:
@@ -61,7 +61,7 @@ def _public(synopsis: Synopsis) -> str:
     return known[0] if len(known) == 1 else f"{', '.join(known[:-1])}, and {known[-1]}"
 
 
-def _private(synopsis: Synopsis) -> str:
+def _private(synopsis: ReleasedData) -> str:
     if synopsis.change.public_total:
         return ""
     what = "the number of rows; a noisy one is"
@@ -70,7 +70,7 @@ def _private(synopsis: Synopsis) -> str:
     return f"{what} {amount(synopsis.n, synopsis.change)}."
 
 
-def _group_line(synopsis: Synopsis) -> str:
+def _group_line(synopsis: ReleasedData) -> str:
     if not synopsis.labels:
         return f"one of {synopsis.change.groups:,} of one release." if synopsis.change.groups else ""
     listed = group_sizes(synopsis)
@@ -86,7 +86,7 @@ def _weight_line(change: Change) -> str:
     return f"0 to {most}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
 
 
-def _accuracy(synopsis: Synopsis) -> str:
+def _accuracy(synopsis: ReleasedData) -> str:
     unit, (low, high, small) = of_unit(synopsis), errors(synopsis)
     error = f"{low:.4g}{unit}" if low == high else f"{low:.4g} to {high:.4g}{unit}"
     groups = ", by group" * (len(synopsis.labels) > 1)

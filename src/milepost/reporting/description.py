@@ -1,20 +1,14 @@
 """Card: what is public about a release, in words, as text or HTML."""
 
-import base64
-from html import escape
-from io import BytesIO
 from typing import Any
 
-from milepost.errors import MilepostError
+from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.base import Answerer
 from milepost.mechanisms.groups import Groups
 from milepost.privacy.protected_change import Change
-from milepost.synopsis.synopsis import Synopsis
-
-STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
 
 
-def facts(synopsis: Synopsis) -> dict[str, str]:
+def facts(synopsis: ReleasedData) -> dict[str, str]:
     """Space, rows, groups, guarantee, mechanism, error and versions, by name."""
     card, space = synopsis.card, synopsis.card["space"]
     return {
@@ -30,7 +24,7 @@ def facts(synopsis: Synopsis) -> dict[str, str]:
     }
 
 
-def promise(synopsis: Synopsis) -> str:
+def promise(synopsis: ReleasedData) -> str:
     """The error of one answer and its confidence."""
     low, high, small = errors(synopsis)
     span = f"± {low:.3g}" if low == high else f"± {low:.3g} to {high:.3g}"
@@ -38,32 +32,18 @@ def promise(synopsis: Synopsis) -> str:
     return f"{span}{of_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence{groups}"
 
 
-def size(synopsis: Synopsis, equals: str, about: str) -> str:
+def size(synopsis: ReleasedData, equals: str, about: str) -> str:
     """The number of rows, or their weight, as a formula: n = 5,000 where it is public, n ≈ 5,012 where it is noisy."""
     letter = "n" if synopsis.change.max_weight is None else "weight"
     return f"{letter}{equals if synopsis.change.public_total else about}{amount(synopsis.n, synopsis.change)}"
 
 
-def counted(synopsis: Synopsis) -> str:
+def counted(synopsis: ReleasedData) -> str:
     """The same in words, and how many groups there are."""
     change, found = synopsis.change, amount(synopsis.n, synopsis.change)
     rows = f"{found} rows" if change.max_weight is None else f"weight {found}"
     rows = rows if change.public_total else f"about {rows} (noisy)"
     return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
-
-
-def labelled(words: str, unit: str) -> str:
-    """Words for a number, with its unit where that is known."""
-    return f"{words} ({unit})" if unit else words
-
-
-def html(synopsis: Synopsis) -> str:
-    """The facts as a table and, where matplotlib is there and something can be drawn, the picture."""
-    rows = "".join(
-        f'<tr><th style="{STYLE}">{escape(word)}</th><td style="{STYLE}">{escape(_short(fact))}</td></tr>'
-        for word, fact in facts(synopsis).items()
-    )
-    return f"<div><table>{rows}</table>{_picture(synopsis)}</div>"
 
 
 def spell(value: Any) -> str:
@@ -75,16 +55,7 @@ def spell(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _picture(synopsis: Synopsis) -> str:
-    buffer = BytesIO()
-    try:
-        synopsis.plot().savefig(buffer, format="png", dpi=80, facecolor="white")
-    except MilepostError:  # no matplotlib, or a space that has no picture: the table says enough
-        return ""
-    return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
-
-
-def _counts(synopsis: Synopsis) -> dict[str, str]:
+def _counts(synopsis: ReleasedData) -> dict[str, str]:
     """How many rows there are, or how much they weigh, alone and by group."""
     change, found = synopsis.change, amount(synopsis.n, synopsis.change)
     used = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
@@ -98,7 +69,7 @@ def _counts(synopsis: Synopsis) -> dict[str, str]:
     return result
 
 
-def group_sizes(synopsis: Synopsis) -> list[str]:
+def group_sizes(synopsis: ReleasedData) -> list[str]:
     """Every group and its noisy size."""
     if not isinstance(synopsis.answerer, Groups):
         return []
@@ -125,7 +96,7 @@ def _released(answerer: Answerer) -> str:
     return f"{count:,} integers ({names}{' of each group' * grouped})"
 
 
-def errors(synopsis: Synopsis) -> tuple[float, float, str]:
+def errors(synopsis: ReleasedData) -> tuple[float, float, str]:
     """The least and the largest error of groups, and how many groups are not counted in, as they are too small."""
     if not isinstance(synopsis.answerer, Groups):
         error = synopsis.error(synopsis.confidence)
@@ -141,10 +112,6 @@ def _groups(count: int) -> str:
     return f"{count:,} group{'s' * (count > 1)}"
 
 
-def of_unit(synopsis: Synopsis) -> str:
+def of_unit(synopsis: ReleasedData) -> str:
     """The unit of distances after a number."""
     return f" {synopsis.space.unit}" if synopsis.space.unit else ""
-
-
-def _short(text: str, most: int = 300) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from milepost import geojson
 from milepost._typing import AnyArray, FloatArray
+from milepost.answers import geojson
+from milepost.answers.released_data import ReleasedData
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.synopsis.synopsis import Synopsis
 
 SIDE = 100  # steps along a column where nothing is said
 MOST_POINTS = 1 << 20
@@ -68,7 +68,7 @@ class Contours:
         )
 
 
-def make_grid(synopsis: Synopsis, step: float | Sequence[float] | None = None) -> Grid:
+def make_grid(synopsis: ReleasedData, step: float | Sequence[float] | None = None) -> Grid:
     """The field on a grid; see `Synopsis.grid`."""
     space = synopsis.space
     columns = _columns(space, _extent(synopsis), step)
@@ -156,7 +156,7 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
     return [round(whole * step, digits) for whole in wholes] or [(low + high) / 2]
 
 
-def _extent(synopsis: Synopsis) -> tuple[tuple[float, float], ...]:
+def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
     space = synopsis.space
     if synopsis.queries is not None or space.known is not None:
         raise MilepostError("this release answers its own queries only, so it has no field; ask sites() or plot()")

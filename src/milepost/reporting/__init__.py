@@ -1,0 +1,1 @@
+"""A release for people: descriptions, statements and pictures."""
