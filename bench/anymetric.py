@@ -24,9 +24,9 @@ from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, chance_of, main, squares_of
 from bench.spaces import rms
 from milepost._typing import FloatArray
-from milepost.choice import Choice, DirectChoice, candidates
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.mechanisms.query.lipschitz import lipschitz
+from milepost.pipeline.selection import Choice, DirectChoice, candidates
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 

@@ -23,9 +23,9 @@ import pyarrow.parquet
 
 import milepost as mp
 from bench.run import PEAK, Bounds, main, seconds
-from milepost.choice import given_queries
 from milepost.ingest.aggregation import PLAIN, choose, read_sketch, read_sums
 from milepost.ingest.row_attributes import Roles
+from milepost.pipeline.selection import given_queries
 from milepost.privacy.noise import gaussian, laplace
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18

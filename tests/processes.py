@@ -10,7 +10,7 @@ from typing import Any
 PATIENCE = 300  # seconds: machines may be slow, and a process that hangs is still found
 
 IMPORTED_LATE = (  # by the library, when it first needs them
-    "milepost.interactive",
+    "milepost.pipeline.interactive",
     "milepost.synopsis.serialization",
     "opendp.prelude",
     "pandas",

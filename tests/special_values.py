@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import milepost as mp
-from milepost.bounds import read_magnitudes
 from milepost.ingest.aggregation import records
 from milepost.ingest.batches import opened
 from milepost.ingest.row_attributes import Roles
+from milepost.pipeline.find_bounds import read_magnitudes
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array
 

@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import bounds
 from milepost._typing import FloatArray, IntArray
-from milepost.bounds import Grid, Scales, Search, read_magnitudes
 from milepost.ingest.row_attributes import Roles
+from milepost.pipeline import find_bounds
+from milepost.pipeline.find_bounds import Grid, Scales, Search, read_magnitudes
+from milepost.pipeline.space_spec import options_of, read_space, space_from_options, toml_of
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.spaces.bounds_provenance import Found
-from milepost.spaces.words import options_of, read_space, space_from_options, toml_of
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
 from tests.chance import assert_rate
 from tests.quick import some_quick
@@ -63,10 +63,10 @@ def cost_of(left: Magnitudes, right: Magnitudes, scales: Scales) -> Fraction:
     """Σ‖change‖₁/scale over all integers that reach the noise, along the same outcomes, in rational arithmetic."""
     first = Tape()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounds, "laplace", first)
+        patch.setattr(find_bounds, "laplace", first)
         Search.run(left, scales, 0.99)
         second = Tape(iter(first.outcomes))
-        patch.setattr(bounds, "laplace", second)
+        patch.setattr(find_bounds, "laplace", second)
         Search.run(right, scales, 0.99)
     assert len(first.calls) == len(second.calls)
     cost = Fraction(0)
@@ -137,7 +137,7 @@ def test_nothing_depends_on_the_table_but_through_noise(neighbors: str, monkeypa
     def fixed(exact: IntArray, scale: float) -> IntArray:  # noqa: ARG001
         return np.asarray(noisy.get(len(exact), np.arange(len(exact)) % 50))
 
-    monkeypatch.setattr(bounds, "laplace", fixed)
+    monkeypatch.setattr(find_bounds, "laplace", fixed)
     generator = np.random.default_rng(0)
     seen = []
     for table in ([[3.0]], generator.normal(size=(5000, 1)), np.full((77, 1), np.inf), generator.pareto(0.1, (9, 1))):
@@ -151,7 +151,7 @@ def test_nothing_depends_on_the_table_but_through_noise(neighbors: str, monkeypa
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """No noise, where a test is about something else: noise shows what is not there once in some thousand columns."""
-    monkeypatch.setattr(bounds, "laplace", lambda exact, _: exact)
+    monkeypatch.setattr(find_bounds, "laplace", lambda exact, _: exact)
 
 
 COLUMNS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
@@ -294,7 +294,7 @@ def test_points_of_a_map_are_read() -> None:
 def test_bad_input_is_refused_before_noise(
     arguments: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(bounds, "laplace")
+    monkeypatch.delattr(find_bounds, "laplace")
     given: dict[str, Any] = {"data": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), "epsilon": 1} | arguments
     with pytest.raises(mp.MilepostError, match=message):
         mp.find_bounds(given.pop("data"), **given)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.choice import candidates, given_queries
 from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.registry import NAMES
+from milepost.pipeline.selection import candidates, given_queries
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

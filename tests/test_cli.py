@@ -16,7 +16,7 @@ from rich.console import Console
 import milepost as mp
 from milepost import cli
 from milepost.audit import report
-from milepost.spaces.words import read_space, space_from_options
+from milepost.pipeline.space_spec import read_space, space_from_options
 from tests.audit.known_bad import sparse_vectors
 from tests.chance import sure
 from tests.commands import Run, runner
@@ -587,7 +587,7 @@ def test_bounds_of_another_space_and_relation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And a table that is too small is said to be; without noise, which could show something that is not there."""
-    monkeypatch.setattr("milepost.bounds.laplace", lambda exact, _: exact)
+    monkeypatch.setattr("milepost.pipeline.find_bounds.laplace", lambda exact, _: exact)
     result = run("bounds homes.csv --columns age --epsilon 0.0001 --space l2 --neighbors add-remove --coverage 0.9")
     assert result.code == 0
     assert "--space l2 --bounds age=" in result.out

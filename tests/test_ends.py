@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import nbinom
 
 from milepost._typing import IntArray
-from milepost.ends import ends, hidden, seen, tail_of_sum, tails_of_sums
+from milepost.pipeline.find_bounds import ends, hidden, seen, tail_of_sum, tails_of_sums
 from milepost.privacy.noise import laplace
 from tests.chance import assert_rate
 

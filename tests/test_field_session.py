@@ -17,7 +17,7 @@ import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
 from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.sessions.field_engine import FieldEngine
+from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.session import Answer
 from tests.chance import assert_rate, assert_scale, is_of_scale, sure
 from tests.mechanisms.contract import SPACES, patched, silent

@@ -133,7 +133,7 @@ def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkey
 
 def test_a_count_that_was_drawn_stays_spent(ledger: mp.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noisy number of rows is noise, too."""
-    monkeypatch.setattr(import_module("milepost.release"), "released", failing)
+    monkeypatch.setattr(import_module("milepost.pipeline.release"), "released", failing)
     with pytest.raises(MemoryError):
         released(PEOPLE, ledger, neighbors="add-remove")
     assert states(ledger) == ["drawn"]

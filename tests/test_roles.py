@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.choice import given_queries
 from milepost.ingest import aggregation, batches
 from milepost.ingest.aggregation import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
 from milepost.ingest.row_attributes import Roles
 from milepost.ingest.table import Table
+from milepost.pipeline.selection import given_queries
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries

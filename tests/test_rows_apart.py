@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.choice import given_queries
 from milepost.ingest.aggregation import read_sums, records
+from milepost.pipeline.selection import given_queries
 from milepost.spaces.base import Space
 from tests.spaces.farthest import farthest_pair
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.sessions.game_engine import GameEngine
+from milepost.sessions.engines.game import GameEngine
 from tests.chance import FALSE_ALARM
 
 

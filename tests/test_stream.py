@@ -19,13 +19,13 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.choice import given_queries
 from milepost.ingest import aggregation, files
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.batches import opened
 from milepost.ingest.row_attributes import Roles
 from milepost.ingest.stream import Stream
-from milepost.release import EXPECTED_ROWS
+from milepost.pipeline.release import EXPECTED_ROWS
+from milepost.pipeline.selection import given_queries
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
 from milepost.statistics.distance_sums import Sums

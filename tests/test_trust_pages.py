@@ -15,12 +15,12 @@ from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, SHORT
 from milepost.mechanisms.query.links import MOST_QUERIES
 from milepost.mechanisms.query.mesh import CORE
 from milepost.mechanisms.registry import NAMES
+from milepost.pipeline.release import SIZE_SHARE
+from milepost.pipeline.selection import SESSIONS
 from milepost.privacy.noise import LARGEST_SCALE
 from milepost.privacy.protected_change import WEIGHT_STEPS
-from milepost.release import SIZE_SHARE
 from milepost.service.settings import Settings
 from milepost.service.workers import THREADS
-from milepost.sessions.choice import SESSIONS
 from tests import special_values
 from tests.test_paper import collected
 

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from milepost.answers.grid import Contours, Grid
     from milepost.answers.sites import Site, Sites
     from milepost.audit import Report, audit
-    from milepost.bounds import find_bounds
     from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
     from milepost.ingest.progress import progress
-    from milepost.interactive import interactive, resume
-    from milepost.plan import Plan, plan
+    from milepost.pipeline.find_bounds import find_bounds
+    from milepost.pipeline.interactive import interactive, resume
+    from milepost.pipeline.plan import Plan, plan
+    from milepost.pipeline.release import exact, release
     from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
-    from milepost.release import exact, release
     from milepost.sessions.session import Answer, Session
     from milepost.spaces.angular import Angular
     from milepost.spaces.arbitrary import AnyMetric
@@ -91,7 +91,6 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "Report",
         "audit",
     ),
-    "bounds": ("find_bounds",),
     "errors": (
         "ConflictError",
         "ExhaustedError",
@@ -99,20 +98,21 @@ _HOMES = {  # the module of every name, which is loaded when the name is first u
         "PromiseWarning",
     ),
     "ingest.progress": ("progress",),
-    "interactive": (
+    "pipeline.find_bounds": ("find_bounds",),
+    "pipeline.interactive": (
         "interactive",
         "resume",
     ),
-    "plan": (
+    "pipeline.plan": (
         "Plan",
         "plan",
     ),
-    "privacy.accounting.ledger": ("Ledger",),
-    "privacy.guarantee": ("Guarantee",),
-    "release": (
+    "pipeline.release": (
         "exact",
         "release",
     ),
+    "privacy.accounting.ledger": ("Ledger",),
+    "privacy.guarantee": ("Guarantee",),
     "sessions.session": (
         "Answer",
         "Session",

@@ -15,8 +15,8 @@ from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.base import HostAnswerer
 from milepost.mechanisms.coordinate.piecewise_linear import Polygon
 from milepost.mechanisms.totals import Total
-from milepost.plan import Plan, plan
-from milepost.release import exact, release
+from milepost.pipeline.plan import Plan, plan
+from milepost.pipeline.release import exact, release
 from milepost.reporting.plotting import style
 from milepost.spaces.embeddings.embedding import Hosts
 from milepost.spaces.geographic import GreatCircle

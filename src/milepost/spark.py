@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from milepost.ingest.spark.session import session
 from milepost.ingest.spark.table import check_frame
-from milepost.release import release as release_table
+from milepost.pipeline.release import release as release_table
 from milepost.spaces.base import Space
 from milepost.synopsis.spark_column import mean_distance
 from milepost.synopsis.synopsis import Synopsis

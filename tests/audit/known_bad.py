@@ -21,7 +21,6 @@ from milepost.audit import search as bounds_search
 from milepost.audit.case import Draw, gaussian_ratio
 from milepost.audit.claims import gaussian
 from milepost.audit.tape import Pair, Tape
-from milepost.bounds import Scales
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
@@ -29,6 +28,7 @@ from milepost.mechanisms.query.cholesky import Factor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
 from milepost.mechanisms.query.net import Noise, Shapes
+from milepost.pipeline.find_bounds import Scales
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales

@@ -13,10 +13,10 @@ import typer
 import milepost as mp
 from milepost import cli
 from milepost._typing import IntArray
-from milepost.choice import given_queries
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.row_attributes import Roles
 from milepost.mechanisms.coordinate import slopes
+from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise as noise  # for tests, too
 from milepost.statistics.distance_sums import Sums
 from milepost.statistics.sketch import Sketch

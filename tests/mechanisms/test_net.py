@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
-from milepost.choice import given_queries
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query import mesh, net
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.query.net import Net, Noise, Shapes
 from milepost.mechanisms.query.noisy_sums import NoisySums
+from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise
 from milepost.privacy.protected_change import Change
 from milepost.spaces.base import Space

@@ -44,7 +44,7 @@ import milepost.cli
 missing = [name for name in milepost.__all__ if name not in globals()]
 print(json.dumps([before, listed, missing, release.__module__, "scipy.special" in sys.modules]))
 """
-    assert fresh(code) == [[], [], [], "milepost.release", False]
+    assert fresh(code) == [[], [], [], "milepost.pipeline.release", False]
 
 
 def test_a_module_does_not_hide_the_function_of_its_name() -> None:

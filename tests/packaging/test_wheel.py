@@ -22,7 +22,10 @@ BROUGHT = {"pandas", "polars", "geopandas", "py4j"}  # by whoever hands over a f
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # those whose name is not that of the package
 TOP = {"tests", "bench", "docs", "examples", "src", ".ci"}
 PAGES = ("README.md", "docs/tutorial.md")
-EXTRAS = ["milepost.sklearn"]  # modules that need an extra which is not installed here
+EXTRAS = [
+    "milepost.pipeline.nearest_group",
+    "milepost.sklearn",
+]  # modules that need an extra which is not installed here
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # without this repository
 
 

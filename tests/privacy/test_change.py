@@ -16,10 +16,10 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost import choice
 from milepost.mechanisms import totals
+from milepost.pipeline import selection
+from milepost.pipeline.release import SIZE_SHARE
 from milepost.privacy.protected_change import Change, Split
-from milepost.release import SIZE_SHARE
 from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent
 from tests.quick import examples, some_quick
@@ -320,6 +320,6 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
 def test_what_does_not_fit_is_refused_before_the_size_is_drawn(
     space: mp.L1, options: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "MOST_NUMBERS", 1 << 17)
+    monkeypatch.setattr(selection, "MOST_NUMBERS", 1 << 17)
     with silent(), pytest.raises(mp.MilepostError, match=words):
         mp.release(np.zeros((50, 1)), space, **options)

@@ -10,9 +10,9 @@ import pytest
 import milepost as mp
 from milepost._typing import IntArray
 from milepost.audit.tape import recording
+from milepost.pipeline.release import SIZE_SHARE
 from milepost.privacy import noise
 from milepost.privacy.accounting.ledger import Charge
-from milepost.release import SIZE_SHARE
 
 ROWS, LINE = np.linspace(0, 1, 50)[:, None], mp.L1([(0, 1)])
 PRIVATE: dict[str, Any] = {"neighbors": "add-remove"}

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi import FastAPI
 
+from milepost.pipeline.space_spec import space_from_words
 from milepost.service.app import make_app
 from milepost.service.keys import create_key
 from milepost.service.office import Office
 from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
-from milepost.spaces.words import space_from_words
 from tests.events import wait_until
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from milepost.errors import MilepostError, warn
+from milepost.pipeline.space_spec import space_from_words
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
 from milepost.service.keys import revoke_key
@@ -20,8 +21,7 @@ from milepost.service.office import Office
 from milepost.service.register import Job, Opened, Release
 from milepost.service.requests import Building, Opening
 from milepost.service.settings import Settings
-from milepost.sessions.field_engine import FieldEngine
-from milepost.spaces.words import space_from_words
+from milepost.sessions.engines.field import FieldEngine
 from milepost.synopsis import file_format
 from tests.events import PATIENCE, wait_in_loop
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished, wait_until_over

@@ -12,13 +12,13 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
+from milepost.pipeline.space_spec import space_from_words
 from milepost.service.home import Home
 from milepost.service.keys import create_key
 from milepost.service.office import Office
 from milepost.service.requests import Opening
 from milepost.service.settings import Settings
 from milepost.sessions.store import Store
-from milepost.spaces.words import space_from_words
 from milepost.synopsis.serialization import load
 from tests.events import wait_until
 from tests.service.conftest import PLANE, people

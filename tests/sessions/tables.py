@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import milepost as mp
+from milepost.sessions.engine import Step
 from milepost.sessions.session import Session
-from milepost.sessions.step import Step
 from milepost.sessions.store import Store
 
 PEOPLE = np.random.default_rng(5).normal(5, 2, (500, 2))

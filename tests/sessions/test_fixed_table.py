@@ -13,7 +13,7 @@ from milepost._typing import AnyArray
 from milepost.ingest import record_source
 from milepost.ingest.record_source import Anew
 from milepost.ingest.stream import Stream
-from milepost.interactive import stored_card
+from milepost.pipeline.interactive import stored_card
 from milepost.sessions.session import Answer, Session
 from tests.mechanisms.contract import silent
 from tests.sessions.tables import steps_of

@@ -18,11 +18,11 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.interactive import stored_card
+from milepost.pipeline.interactive import stored_card
 from milepost.privacy import noise
-from milepost.sessions.field_engine import FieldEngine
-from milepost.sessions.game_engine import GameEngine
-from milepost.sessions.step import Step
+from milepost.sessions.engine import Step
+from milepost.sessions.engines.field import FieldEngine
+from milepost.sessions.engines.game import GameEngine
 from milepost.sessions.store import LAYOUT, Store
 from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SAID, SPACE, opened, points, steps_of
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.choice import on_hosts
 from milepost.mechanisms.registry import mechanisms
+from milepost.pipeline.selection import on_hosts
 from milepost.privacy.protected_change import Change
 from milepost.spaces.embeddings.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.embeddings.embedding import QUANTA

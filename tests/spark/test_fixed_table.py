@@ -11,7 +11,7 @@ import pytest
 import milepost as mp
 from milepost.ingest.record_source import Anew
 from milepost.ingest.row_attributes import Roles
-from milepost.ingest.table import table_of
+from milepost.pipeline.open_table import table_of
 from milepost.statistics.row_digest import Fingerprint
 from tests.mechanisms.contract import silent
 

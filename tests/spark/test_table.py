@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.bounds import read_magnitudes
-from milepost.choice import given_queries
 from milepost.ingest.row_attributes import Roles
 from milepost.ingest.spark.table import SparkTable
-from milepost.ingest.table import Table, table_of
+from milepost.ingest.table import Table
 from milepost.mechanisms.query.net import Net
+from milepost.pipeline.find_bounds import read_magnitudes
+from milepost.pipeline.open_table import table_of
+from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch

@@ -18,8 +18,8 @@ import pytest
 import milepost as mp
 from milepost.mechanisms.registry import NAMES
 from milepost.mechanisms.totals import Total
+from milepost.pipeline.selection import SESSIONS
 from milepost.privacy import noise
-from milepost.sessions.choice import SESSIONS
 from milepost.spaces.box import Box
 from tests.mechanisms.contract import Transcript, patched
 from tests.trust.cases import CASES, without_row

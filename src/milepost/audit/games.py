@@ -13,7 +13,7 @@ from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.privacy.sparse_vector import noise_scales
-from milepost.sessions.game_engine import GameEngine
+from milepost.sessions.engines.game import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1

@@ -10,9 +10,9 @@ from milepost.audit.case import Case
 from milepost.audit.claims import Claim, Pure, gaussian
 from milepost.audit.searched import Rows, Search, Searched
 from milepost.audit.worlds import World
-from milepost.interactive import interactive
+from milepost.pipeline.interactive import interactive
+from milepost.pipeline.release import release
 from milepost.privacy.guarantee import Guarantee
-from milepost.release import release
 
 PURE, ZCDP = Guarantee(3.0), Guarantee(7.0, 1e-6)
 LABELS = ["a", "b"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from milepost.audit.case import SLOW, Case, Draw, Outcomes, laplace_ratio
 from milepost.audit.claims import Claim, Pure
-from milepost.bounds import Grid, Scales, Search
+from milepost.pipeline.find_bounds import Grid, Scales, Search
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
 from milepost.statistics.magnitudes import LARGEST, Magnitudes

@@ -9,7 +9,6 @@ import milepost as mp
 from milepost.answered import MOST_ROWS, session_answers, session_table
 from milepost.asked import asked_points, read_points
 from milepost.cli.words import check_weights, ledger_of, names_of
-from milepost.interactive import stored_call
 from milepost.options import (
     AlphabetOption,
     AnswersOption,
@@ -40,9 +39,10 @@ from milepost.options import (
     UnitOption,
     WeightsOption,
 )
+from milepost.pipeline.interactive import stored_call
+from milepost.pipeline.space_spec import space_from_options
 from milepost.sessions.store import Store
 from milepost.spaces.base import Space
-from milepost.spaces.words import space_from_options
 from milepost.terminal import check_output, console, note, progress
 from milepost.writing import check_suffix, table_file
 

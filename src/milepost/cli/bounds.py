@@ -18,7 +18,7 @@ from milepost.options import (
     TableArgument,
     UnitOption,
 )
-from milepost.spaces.words import options_of, toml_of
+from milepost.pipeline.space_spec import options_of, toml_of
 from milepost.storage.atomic_file import whole_file
 from milepost.terminal import check_output, progress
 

@@ -31,8 +31,8 @@ from milepost.options import (
     SpaceOption,
     StepOption,
 )
+from milepost.pipeline.space_spec import space_from_options
 from milepost.reporting.plotting import style
-from milepost.spaces.words import space_from_options
 from milepost.terminal import console, progress
 
 

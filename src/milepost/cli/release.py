@@ -43,8 +43,8 @@ from milepost.options import (
     UnitOption,
     WeightsOption,
 )
+from milepost.pipeline.space_spec import labels_of, space_from_options
 from milepost.reporting.description import counted, promise
-from milepost.spaces.words import labels_of, space_from_options
 from milepost.terminal import check_output, progress
 
 

@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Any
 
 from milepost.errors import MilepostError
+from milepost.pipeline.release import release
 from milepost.privacy.accounting.ledger import Ledger
-from milepost.release import release
 from milepost.service.answers import center, field_of, part_of
 from milepost.service.home import Home
 from milepost.service.kept import Kept

@@ -9,7 +9,7 @@ from typing import Any
 
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.ingest.row_attributes import Roles
-from milepost.interactive import interactive, resume, stored_call
+from milepost.pipeline.interactive import interactive, resume, stored_call
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.home import Home

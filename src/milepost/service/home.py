@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from milepost.errors import MilepostError
-from milepost.interactive import stored_card
+from milepost.pipeline.interactive import stored_card
 from milepost.privacy.accounting.ledger import Ledger
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

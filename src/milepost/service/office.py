@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from milepost.errors import MilepostError
-from milepost.interactive import check_charge
+from milepost.pipeline.interactive import check_charge
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.service.allowance import Allowance
 from milepost.service.catalog import Catalog

@@ -8,8 +8,8 @@ from fastapi import Request
 
 from milepost.errors import MilepostError
 from milepost.mechanisms.registry import spends_epsilon
+from milepost.pipeline.release import SIZE_SHARE
 from milepost.privacy.guarantee import Guarantee
-from milepost.release import SIZE_SHARE
 from milepost.service.catalog import encoded
 from milepost.service.problems import RefusedError
 from milepost.service.register import Release

@@ -1,1 +1,1 @@
-"""Sessions: queries that arrive one by one, in memory or in a store."""
+"""The interactive setting: queries that arrive one by one, answered in memory or with a store."""

@@ -15,8 +15,8 @@ from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.ingest.query_points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.sessions.step import Engine, Step
-from milepost.sessions.synopsis_engine import SynopsisEngine
+from milepost.sessions.engine import Engine, Step
+from milepost.sessions.engines.synopsis import SynopsisEngine
 from milepost.sessions.transcript import Log, Memory, Question, Transcript
 from milepost.synopsis.synopsis import Synopsis
 

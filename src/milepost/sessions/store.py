@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from milepost.errors import MilepostError
-from milepost.sessions.step import Step
+from milepost.sessions.engine import Step
 from milepost.sessions.transcript import Question
 from milepost.storage.paths import local_path
 from milepost.storage.sqlite import Database, Layout

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from milepost.sessions.step import Step
+from milepost.sessions.engine import Step
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from milepost.errors import ExhaustedError, MilepostError
-from milepost.plan import plan
+from milepost.pipeline.plan import plan
+from milepost.pipeline.space_spec import space_from_words
 from milepost.service import views
 from milepost.service.access import Curator
 from milepost.service.allowance import QuotaError
@@ -20,7 +21,6 @@ from milepost.service.requests import Building, Making, Opening, Planning
 from milepost.service.shape import Line, Name
 from milepost.service.uploads import cost_of, loadable, received
 from milepost.spaces.base import Space
-from milepost.spaces.words import space_from_words
 
 
 def curation(office: Office) -> APIRouter:

@@ -9,7 +9,7 @@ from milepost.ingest.aggregation import check_count
 from milepost.ingest.record_source import Source, moved_most
 from milepost.mechanisms.query.field import Field, Innovations, Noise, noisy_sums, session_prediction
 from milepost.mechanisms.totals import Total
-from milepost.sessions.step import Engine, Step
+from milepost.sessions.engine import Engine, Step
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries, moved_inside
 

@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost._validation import check_whole, whole_hint
-from milepost.choice import candidates, check_oblivious, no_choice
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.paper.margins import check_game
+from milepost.pipeline.selection import SESSIONS, candidates, check_oblivious, no_choice, session_choices
 from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
 from milepost.privacy.protected_change import Change
-from milepost.sessions.choice import SESSIONS, session_choices
 from milepost.spaces.base import Space, check_space
 from milepost.statistics.sketch import LARGEST_TOTAL
 

@@ -8,21 +8,31 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from milepost.choice import ANY_POINT, Candidates, candidates, check_oblivious, no_choice
 from milepost.errors import MilepostError
 from milepost.ingest.batches import Columns
 from milepost.ingest.row_attributes import Role, Roles
-from milepost.ingest.table import Table, table_of
+from milepost.ingest.table import Table
 from milepost.mechanisms.paper.margins import check_game
+from milepost.pipeline.open_table import table_of
+from milepost.pipeline.release import Size, charges, released, sized, warn_wide
+from milepost.pipeline.selection import (
+    ANY_POINT,
+    SESSIONS,
+    Begun,
+    Candidates,
+    SessionChoice,
+    candidates,
+    check_oblivious,
+    no_choice,
+    session_choices,
+)
 from milepost.privacy.accounting.ledger import Charge, Ledger, Unrecorded, spending
 from milepost.privacy.guarantee import Guarantee
-from milepost.release import Size, charges, released, sized, warn_wide
-from milepost.sessions.choice import SESSIONS, Begun, SessionChoice, session_choices
+from milepost.sessions.engine import Engine
+from milepost.sessions.engines.synopsis import SynopsisEngine
 from milepost.sessions.fingerprint import store_fingerprint, store_key
 from milepost.sessions.session import Session
-from milepost.sessions.step import Engine
 from milepost.sessions.store import Store, Stored, StoreLog
-from milepost.sessions.synopsis_engine import SynopsisEngine
 from milepost.spaces.base import Space, check_space
 from milepost.spaces.registry import space_from_json
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from milepost._validation import check_whole
-from milepost.choice import Candidates, Choice, candidates, no_choice
 from milepost.errors import MilepostError, warn
 from milepost.ingest.aggregation import check_some, records
 from milepost.ingest.batches import Columns, opened
 from milepost.ingest.dataframes import shaped
 from milepost.ingest.query_points import query_points
 from milepost.ingest.row_attributes import Role, Roles
-from milepost.ingest.table import Table, of_spark, table_of
+from milepost.ingest.table import Table
 from milepost.mechanisms.groups import Label
+from milepost.pipeline.open_table import of_spark, table_of
+from milepost.pipeline.selection import Candidates, Choice, candidates, no_choice
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace

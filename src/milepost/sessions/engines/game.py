@@ -11,7 +11,7 @@ from milepost.mechanisms.base import warn_outside
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_error
-from milepost.sessions.step import Engine, Step
+from milepost.sessions.engine import Engine, Step
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
 

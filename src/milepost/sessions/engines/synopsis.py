@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
-from milepost.sessions.step import Engine, Step
+from milepost.sessions.engine import Engine, Step
 from milepost.synopsis.synopsis import Synopsis
 
 

@@ -1,0 +1,1 @@
+"""What answers the questions of a session: noise on exact distances, the game of the paper, or a synopsis."""
