@@ -17,7 +17,7 @@ import numpy as np
 import milepost as mp
 from bench.load import Load, Plan, bodies, send
 from bench.run import Bounds, main
-from milepost.demo import REGION, homes
+from milepost.demo.clinic import REGION, homes
 from milepost.service.home import Home
 from milepost.service.keys import ANALYST, create_key
 from milepost.service.register import Register, Release, now

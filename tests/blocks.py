@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import milepost as mp
-from milepost import demo
+from milepost.demo import clinic
 
 PART = r"^```(?P<language>\w+)\n(?P<text>.*?)^```$|^<!-- noise: (?P<noise>.*?) -->$"
 NUMBER = r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.]*\w)"
@@ -206,7 +206,7 @@ def check_readme(page: str, command: Command) -> None:
     check("".join(split[::2]), command, LENIENT)
     Path("commands").mkdir()
     os.chdir("commands")
-    np.savetxt("homes.csv", demo.homes(50_000), fmt="%.6f", delimiter=",", header="lat,lon", comments="")
+    np.savetxt("homes.csv", clinic.homes(50_000), fmt="%.6f", delimiter=",", header="lat,lon", comments="")
     check("\n".join(split[1::2]), command, LENIENT)
 
 

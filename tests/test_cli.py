@@ -15,7 +15,7 @@ from rich.console import Console
 
 import milepost as mp
 from milepost import cli
-from milepost.audit import report
+from milepost.auditing import report
 from milepost.pipeline.space_spec import read_space, space_from_options
 from tests.audit.known_bad import sparse_vectors
 from tests.chance import sure

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import milepost as mp
-from milepost import demo
+from milepost.demo import clinic
 from milepost.reporting.plotting import style
 from tests.chance import sure
 
@@ -20,7 +20,7 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
     """Five sites, the nearest first, with answers that are the release's own; two pictures."""
     output = tmp_path / "pictures" / "demo.png"
     console = Console(file=StringIO(), width=150)
-    found = demo.run(output, N, console)
+    found = clinic.run(output, N, console)
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
 
@@ -29,12 +29,12 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
         assert picture.stat().st_size > 50_000
         assert str(picture) in text
 
-    people = demo.homes(N)
-    assert {visit.site for visit in found.visits} == set(demo.SITES)
+    people = clinic.homes(N)
+    assert {visit.site for visit in found.visits} == set(clinic.SITES)
     assert [visit.private for visit in found.visits] == sorted(visit.private for visit in found.visits)
     for visit in found.visits:
-        place = demo.SITES[visit.site]
-        assert visit.exact == pytest.approx(mp.exact(people, demo.REGION, place))
+        place = clinic.SITES[visit.site]
+        assert visit.exact == pytest.approx(mp.exact(people, clinic.REGION, place))
         assert visit.private == found.synopsis.mean_distance(place)
         assert visit.error <= found.synopsis.error()
         assert abs(visit.difference) <= found.synopsis.error(sure(len(found.visits)))
@@ -47,21 +47,21 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
 
 def test_homes_are_seeded_and_stand_in_the_region() -> None:
     """The same ones each time; nearly all within the cap."""
-    people = demo.homes(5000)
-    np.testing.assert_array_equal(people, demo.homes(5000))
-    away = mp.GreatCircle(demo.REGION.center, 1000)
-    distances = away.distance(away.read(people), away.read_queries(demo.REGION.center[None]))
-    assert np.mean(distances <= demo.REGION.radius_km) > 0.95
+    people = clinic.homes(5000)
+    np.testing.assert_array_equal(people, clinic.homes(5000))
+    away = mp.GreatCircle(clinic.REGION.center, 1000)
+    distances = away.distance(away.read(people), away.read_queries(clinic.REGION.center[None]))
+    assert np.mean(distances <= clinic.REGION.radius_km) > 0.95
 
 
 @pytest.mark.slow
 def test_the_map_without_privacy_is_exact() -> None:
     """Up to the embedding, whose largest deviation it shows as its error; nothing of it can be saved as a release."""
-    people = demo.homes(1000)
-    synopsis = mp.release(people, demo.REGION, epsilon=100, delta=1e-6, mechanism="slopes")
-    open_ = demo.without_privacy(people, synopsis)
-    places = list(demo.SITES.values())
-    truth = mp.exact(people, demo.REGION, places)
+    people = clinic.homes(1000)
+    synopsis = mp.release(people, clinic.REGION, epsilon=100, delta=1e-6, mechanism="slopes")
+    open_ = clinic.without_privacy(people, synopsis)
+    places = list(clinic.SITES.values())
+    truth = mp.exact(people, clinic.REGION, places)
     assert np.abs(open_.mean_distance(places) - truth).max() <= open_.error()
     assert open_.answerer.tensors() == {}
 

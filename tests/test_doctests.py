@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import milepost
-from milepost.audit import report
-from milepost.audit.primitives import noise_cases
+from milepost.auditing import report
+from milepost.auditing.cases import noise_cases
 from tests import chance
 
 PACKAGE = Path(milepost.__file__).parent

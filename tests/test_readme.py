@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost import cli, demo
+from milepost import cli
+from milepost.demo import clinic
 from tests.chance import assert_close, sure
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +93,7 @@ def run_examples(text: str, names: dict[str, Any], count: int) -> None:
 def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     header = {"delimiter": ",", "header": "lat,lon", "comments": ""}
-    np.savetxt("homes.csv", demo.homes(5_000), fmt="%.6f", **header)
+    np.savetxt("homes.csv", clinic.homes(5_000), fmt="%.6f", **header)
     commands = [line.removeprefix("$ milepost ") for line in block("console").splitlines() if line.startswith("$ ")]
     assert len(commands) == README.count("$ milepost ")
     for command in commands:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import milepost as mp
-from milepost.audit import Case, examine
+from milepost.auditing import Case, examine
 from milepost.reporting.plotting import style
 from tests.audit.wrong import wrong
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
-from milepost.audit import Case, Outcomes, Pure
-from milepost.audit.case import Draw
+from milepost.auditing import Case, Outcomes, Pure
+from milepost.auditing.case import Draw
 from tests.audit.known_bad import Known
 
 STEPS = 2.0**53  # a uniform float is a whole number of these

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from milepost.audit import Case, Outcomes, Pure
-from milepost.audit.case import Draw
+from milepost.auditing import Case, Outcomes, Pure
+from milepost.auditing.case import Draw
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy.guarantee import Guarantee

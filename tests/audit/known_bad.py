@@ -16,11 +16,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.audit import Case, Claim, Gaussian, Outcomes, Pure
-from milepost.audit import search as bounds_search
-from milepost.audit.case import Draw, gaussian_ratio
-from milepost.audit.claims import gaussian
-from milepost.audit.tape import Pair, Tape
+from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure
+from milepost.auditing import cases as bounds_search
+from milepost.auditing.case import Draw, gaussian_ratio
+from milepost.auditing.claims import gaussian
+from milepost.auditing.noise_trace import Pair, Tape
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins

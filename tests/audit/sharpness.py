@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean, stdev
 
-from milepost.audit import Case, examine
-from milepost.audit.report import Finding
-from milepost.audit.shipped import shipped_cases
+from milepost.auditing import Case, examine
+from milepost.auditing.cases import shipped_cases
+from milepost.auditing.report import Finding
 from tests.chance import FALSE_ALARM
 from tests.drawn_ahead import drawn_ahead
 

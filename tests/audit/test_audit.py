@@ -11,9 +11,9 @@ from scipy.stats import binomtest
 
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
-from milepost.audit import Case, Concentrated, Gaussian, Outcomes, Pure, examine
-from milepost.audit.event import at_least, at_most, choose
-from milepost.audit.primitives import noise_cases
+from milepost.auditing import Case, Concentrated, Gaussian, Outcomes, Pure, examine
+from milepost.auditing.cases import noise_cases
+from milepost.auditing.event import at_least, at_most, choose
 from milepost.mechanisms.query.field import Innovations
 from milepost.mechanisms.registry import NAMES
 from milepost.privacy import noise

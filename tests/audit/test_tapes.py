@@ -13,9 +13,9 @@ import pytest
 
 import milepost as mp
 from milepost._typing import IntArray
-from milepost.audit import matrix
-from milepost.audit.searched import Searched
-from milepost.audit.tape import Call, Pair, Tape, recording
+from milepost.auditing import case_matrix
+from milepost.auditing.noise_trace import Call, Pair, Tape, recording
+from milepost.auditing.worst_case_search import Searched
 from milepost.errors import MilepostError
 from milepost.mechanisms.coordinate import slopes
 from milepost.mechanisms.paper.game import PrivateGame
@@ -29,12 +29,12 @@ from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_close, assert_rate
 
 FAMILIES = (
-    matrix.slopes_cases,
-    matrix.hats_cases,
-    matrix.gaussian_cases,
-    matrix.laplace_cases,
-    matrix.net_cases,
-    matrix.field_cases,
+    case_matrix.slopes_cases,
+    case_matrix.hats_cases,
+    case_matrix.gaussian_cases,
+    case_matrix.laplace_cases,
+    case_matrix.net_cases,
+    case_matrix.field_cases,
 )
 CASES = {f"{case.mechanism}, {case.pair}, {case.claim.symbol}": case for family in FAMILIES for case in family()}
 LEAST = {"hats, line, replace, ε": 0.75, "field, earth, replace, μ": 0.8}  # no pair is known that costs more

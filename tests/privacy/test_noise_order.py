@@ -9,7 +9,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import IntArray
-from milepost.audit.tape import recording
+from milepost.auditing.noise_trace import recording
 from milepost.pipeline.release import SIZE_SHARE
 from milepost.privacy import noise
 from milepost.privacy.accounting.ledger import Charge

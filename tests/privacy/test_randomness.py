@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "milepost"
 
 NOISE = {"privacy/noise.py": "draws it", "privacy/guarantee.py": "asks OpenDP what a guarantee costs; draws nothing"}
 SEEDED = {  # NumPy's generators, each with a public seed
-    "demo.py": "made-up people",
+    "demo/clinic.py": "made-up people",
     "service/demo.py": "made-up people",
     "mechanisms/coordinate/curves.py": "how wide the band of all answers is, from noise of a known law",
     "mechanisms/coordinate/hats.py": "the same",

@@ -24,6 +24,6 @@ def demo(
             raise MilepostError("the page needs more packages: pip install 'milepost[serve]'") from None
         serve_demo(n, port, console(), show=browser)
         return
-    from milepost.demo import run
+    from milepost.demo.clinic import run
 
     run(output, n, console())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from milepost.demo import DELTA, EPSILON, REGION, homes
+from milepost.demo.clinic import DELTA, EPSILON, REGION, homes
 from milepost.service.home import Home
 from milepost.service.keys import CURATOR, create_key
 from milepost.service.office import Office

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from milepost.audit.case import FEWEST, Case, Outcomes
-from milepost.audit.claims import Claim
-from milepost.audit.tape import Pair, Tape
+from milepost.auditing.case import FEWEST, Case, Outcomes
+from milepost.auditing.claims import Claim
+from milepost.auditing.noise_trace import Pair, Tape
 
 MOST_NUMBERS = 2  # with noise in a run of all samples that are asked for; where more differ, fewer runs are drawn
 

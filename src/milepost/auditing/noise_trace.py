@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
-from milepost.audit.case import Outcomes
+from milepost.auditing.case import Outcomes
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise

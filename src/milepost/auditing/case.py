@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.audit.claims import Claim
+from milepost.auditing.claims import Claim
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
 

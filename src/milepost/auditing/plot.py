@@ -7,7 +7,7 @@ from milepost.reporting.plotting import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from milepost.audit.report import Report
+    from milepost.auditing.report import Report
 
 FARTHEST = 2.0  # of the axis; what is known to be wrong may be far beyond
 

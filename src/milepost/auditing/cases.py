@@ -1,4 +1,4 @@
-"""Cases of tangents: the lines of an offline release, the transcript of a session."""
+"""Cases of the primitives: noise, and one epoch of the sparse vector."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,19 +6,55 @@ from functools import partial
 
 import numpy as np
 
-from milepost.audit.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
-from milepost.audit.claims import Claim, Pure, concentrated
+from milepost._typing import IntArray
+from milepost.auditing import case_matrix
+from milepost.auditing.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
+from milepost.auditing.claims import Claim, Gaussian, Pure, concentrated
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
+from milepost.pipeline.find_bounds import Grid, Scales, Search
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import gaussian, laplace
 from milepost.privacy.protected_change import Change
-from milepost.privacy.sparse_vector import noise_scales
+from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
 from milepost.sessions.engines.game import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1
 from milepost.spaces.metrics import precomputed
+from milepost.statistics.magnitudes import LARGEST, Magnitudes
 from milepost.statistics.sketch import Borders, Sketch
+
+
+def noise_cases() -> Iterator[Case]:
+    """One integer that moves by 20: every run is one coordinate of a vector draw."""
+    sensitivity = 20
+
+    def draw(add: Callable[[IntArray, float], IntArray], value: int, scale: float) -> Draw:
+        return lambda runs: Outcomes.of(score=-add(np.full(runs, value, dtype=np.int64), scale))
+
+    for name, add, claim in (("laplace", laplace, Pure(2.5)), ("gaussian", gaussian, Gaussian(1.25))):
+        scale = sensitivity / claim.loss
+        pair = f"{name} on 0 and {sensitivity}"
+        yield Case("noise", pair, claim, draw(add, 0, scale), draw(add, sensitivity, scale))
+
+
+def sparse_vector_cases() -> Iterator[Case]:
+    """Five tests that move one way and a sixth that moves the other way; the outcome is where "above" came."""
+    sensitivity, claim = 16, Pure(3.0)
+    width = noise_scales(sensitivity, claim.loss)[1]
+    low, high = round(-width / 2), round(width)
+    left = [low] * 5 + [high]
+    right = [low + sensitivity] * 5 + [high - sensitivity]
+
+    def draw(values: list[int]) -> Draw:
+        def first_above() -> int:
+            epoch = AboveThreshold(0, sensitivity, claim.loss)
+            return next((k for k, value in enumerate(values) if epoch.above(value)), len(values))
+
+        return lambda runs: Outcomes.of(kinds=np.array([first_above() for _ in range(runs)]))
+
+    yield Case("sparse-vector", "5 values up, 1 down", claim, draw(left), draw(right), every=10)
 
 
 def tangents_cases() -> Iterator[Case]:
@@ -115,3 +151,66 @@ def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, qu
         return updated, _line_score(exact, margins, round(queries[updated] * sketch.cells), *sums)
 
     return partial(_repeat, transcript)
+
+
+# a coarser public grid than the default, for speed: the code is the same
+GRID = Grid(np.array([-(2.0**LARGEST), 0.0, 1.0, 2.0, 2.0**LARGEST]), cells=4)
+OTHERS = 30  # rows beside the one that moves, so that something is found
+
+
+def bounds_cases() -> Iterator[Case]:
+    """A row from 1 to −∞, which changes two counts of both histograms; a row at 1 that is there or not, which is
+    one count of both and the number of rows.
+
+    The search looks at finer cells where its rough histogram shows something, so an outcome's likelihood is that of
+    the rough counts times that of the cells that were then looked at.
+    """
+    guarantee = Guarantee(4.0)
+    for neighbors, rows in (("replace", ([1.0], [-np.inf])), ("add-remove", ([1.0], []))):
+        pair = [table(mover) for mover in rows]
+        scales = Scales.of(guarantee, Change(neighbors), 1)
+        claim: Claim = Pure(guarantee.epsilon)
+        draws = [draw(magnitudes, pair, scales) for magnitudes in pair]
+        words = {"replace": "one of 31 rows from 1 to −∞", "add-remove": "one of 31 rows, or 30"}
+        yield Case("bounds", words[neighbors], claim, *draws, every=SLOW)
+
+
+def table(mover: list[float]) -> Magnitudes:
+    """Rows at 1.5, and one or none elsewhere."""
+    result = Magnitudes(1)
+    result.add(np.array([1.5] * OTHERS + mover)[:, None])
+    return result
+
+
+def draw(magnitudes: Magnitudes, pair: list[Magnitudes], scales: Scales) -> Draw:
+    """Runs of the search on one of two tables, each reduced to ln of its likelihood ratio."""
+
+    def score() -> float:
+        search = Search.run(magnitudes, scales, 0.9, GRID)
+        reading = search.columns[0]
+        left, right = (np.array([side.total]) for side in pair)
+        result = laplace_ratio(np.array([search.total]), left, right, scales.total)
+        for noisy, borders in ((reading.rough, GRID.rough), (reading.fine, reading.borders)):
+            if len(borders):
+                left, right = (side.between(0, borders) for side in pair)
+                result += laplace_ratio(noisy, left, right, scales.counts)
+        return result
+
+    return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+
+def shipped_cases() -> list[Case]:
+    """All of them, in the order of the report."""
+    return [
+        *noise_cases(),
+        *sparse_vector_cases(),
+        *case_matrix.slopes_cases(),
+        *case_matrix.hats_cases(),
+        *case_matrix.gaussian_cases(),
+        *case_matrix.laplace_cases(),
+        *case_matrix.net_cases(),
+        *case_matrix.field_cases(),
+        *tangents_cases(),
+        *session_cases(),
+        *bounds_cases(),
+    ]

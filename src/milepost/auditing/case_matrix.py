@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from milepost.audit import worlds
-from milepost.audit.case import Case
-from milepost.audit.claims import Claim, Pure, gaussian
-from milepost.audit.searched import Rows, Search, Searched
-from milepost.audit.worlds import World
+from milepost.auditing import fixtures
+from milepost.auditing.case import Case
+from milepost.auditing.claims import Claim, Pure, gaussian
+from milepost.auditing.fixtures import World
+from milepost.auditing.worst_case_search import Rows, Search, Searched
 from milepost.pipeline.interactive import interactive
 from milepost.pipeline.release import release
 from milepost.privacy.guarantee import Guarantee
@@ -124,40 +124,40 @@ def asking(world: World, relation: Relation, guarantee: Guarantee) -> Search:
 
 
 OTHERS = ("add-remove", "replace, groups", "replace, weights", "replace, two rows a person")
-HOSTS = (worlds.steps, worlds.plane, worlds.disc, worlds.angles, worlds.letters)
+HOSTS = (fixtures.steps, fixtures.plane, fixtures.disc, fixtures.angles, fixtures.letters)
 
 
 def slopes_cases() -> Iterator[Case]:
     """Steps, a plane, directions, labels and the earth; other relations on steps."""
-    yield from _cases("slopes", ZCDP, (*HOSTS, worlds.earth), (*OTHERS, "add-remove, groups"))
+    yield from _cases("slopes", ZCDP, (*HOSTS, fixtures.earth), (*OTHERS, "add-remove, groups"))
 
 
 def hats_cases() -> Iterator[Case]:
     """The same spaces, and an interval of many cells; other relations on steps."""
-    yield from _cases("hats", PURE, (*HOSTS, worlds.line), (*OTHERS, "add-remove, groups"))
+    yield from _cases("hats", PURE, (*HOSTS, fixtures.line), (*OTHERS, "add-remove, groups"))
 
 
 def gaussian_cases() -> Iterator[Case]:
     """Distances to queries in two spaces."""
-    yield from _cases("gaussian", ZCDP, (worlds.steps, worlds.objects))
+    yield from _cases("gaussian", ZCDP, (fixtures.steps, fixtures.objects))
 
 
 def laplace_cases() -> Iterator[Case]:
     """Distances to queries in two spaces."""
-    yield from _cases("laplace", PURE, (worlds.steps, worlds.objects))
+    yield from _cases("laplace", PURE, (fixtures.steps, fixtures.objects))
 
 
 def net_cases() -> Iterator[Case]:
     """Pure and not, of queries that are near each other."""
-    yield from _cases("net", PURE, (worlds.objects, worlds.line), OTHERS[:2])
-    yield from _cases("net", ZCDP, (worlds.objects, worlds.line), OTHERS[:2])
+    yield from _cases("net", PURE, (fixtures.objects, fixtures.line), OTHERS[:2])
+    yield from _cases("net", ZCDP, (fixtures.objects, fixtures.line), OTHERS[:2])
 
 
 def field_cases() -> Iterator[Case]:
     """All queries at once in three spaces, and one after the other in a session."""
-    yield from _cases("field", ZCDP, (worlds.steps, worlds.earth, worlds.letters))
+    yield from _cases("field", ZCDP, (fixtures.steps, fixtures.earth, fixtures.letters))
     for name in ("replace", "add-remove"):
-        search = asking(replace(worlds.line(), places=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
+        search = asking(replace(fixtures.line(), places=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
         yield Searched.of("field", f"line, session, {name}", gaussian(ZCDP.rho), search)
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost._validation import did_you_mean
-from milepost.audit import picture
-from milepost.audit.case import Case
-from milepost.audit.event import at_least, at_most, choose
-from milepost.audit.shipped import shipped_cases
+from milepost.auditing import plot
+from milepost.auditing.case import Case
+from milepost.auditing.cases import shipped_cases
+from milepost.auditing.event import at_least, at_most, choose
 from milepost.errors import MilepostError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Report:
 
     def plot(self) -> "Figure":
         """A picture: of each case, the share of its claim that was seen. Needs the `plots` extra."""
-        return picture.plot(self)
+        return plot.plot(self)
 
     def __str__(self) -> str:
         buffer = StringIO()

@@ -6,8 +6,8 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.audit.case import Outcomes
-from milepost.audit.claims import Claim
+from milepost.auditing.case import Outcomes
+from milepost.auditing.claims import Claim
 
 MOST_THRESHOLDS = 200
 PRIOR = 2.0  # runs of each table that every kind is taken to have had, so that a rare one does not look decisive

@@ -1,7 +1,0 @@
-"""Audit: run the shipped mechanisms on neighboring tables and try to refute what they claim. docs/audit.md."""
-
-from milepost.audit.case import Case, Outcomes
-from milepost.audit.claims import Claim, Concentrated, Gaussian, Pure
-from milepost.audit.report import Finding, Report, audit, examine
-
-__all__ = ["Case", "Claim", "Concentrated", "Finding", "Gaussian", "Outcomes", "Pure", "Report", "audit", "examine"]
