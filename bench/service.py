@@ -18,9 +18,9 @@ import milepost as mp
 from bench.load import Load, Plan, bodies, send
 from bench.run import Bounds, main
 from milepost.demo.clinic import REGION, homes
-from milepost.service.home import Home
-from milepost.service.keys import ANALYST, create_key
-from milepost.service.register import Register, Release, now
+from milepost.service.auth import ANALYST, create_key
+from milepost.service.data_directory import Home
+from milepost.service.database import Register, Release, now
 
 SERVER = """
 import sys

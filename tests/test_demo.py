@@ -9,6 +9,7 @@ from rich.console import Console
 
 import milepost as mp
 from milepost.demo import clinic
+from milepost.demo.without_privacy import without_privacy
 from milepost.reporting.plotting import style
 from tests.chance import sure
 
@@ -59,7 +60,7 @@ def test_the_map_without_privacy_is_exact() -> None:
     """Up to the embedding, whose largest deviation it shows as its error; nothing of it can be saved as a release."""
     people = clinic.homes(1000)
     synopsis = mp.release(people, clinic.REGION, epsilon=100, delta=1e-6, mechanism="slopes")
-    open_ = clinic.without_privacy(people, synopsis)
+    open_ = without_privacy(people, synopsis)
     places = list(clinic.SITES.values())
     truth = mp.exact(people, clinic.REGION, places)
     assert np.abs(open_.mean_distance(places) - truth).max() <= open_.error()

@@ -7,8 +7,8 @@ from typing import Any
 
 from docs._ext.docstrings import split_items
 from milepost.service.app import described, make_app
-from milepost.service.office import Office
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 
 ALWAYS = {"401", "413", "422", "429", "500", "503"}  # what any request may meet: said once, above the addresses
 

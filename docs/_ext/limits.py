@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from milepost.service.settings import Settings
 
 

@@ -17,7 +17,7 @@ import milepost.sklearn
 import milepost.spark
 from docs._ext import addresses, commands, contents, docstrings, limits
 from milepost.cli.examples import EXAMPLES
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from milepost.service.settings import Settings
 
 ROOT = Path(__file__).parents[2]

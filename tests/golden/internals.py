@@ -45,8 +45,8 @@ def command_line() -> Any:
 def openapi_document(root: Path) -> dict[str, Any]:
     """The document of a service on an empty folder."""
     from milepost.service.app import described, make_app
-    from milepost.service.office import Office
     from milepost.service.settings import Settings
+    from milepost.service.state import Office
 
     with Office(root, Settings()) as office:
         return described(make_app(office))

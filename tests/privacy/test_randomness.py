@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "milepost"
 NOISE = {"privacy/noise.py": "draws it", "privacy/guarantee.py": "asks OpenDP what a guarantee costs; draws nothing"}
 SEEDED = {  # NumPy's generators, each with a public seed
     "demo/clinic.py": "made-up people",
-    "service/demo.py": "made-up people",
+    "service/server.py": "made-up people",
     "mechanisms/coordinate/curves.py": "how wide the band of all answers is, from noise of a known law",
     "mechanisms/coordinate/hats.py": "the same",
     "mechanisms/coordinate/slopes.py": "the same",
@@ -28,7 +28,7 @@ NAMES = {  # the system's generator, for what must not be guessed or must not me
     "sessions/fingerprint.py": "the key of a store",
     "statistics/row_digest.py": "the key of a digest that lives as long as its table",
     "privacy/accounting/ledger.py": "tokens of charges",
-    "service/keys.py": "keys",
+    "service/auth.py": "keys",
     "service/jobs.py": "ids of jobs",
 }
 FORBIDDEN = {"random", "numpy.random", "scipy.stats", "os.urandom", "uuid.uuid1", "uuid.uuid4"}

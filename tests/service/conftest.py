@@ -16,10 +16,10 @@ from fastapi import FastAPI
 
 from milepost.pipeline.space_spec import space_from_words
 from milepost.service.app import make_app
-from milepost.service.keys import create_key
-from milepost.service.office import Office
-from milepost.service.requests import Building, Opening
+from milepost.service.auth import create_key
+from milepost.service.schemas.requests import Building, Opening
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 from tests.events import wait_until
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}

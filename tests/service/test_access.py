@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from milepost.service.app import described
-from milepost.service.keys import create_key, revoke_key
+from milepost.service.auth import create_key, revoke_key
 from tests.service.conftest import CITY, MADE, House
 
 OPEN = ("GET /v1/health",)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from tests.service.conftest import SPACES, House
 
 POINTS: dict[str, list[Any]] = {

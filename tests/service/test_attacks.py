@@ -16,11 +16,11 @@ from milepost.errors import MilepostError, warn
 from milepost.pipeline.space_spec import space_from_words
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
-from milepost.service.keys import revoke_key
-from milepost.service.office import Office
-from milepost.service.register import Job, Opened, Release
-from milepost.service.requests import Building, Opening
+from milepost.service.auth import revoke_key
+from milepost.service.database import Job, Opened, Release
+from milepost.service.schemas.requests import Building, Opening
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 from milepost.sessions.engines.field import FieldEngine
 from milepost.synopsis import file_format
 from tests.events import PATIENCE, wait_in_loop
@@ -400,7 +400,7 @@ def test_a_key_that_could_not_be_read_is_read_again(lodge: House, monkeypatch: p
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as broken:
-        broken.setattr("milepost.service.register.rows_of", fail)
+        broken.setattr("milepost.service.database.rows_of", fail)
         assert lodge.client("anna").get("/v1/me").status_code == 500
     assert lodge.client("anna").get("/v1/me").status_code == 401
 

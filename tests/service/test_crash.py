@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from milepost.pipeline.space_spec import space_from_words
-from milepost.service.home import Home
-from milepost.service.keys import create_key
-from milepost.service.office import Office
-from milepost.service.requests import Opening
+from milepost.service.auth import create_key
+from milepost.service.data_directory import Home
+from milepost.service.schemas.requests import Opening
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 from milepost.sessions.store import Store
 from milepost.synopsis.serialization import load
 from tests.events import wait_until

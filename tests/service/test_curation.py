@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 import milepost as mp
-from milepost.service.allowance import Allowance, QuotaError
 from milepost.service.app import make_app
-from milepost.service.keys import create_key
-from milepost.service.office import Office
-from milepost.service.register import Job, now
-from milepost.service.requests import Building
+from milepost.service.auth import Allowance, QuotaError, create_key
+from milepost.service.database import Job, now
+from milepost.service.schemas.requests import Building
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished, wait_until_over
 
 
@@ -131,7 +130,7 @@ def test_plans(lodge: House) -> None:
 
 def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At one moment, however long it takes."""
-    monkeypatch.setattr("milepost.service.rates.monotonic", lambda: 7.0)
+    monkeypatch.setattr("milepost.service.middleware.monotonic", lambda: 7.0)
     house = furnished(tmp_path, {}, sessions=False, rate=0.01, burst=3)  # one more in 100 seconds
     anna = house.client("anna")
     answers = [anna.get("/v1/me") for _ in range(5)]

@@ -8,7 +8,7 @@ import pytest
 
 from milepost import cli
 from milepost.service.app import described
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from milepost.service.settings import Settings
 from tests.service.conftest import House
 from tests.service.test_access import CURATORS, OPEN, OWNERS

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import milepost as mp
-from milepost.service.keys import Keys, create_key, revoke_key
-from milepost.service.register import Key, Register
+from milepost.service.auth import Keys, create_key, revoke_key
+from milepost.service.database import Key, Register
 from tests.commands import runner
 
 

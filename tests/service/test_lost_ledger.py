@@ -9,10 +9,10 @@ import pytest
 from milepost.errors import MilepostError
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.service.office import Office
-from milepost.service.register import Job, Opened, Register, Release
-from milepost.service.requests import Building
+from milepost.service.database import Job, Opened, Register, Release
+from milepost.service.schemas.requests import Building
 from milepost.service.settings import Settings
+from milepost.service.state import Office
 from tests.service.conftest import MADE, SPACES, House, furnished
 
 

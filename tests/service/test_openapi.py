@@ -19,7 +19,7 @@ from schemathesis.checks import (
 )
 from schemathesis.core.result import Ok
 
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from tests.service.conftest import SPACES, furnished
 from tests.service.running import Service, running
 from tests.service.test_access import BODIES, BOTH, OWN, OWNERS

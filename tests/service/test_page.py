@@ -3,7 +3,7 @@
 import re
 from importlib.resources import files
 
-from milepost.service import problems
+from milepost.service import errors
 
 PAGE = files("milepost.service") / "page"
 
@@ -13,7 +13,7 @@ def test_every_code_has_a_sentence() -> None:
     text = (PAGE / "refusal.js").read_text()
     table = text.partition("const SENTENCES = {")[2].partition("};")[0]
     known = set(re.findall(r"^  ([a-z_]+):", table, flags=re.MULTILINE))
-    assert known == set(problems.CODES) | {"network"}
+    assert known == set(errors.CODES) | {"network"}
 
 
 def test_nothing_is_taken_from_elsewhere() -> None:

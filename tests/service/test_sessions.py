@@ -8,10 +8,10 @@ import pytest
 
 from milepost.errors import MilepostError
 from milepost.service.app import make_app
-from milepost.service.clock import Clock
-from milepost.service.office import Office
-from milepost.service.problems import RefusedError
+from milepost.service.errors import RefusedError
 from milepost.service.settings import Settings
+from milepost.service.state import Office
+from milepost.service.timing import Clock
 from tests.service.conftest import MADE, PLANE, House, furnished
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost.service.app import described
-from milepost.service.problems import CODES
+from milepost.service.errors import CODES
 from milepost.synopsis import file_format
 from tests.service.conftest import SPACES, House, furnished
 from tests.service.test_access import BODIES

@@ -19,7 +19,7 @@ def demo(
     """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""
     if serve:
         try:
-            from milepost.service.demo import serve_demo
+            from milepost.service.server import serve_demo
         except ImportError:
             raise MilepostError("the page needs more packages: pip install 'milepost[serve]'") from None
         serve_demo(n, port, console(), show=browser)

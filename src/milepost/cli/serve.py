@@ -52,7 +52,7 @@ def serve(
     if (certificate is None) != (private_key is None):
         raise MilepostError("--certificate and --private-key go together, for HTTPS")
     try:
-        from milepost.service.running import Address, run
+        from milepost.service.server import Address, run
     except ImportError:
         raise MilepostError("the service needs more packages: pip install 'milepost[serve]'") from None
     address = Address(host, port, certificate, private_key)

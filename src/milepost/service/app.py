@@ -14,16 +14,16 @@ from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from milepost.errors import MilepostError
-from milepost.service.access import Caller, Curator
-from milepost.service.gate import Gate, report
-from milepost.service.keys import CURATOR
-from milepost.service.office import Office
-from milepost.service.problems import BY_STATUS, RefusedError, documented, response
-from milepost.service.replies import Health, Me
+from milepost.service.auth import CURATOR
+from milepost.service.errors import BY_STATUS, RefusedError, documented, response
+from milepost.service.middleware import Gate, report
 from milepost.service.routes.budgets import budgets
 from milepost.service.routes.curation import curation
+from milepost.service.routes.dependencies import Caller, Curator
 from milepost.service.routes.releases import releases
 from milepost.service.routes.sessions import sessions
+from milepost.service.schemas.responses import Health, Me
+from milepost.service.state import Office
 
 PAGE = (Path(str(files("milepost.service"))) / "page").resolve()
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}

@@ -10,9 +10,9 @@ from typing import Any
 
 from milepost.errors import MilepostError, collected_warnings
 from milepost.ingest.progress import Display, listening
-from milepost.service.problems import CODES, RefusedError
-from milepost.service.register import Job, Register, now
-from milepost.service.requests import Making
+from milepost.service.database import Job, Register, now
+from milepost.service.errors import CODES, RefusedError
+from milepost.service.schemas.requests import Making
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
 SHOWN = 100  # of those that are over

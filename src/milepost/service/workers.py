@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from typing import Any, ParamSpec, TypeVar
 
-from milepost.service.problems import RefusedError
+from milepost.service.errors import RefusedError
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 
 from milepost.privacy.accounting.account import DRAWN, SETTLED, Account, Entry
-from milepost.service.access import Caller, Curator
-from milepost.service.keys import CURATOR
-from milepost.service.office import Office
-from milepost.service.problems import documented
-from milepost.service.replies import Charges, Dataset, Datasets
-from milepost.service.requests import Budget
+from milepost.service.auth import CURATOR
+from milepost.service.errors import documented
 from milepost.service.routes.curation import refusing
+from milepost.service.routes.dependencies import Caller, Curator
+from milepost.service.schemas.requests import Budget
+from milepost.service.schemas.responses import Charges, Dataset, Datasets
+from milepost.service.state import Office
 
 DatasetName = Annotated[str, Path(min_length=1, max_length=64)]
 

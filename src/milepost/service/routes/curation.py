@@ -11,15 +11,15 @@ from fastapi.responses import JSONResponse
 from milepost.errors import ExhaustedError, MilepostError
 from milepost.pipeline.plan import plan
 from milepost.pipeline.space_spec import space_from_words
-from milepost.service import views
-from milepost.service.access import Curator
-from milepost.service.allowance import QuotaError
-from milepost.service.office import Office
-from milepost.service.problems import RefusedError, documented
-from milepost.service.replies import Plan, Summary, Tables, Task, Tasks
-from milepost.service.requests import Building, Making, Opening, Planning
-from milepost.service.shape import Line, Name
-from milepost.service.uploads import cost_of, loadable, received
+from milepost.service.auth import QuotaError
+from milepost.service.errors import RefusedError, documented
+from milepost.service.releases import cost_of, loadable, received
+from milepost.service.routes.dependencies import Curator
+from milepost.service.schemas import views
+from milepost.service.schemas.base import Line, Name
+from milepost.service.schemas.requests import Building, Making, Opening, Planning
+from milepost.service.schemas.responses import Plan, Summary, Tables, Task, Tasks
+from milepost.service.state import Office
 from milepost.spaces.base import Space
 
 

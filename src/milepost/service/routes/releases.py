@@ -6,13 +6,13 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, JSONResponse, Response
 
-from milepost.service import answers, views
-from milepost.service.access import Caller
-from milepost.service.office import Office
-from milepost.service.problems import RefusedError, documented
-from milepost.service.replies import Center, Description, Distances, FieldGrid, Groups, Statement, Summaries
-from milepost.service.requests import Asking, Centering, Comparing, Mapping
-from milepost.service.shape import Name
+from milepost.service.errors import RefusedError, documented
+from milepost.service.routes.dependencies import Caller
+from milepost.service.schemas import views
+from milepost.service.schemas.base import Name
+from milepost.service.schemas.requests import Asking, Centering, Comparing, Mapping
+from milepost.service.schemas.responses import Center, Description, Distances, FieldGrid, Groups, Statement, Summaries
+from milepost.service.state import Office
 from milepost.synopsis.synopsis import Synopsis
 
 QUICK = 1024  # numbers of points that are answered at once, rather than by a thread
@@ -67,8 +67,8 @@ def releases(office: Office) -> APIRouter:
     async def ask_distances(release: Name, asking: Asking, _: Caller) -> Any:
         """The mean distance of each point, and its error."""
         check(asking.points)
-        synopsis = answers.part_of(await found(release), asking.group)
-        answer = partial(answers.distances, synopsis, asking.points, asking.confidence)
+        synopsis = views.part_of(await found(release), asking.group)
+        answer = partial(views.distances, synopsis, asking.points, asking.confidence)
         if len(asking.points) * max(map(len, asking.points)) <= QUICK:
             return JSONResponse(answer())
         return await workers.run(lambda: JSONResponse(answer()))
@@ -80,7 +80,7 @@ def releases(office: Office) -> APIRouter:
         """How far each point is from every group, and which group is nearest."""
         check(asking.points)
         synopsis = await found(release)
-        return await workers.run(lambda: JSONResponse(answers.nearest(synopsis, asking.points)))
+        return await workers.run(lambda: JSONResponse(views.nearest(synopsis, asking.points)))
 
     @router.post("/{release}/center", response_model=Center, responses=documented("not_found", "bad_group"))
     async def ask_center(release: Name, asking: Centering, _: Caller) -> Any:

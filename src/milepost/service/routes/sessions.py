@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
-from milepost.service.access import Caller, Curator, reach
-from milepost.service.desk import CLOSED
-from milepost.service.office import Office
-from milepost.service.problems import RefusedError, documented
-from milepost.service.replies import Answer, SessionDescription, Sessions, Transcript
-from milepost.service.requests import Question
-from milepost.service.shape import Name
+from milepost.service.errors import RefusedError, documented
+from milepost.service.routes.dependencies import Caller, Curator, reach
+from milepost.service.schemas.base import Name
+from milepost.service.schemas.requests import Question
+from milepost.service.schemas.responses import Answer, SessionDescription, Sessions, Transcript
+from milepost.service.sessions import CLOSED
+from milepost.service.state import Office
 
 IdempotencyKey = Annotated[str, Header(min_length=1, max_length=200, pattern=r"^[ -~]+$", examples=["9f0c2d"])]
 

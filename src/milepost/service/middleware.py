@@ -1,6 +1,7 @@
 """Gate: what every request passes: a key, its rate, the size of the body, the time, and headers on the way out."""
 
 import asyncio
+import math
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -11,11 +12,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from milepost.service.keys import CURATOR, Keys
-from milepost.service.measures import Measures
-from milepost.service.problems import RefusedError, response
-from milepost.service.rates import Rates
+from milepost.service.auth import CURATOR, Keys
+from milepost.service.errors import RefusedError, response
 from milepost.service.settings import Settings
+from milepost.service.telemetry import Measures
 from milepost.service.workers import WHOSE
 
 OPEN = ("/", "/v1/health")
@@ -153,3 +153,20 @@ def report(error: BaseException) -> None:
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames[:-4:-1])
     print(f"internal error: {type(error).__name__} in {where}", file=sys.stderr, flush=True)
+
+
+class Rates:
+    """A bucket a key, which holds `burst` requests and is filled by `rate` a second."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._buckets: dict[str, tuple[float, float]] = {}  # what is left, and when
+
+    def wait(self, key: str) -> int:
+        """0 where the request may go on; else in how many seconds it may."""
+        now = monotonic()
+        left, then = self._buckets.get(key, (float(self._burst), now))
+        left = min(self._burst, left + (now - then) * self._rate)
+        allowed = left >= 1
+        self._buckets[key] = left - allowed, now
+        return 0 if allowed else math.ceil((1 - left) / self._rate)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from milepost.service.keys import CURATOR
-from milepost.service.problems import RefusedError
-from milepost.service.register import Key
+from milepost.service.auth import CURATOR
+from milepost.service.database import Key
+from milepost.service.errors import RefusedError
 
 
 async def caller(request: Request) -> Key:

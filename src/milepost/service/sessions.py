@@ -12,12 +12,12 @@ from milepost.ingest.row_attributes import Roles
 from milepost.pipeline.interactive import interactive, resume, stored_call
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.service.home import Home
-from milepost.service.problems import RefusedError
-from milepost.service.register import Opened, Register, now
-from milepost.service.requests import Opening
+from milepost.service.data_directory import Home
+from milepost.service.database import Opened, Register, now
+from milepost.service.errors import RefusedError
+from milepost.service.schemas.requests import Opening
+from milepost.service.schemas.views import entries, guaranteed, of_space, plain
 from milepost.service.settings import Settings
-from milepost.service.views import entries, guaranteed, of_space, plain
 from milepost.sessions.session import Session
 from milepost.sessions.store import Store
 from milepost.spaces.base import Space

@@ -70,7 +70,7 @@ def response(problem: RefusedError, *, trusted: bool = False, headers: dict[str,
 
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of refusals: those that any request may meet, and these."""
-    from milepost.service.replies import Refusal
+    from milepost.service.schemas.responses import Refusal
 
     every = ("unauthorized", "too_large", "invalid", "rate_limited", "internal", "busy", "timeout", *codes)
     result: dict[int | str, dict[str, Any]] = {}

@@ -4,7 +4,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from milepost.service.shape import LARGEST, MOST_POINTS, Count, Label, Line, Name, Point, Several, Shape, Words, example
+from milepost.service.schemas.base import (
+    LARGEST,
+    MOST_POINTS,
+    Count,
+    Label,
+    Line,
+    Name,
+    Point,
+    Several,
+    Shape,
+    Words,
+    example,
+)
 
 
 class Asking(Shape):

@@ -7,18 +7,17 @@ from typing import Self
 from milepost.errors import MilepostError
 from milepost.pipeline.interactive import check_charge
 from milepost.privacy.accounting.ledger import Ledger
-from milepost.service.allowance import Allowance
-from milepost.service.catalog import Catalog
-from milepost.service.clock import Clock
-from milepost.service.desk import Desk
-from milepost.service.home import Home
+from milepost.service.auth import Allowance, Keys
+from milepost.service.data_directory import Home
+from milepost.service.database import Register
+from milepost.service.errors import RefusedError
 from milepost.service.jobs import Jobs
-from milepost.service.keys import Keys
-from milepost.service.measures import Measures
-from milepost.service.problems import RefusedError
-from milepost.service.register import Register
-from milepost.service.requests import Building
+from milepost.service.releases import Catalog
+from milepost.service.schemas.requests import Building
+from milepost.service.sessions import Desk
 from milepost.service.settings import Settings
+from milepost.service.telemetry import Measures
+from milepost.service.timing import Clock
 from milepost.service.workers import Workers
 
 

@@ -1,26 +1,31 @@
 """Catalog: the releases of a service, and what they answer."""
 
 import json
+import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from fastapi import Request
 
 from milepost.errors import MilepostError
-from milepost.pipeline.release import release
+from milepost.mechanisms.registry import spends_epsilon
+from milepost.pipeline.release import SIZE_SHARE, release
 from milepost.privacy.accounting.ledger import Ledger
-from milepost.service.answers import center, field_of, part_of
-from milepost.service.home import Home
-from milepost.service.kept import Kept
-from milepost.service.problems import RefusedError
-from milepost.service.register import Register, Release, now
-from milepost.service.requests import Building
+from milepost.privacy.guarantee import Guarantee
+from milepost.service.data_directory import Home
+from milepost.service.database import Register, Release, now
+from milepost.service.errors import RefusedError
+from milepost.service.schemas.requests import Building
+from milepost.service.schemas.views import center, description, field_of, part_of, statement, summary
 from milepost.service.settings import Settings
-from milepost.service.views import summary
 from milepost.spaces.base import Space
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
@@ -164,3 +169,67 @@ class Catalog:
 def encoded(answer: dict[str, Any]) -> bytes:
     """As JSON, once for all who ask."""
     return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+Made = TypeVar("Made")
+
+
+class Kept(Generic[Made]):
+    """The values that were used last, by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._values, self._lock = most, OrderedDict[Any, Made](), Lock()
+
+    def peek(self, key: Any) -> Made | None:
+        """If it is there."""
+        return self._values.get(key)
+
+    def get(self, key: Any, make: Callable[[], Made]) -> Made:
+        """Made where it is not there; perhaps twice, if two ask at once."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = make()
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return value
+
+
+def cost_of(synopsis: Synopsis) -> list[Guarantee]:
+    """What a release that was made elsewhere cost, or a little more where its number of rows is private."""
+    guarantee = synopsis.guarantee
+    whole = Guarantee(guarantee.epsilon) if spends_epsilon(synopsis.mechanism) else guarantee
+    if synopsis.change.public_total or whole.pure:
+        return [whole]
+    return [Guarantee(SIZE_SHARE * guarantee.epsilon), whole]
+
+
+def loadable(path: Path) -> Synopsis:
+    """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
+    try:
+        synopsis = load(path)
+        encoded(description(Release("", "", "", ""), synopsis))
+        encoded(statement(synopsis))
+    except MilepostError as error:
+        raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
+        raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
+    return synopsis
+
+
+async def received(request: Request, folder: Path, most: int) -> Path:
+    """The body in a temporary file, which the caller takes away."""
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            async for part in request.stream():
+                if stream.tell() + len(part) > most:
+                    raise RefusedError("too_large")
+                stream.write(part)
+    except BaseException:
+        Path(name).unlink()
+        raise
+    return Path(name)

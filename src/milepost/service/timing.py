@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from milepost.service.problems import RefusedError
+from milepost.service.errors import RefusedError
 
 
 class Clock:

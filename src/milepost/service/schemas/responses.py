@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from milepost.service.shape import Label, Place, Point, Shape, example
+from milepost.service.schemas.base import Label, Place, Point, Shape, example
 
 
 class Fault(Shape):
