@@ -69,7 +69,7 @@ def test_plan_prints_what_the_library_predicts(run: Run) -> None:
 
 
 def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milepost.cli.plan.console", lambda: Console(width=60))
+    monkeypatch.setattr("milepost.cli.commands.plan.console", lambda: Console(width=60))
     result = run(f"plan {SPACE} --n 1000000 --epsilon 1 --delta 1e-6")
     assert "…" not in result.out
     assert "paper's alpha" in result.out

@@ -17,7 +17,7 @@ import pytest
 
 import milepost as mp
 from bench.query import COMMAND
-from milepost import answered
+from milepost.cli import query_output
 from milepost.ingest import batches
 from tests.commands import Run, runner
 
@@ -53,7 +53,7 @@ def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
-    monkeypatch.setattr(answered, "MOST_POINTS", 300)
+    monkeypatch.setattr(query_output, "MOST_POINTS", 300)
     return runner(capsys)
 
 
@@ -89,8 +89,8 @@ def test_batches_are_answered_one_after_another(run: Run, monkeypatch: pytest.Mo
     """None is larger than it may be, and the next one is read before the last is written."""
     sizes: list[int] = []
     monkeypatch.setattr(
-        "milepost.cli.query.answers",
-        lambda synopsis, asked: sizes.append(len(asked)) or answered.answers(synopsis, asked),  # type: ignore[func-returns-value]
+        "milepost.cli.commands.query.answers",
+        lambda synopsis, asked: sizes.append(len(asked)) or query_output.answers(synopsis, asked),  # type: ignore[func-returns-value]
     )
     assert run("query homes.milepost points.parquet -o answers.parquet").code == 0
     assert sum(sizes) == COUNT
@@ -102,10 +102,10 @@ def test_points_of_many_coordinates_come_in_smaller_batches() -> None:
     def size(directions: int, labels: tuple[str, ...] = ()) -> int:
         space = mp.L2(center=[5, 5], radius=8, directions=directions)
         stand_in: Any = SimpleNamespace(queries=None, space=space, labels=labels)
-        return answered.batch_size(stand_in)
+        return query_output.batch_size(stand_in)
 
-    assert size(8) == answered.MOST_POINTS
-    assert size(512) * 512 == size(64, ("a",) * 8) * 512 == answered.MOST_NUMBERS
+    assert size(8) == query_output.MOST_POINTS
+    assert size(512) * 512 == size(64, ("a",) * 8) * 512 == query_output.MOST_NUMBERS
 
 
 @pytest.mark.parametrize(("kind", "whole"), [(pa.float32(), False), (pa.int16(), True), (pa.int64(), True)])

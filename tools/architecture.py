@@ -32,10 +32,10 @@ LAYERS = (  # a module imports from its own layer and from those above it in thi
     ("sessions",),
     ("pipeline",),
     ("auditing", "demo"),
+    ("sklearn", "spark"),  # public doors
+    ("",),  # the package itself, with its public names
     ("service",),
     ("cli",),
-    ("sklearn", "spark"),  # public doors
-    ("",),  # the package itself
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE
@@ -11,17 +11,18 @@ from rich.console import Console
 from rich.table import Table
 
 from milepost._validation import did_you_mean
-from milepost.auditing import plot
 from milepost.auditing.case import Case
 from milepost.auditing.cases import shipped_cases
 from milepost.auditing.event import at_least, at_most, choose
 from milepost.errors import MilepostError
+from milepost.reporting.plotting import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
 FEWEST_SAMPLES = 100
+FARTHEST = 2.0  # of the axis; what is known to be wrong may be far beyond
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Report:
 
     def plot(self) -> "Figure":
         """A picture: of each case, the share of its claim that was seen. Needs the `plots` extra."""
-        return plot.plot(self)
+        return _draw(self)
 
     def __str__(self) -> str:
         buffer = StringIO()
@@ -150,3 +151,24 @@ def examine(case: Case, samples: int, false_alarm: float = FALSE_ALARM) -> Findi
     low = at_least(np.array(hits[0]), tested, false_alarm / 2)
     high = at_most(np.array(hits[1]), tested, false_alarm / 2)
     return Finding(case, float(case.claim.refuted_below(low, high)), hits, tested, runs, false_alarm)
+
+
+def _draw(report: Report) -> "Figure":
+    """A line for each case: the share that was measured, and a mark for the pair's true loss where it is known."""
+    count = len(report.findings)
+    figure = style.figure_class()(figsize=(9, 1.5 + 0.2 * count), layout="constrained")
+    axes: Any = figure.subplots()
+    style.clean(axes)
+    for place, finding in enumerate(reversed(report.findings)):
+        color = style.OTHER if finding.violated else style.ANSWER
+        axes.plot([0, min(finding.ratio, FARTHEST)], [place, place], color=color, lw=1.2)
+        axes.plot(min(finding.ratio, FARTHEST), place, color=color, marker="o", ms=4)
+        if finding.exact_ratio is not None:
+            axes.plot(min(finding.exact_ratio, FARTHEST), place, color=style.LINES, marker="|", ms=9)
+    axes.axvline(1, color=style.INK, lw=1)
+    labels = [f"{one.case.mechanism}: {one.case.pair}" for one in reversed(report.findings)]
+    axes.set_yticks(range(count), [style.plain(label, 64) for label in labels], fontsize=7)
+    axes.set_xlim(0, FARTHEST if report.violated else 1.1)
+    axes.set_xlabel("share of the claim: measured at least (dot), exactly on this pair (mark)")
+    axes.set_title(f"{report.samples:,} samples of each table", color=style.INK, fontsize=11, loc="left")
+    return figure

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.commands import Commands
+from milepost.cli.command_group import Commands
 from milepost.cli.examples import BEGIN
-from milepost.terminal import fail, note
+from milepost.cli.terminal import fail, note
 
 app = typer.Typer(
     cls=Commands,

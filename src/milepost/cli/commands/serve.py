@@ -8,8 +8,8 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
+from milepost.cli.terminal import console, note
 from milepost.errors import MilepostError
-from milepost.terminal import console, note
 
 
 def serve(

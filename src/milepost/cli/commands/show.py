@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.words import loaded
-from milepost.options import ForceOption, GroupOption, SynopsisArgument
+from milepost.cli.options import ForceOption, GroupOption, SynopsisArgument, loaded
+from milepost.cli.terminal import check_output, progress
 from milepost.reporting.description import facts
 from milepost.reporting.plotting import style
-from milepost.terminal import check_output, progress
 
 
 def show(

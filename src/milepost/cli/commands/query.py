@@ -12,15 +12,9 @@ import pyarrow as pa
 import typer
 
 import milepost as mp
-from milepost.answered import MOST_ROWS, answer_table, answers, batch_size, comparisons, features, in_turn
 from milepost.answers import geojson
 from milepost.answers.comparison import compare_queries
-from milepost.asked import Asked, asked_points, first_points, known_points, point_batches
-from milepost.cli.words import loaded, names_of
-from milepost.errors import warn
-from milepost.ingest.aggregation import known_count
-from milepost.ingest.progress import Reading, reading
-from milepost.options import (
+from milepost.cli.options import (
     AnswersOption,
     AtOption,
     ColumnsOption,
@@ -28,11 +22,18 @@ from milepost.options import (
     GroupOption,
     PointsArgument,
     SynopsisArgument,
+    loaded,
+    names_of,
 )
+from milepost.cli.query_input import Asked, asked_points, first_points, known_points, point_batches
+from milepost.cli.query_output import MOST_ROWS, answer_table, answers, batch_size, comparisons, features, in_turn
+from milepost.cli.table_writer import check_suffix, table_file
+from milepost.cli.terminal import check_output, console, note, progress
+from milepost.errors import warn
+from milepost.ingest.aggregation import known_count
+from milepost.ingest.progress import Reading, reading
 from milepost.reporting.description import promise
 from milepost.spaces.base import Space
-from milepost.terminal import check_output, console, note, progress
-from milepost.writing import check_suffix, table_file
 
 
 def query(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from milepost.cli.terminal import console
 from milepost.errors import MilepostError
-from milepost.terminal import console
 
 
 def demo(

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.words import ledger_of, names_of
-from milepost.options import (
+from milepost.cli.options import (
     ColumnsOption,
     ContributionsOption,
     DatasetOption,
@@ -17,10 +16,12 @@ from milepost.options import (
     NeighborsOption,
     TableArgument,
     UnitOption,
+    ledger_of,
+    names_of,
 )
+from milepost.cli.terminal import check_output, progress
 from milepost.pipeline.space_spec import options_of, toml_of
 from milepost.storage.atomic_file import whole_file
-from milepost.terminal import check_output, progress
 
 
 def bounds(

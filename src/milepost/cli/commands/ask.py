@@ -6,10 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost.answered import MOST_ROWS, session_answers, session_table
-from milepost.asked import asked_points, read_points
-from milepost.cli.words import check_weights, ledger_of, names_of
-from milepost.options import (
+from milepost.cli.options import (
     AlphabetOption,
     AnswersOption,
     AtOption,
@@ -38,13 +35,18 @@ from milepost.options import (
     TableArgument,
     UnitOption,
     WeightsOption,
+    check_weights,
+    ledger_of,
+    names_of,
 )
+from milepost.cli.query_input import asked_points, read_points
+from milepost.cli.query_output import MOST_ROWS, session_answers, session_table
+from milepost.cli.table_writer import check_suffix, table_file
+from milepost.cli.terminal import check_output, console, note, progress
 from milepost.pipeline.interactive import stored_call
 from milepost.pipeline.space_spec import space_from_options
 from milepost.sessions.store import Store
 from milepost.spaces.base import Space
-from milepost.terminal import check_output, console, note, progress
-from milepost.writing import check_suffix, table_file
 
 
 def ask(

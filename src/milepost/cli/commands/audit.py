@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import milepost as mp
+from milepost.cli.terminal import console, progress
 from milepost.reporting.plotting import style
-from milepost.terminal import console, progress
 
 
 def audit(

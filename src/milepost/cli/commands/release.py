@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost.asked import read_points
-from milepost.cli.words import check_weights, ledger_of, names_of
-from milepost.options import (
+from milepost.cli.options import (
     AlphabetOption,
     BetaOption,
     BoundsOption,
@@ -42,10 +40,14 @@ from milepost.options import (
     TableArgument,
     UnitOption,
     WeightsOption,
+    check_weights,
+    ledger_of,
+    names_of,
 )
+from milepost.cli.query_input import read_points
+from milepost.cli.terminal import check_output, progress
 from milepost.pipeline.space_spec import labels_of, space_from_options
 from milepost.reporting.description import counted, promise
-from milepost.terminal import check_output, progress
 
 
 def release(

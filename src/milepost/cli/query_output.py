@@ -15,7 +15,7 @@ from rich.table import Table
 from milepost.answers import geojson
 from milepost.answers.comparison import compare_queries
 from milepost.answers.text import labelled
-from milepost.asked import Asked
+from milepost.cli.query_input import Asked
 from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
 from milepost.synopsis.synopsis import Synopsis

@@ -28,7 +28,7 @@ COMMANDS = {  # in the order of the help, each with a line that fits one of a na
 @cache
 def command(name: str) -> Any:
     """A command or group of commands, from `app` or the function of its name in the module of its name."""
-    module = import_module(f"milepost.cli.{name}")
+    module = import_module(f"milepost.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

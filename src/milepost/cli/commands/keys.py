@@ -10,10 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost.cli.examples import epilog
+from milepost.cli.terminal import console
 from milepost.service.auth import create_key, revoke_key
 from milepost.service.data_directory import Home
 from milepost.service.database import Key, Register
-from milepost.terminal import console
 
 app = typer.Typer(
     add_completion=False,

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost.asked import read_points
-from milepost.options import (
+from milepost.cli.options import (
     AlphabetOption,
     BetaOption,
     BoundsOption,
@@ -31,9 +30,10 @@ from milepost.options import (
     SpaceOption,
     StepOption,
 )
+from milepost.cli.query_input import read_points
+from milepost.cli.terminal import console, progress
 from milepost.pipeline.space_spec import space_from_options
 from milepost.reporting.plotting import style
-from milepost.terminal import console, progress
 
 
 def plan(

@@ -13,9 +13,9 @@ from rich.table import Table
 
 import milepost as mp
 from milepost.cli.examples import epilog
-from milepost.options import ForceOption
+from milepost.cli.options import ForceOption
+from milepost.cli.terminal import check_output, console, progress
 from milepost.storage.atomic_file import whole_file
-from milepost.terminal import check_output, console, progress
 
 app = typer.Typer(
     add_completion=False,
