@@ -63,7 +63,7 @@ docs: $(WRITTEN)  ## the documentation, at docs/_build/html/index.html; a warnin
 SAMPLES ?= 1000000
 
 audit: $(COMPLETE)  ## the long audit: every claim, up to a million samples of each table; and what is known to be wrong
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.audit --samples $(SAMPLES) --plot audit.png
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.auditing --samples $(SAMPLES) --plot audit.png
 
 mutations: $(COMPLETE)  ## break the privacy-critical code in many ways, one at a time; the quick tests must notice
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutations

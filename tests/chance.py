@@ -8,7 +8,7 @@ would notice it less often than POWER is refused before it looks at the data: it
 The answers of one release share noise: a release with many queries is one draw. Where several numbers of one draw are
 compared at once, `comparisons` says how many, and the limits share the false-alarm rate.
 
-`tests/test_chance.py` lists all uses, and fails where a test takes a law from SciPy by itself.
+`tests/project/test_chance.py` lists all uses, and fails where a test takes a law from SciPy by itself.
 """
 
 import math

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from milepost import L1
 
-# all tests there are slow; tests/test_requirements.py sees to it that `make test-all` has what they need
+# all tests there are slow; tests/project/test_requirements.py sees to it that `make test-all` has what they need
 NEEDED = {"playwright": "browser", "schemathesis": "service/test_openapi.py", "sphinx": "docs/test_site.py"}
 collect_ignore = [part for package, part in NEEDED.items() if find_spec(package) is None]
 

@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import Phase, settings
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+
 LONGEST = 300  # seconds; code that runs on for ever is noticed, too
 HASTY = "hasty"  # of Hypothesis: an example that fails is enough, and need not be made small
 OPTIONS = ("-n0", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", f"--hypothesis-profile={HASTY}")

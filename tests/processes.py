@@ -19,7 +19,11 @@ IMPORTED_LATE = (  # by the library, when it first needs them
     "scipy.optimize",
     "scipy.stats",
 )
-PROGRAMS = ("tests.privacy.test_ledger_faults", "tests.sessions.test_store_crashes", "tests.sessions.test_store_faults")
+PROGRAMS = (
+    "tests.privacy.accounting.test_ledger_faults",
+    "tests.sessions.test_store_crashes",
+    "tests.sessions.test_store_faults",
+)
 
 START = multiprocessing.get_context("forkserver")  # children of one clean process, not of the test's
 START.set_forkserver_preload(["milepost", *IMPORTED_LATE, *PROGRAMS])

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.house import House, furnish, serving
-from tests.browser.visit import Visit
+from tests.browser.page_object import Visit
+from tests.browser.service_fixture import House, furnish, serving
 from tests.requirements import require
 
 ARGUMENTS = [

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import Visiting
-from tests.browser.house import House
+from tests.browser.service_fixture import House
 
 pytestmark = pytest.mark.slow
 SPACE = '{"space": "great-circle", "center": [55.9, 10.6], "radius_km": 260, "directions": 32}'

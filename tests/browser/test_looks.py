@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import Visiting
-from tests.browser.visit import NARROW, Visit
+from tests.browser.page_object import NARROW, Visit
 
 pytestmark = pytest.mark.slow
 SCREENS = {"desktop": (1360, 900), "phone": (NARROW, 780)}

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visiting
-from tests.browser.house import House
+from tests.browser.service_fixture import House
 
 pytestmark = pytest.mark.slow
 TOWNS = {"Copenhagen": (55.68, 12.5), "Aarhus": (56.16, 10.2), "Odense": (55.4, 10.39)}

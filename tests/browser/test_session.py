@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Route
 
 from tests.browser.conftest import Visiting
-from tests.browser.house import QUESTIONS, House
+from tests.browser.service_fixture import QUESTIONS, House
 
 pytestmark = pytest.mark.slow
 

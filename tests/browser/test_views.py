@@ -6,8 +6,8 @@ import pytest
 
 import milepost as mp
 from tests.browser.conftest import Visiting
-from tests.browser.house import WIDTH, House
-from tests.browser.visit import number
+from tests.browser.page_object import number
+from tests.browser.service_fixture import WIDTH, House
 
 pytestmark = pytest.mark.slow
 

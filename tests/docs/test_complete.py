@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from docs._ext import addresses, commands, contents, docstrings, limits
 from milepost.cli.examples import EXAMPLES
 from milepost.service.errors import CODES
 from milepost.service.settings import Settings
+from tests import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 ENTRY = re.compile(r"^\.\. (?:auto(?:function|class|exception)|py:data):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
 SHOWN = dict(ENTRY.findall(PAGE))  # the options of each name

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 ACCIDENT = re.compile(r"[^\s>(\[\"'“—–-]<em>")  # emphasis within a word: an index that Markdown has eaten
 
 

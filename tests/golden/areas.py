@@ -18,6 +18,7 @@ import pyarrow as pa
 import milepost as mp
 from milepost import cli
 from milepost._typing import FloatArray
+from tests import ROOT
 from tests.golden.internals import (
     Noise,
     command_line,
@@ -29,7 +30,6 @@ from tests.golden.internals import (
     sums_of,
 )
 
-ROOT = Path(__file__).parents[2]
 ROWS = 24
 WORDS = ["colour", "centre", "color", "center", "meter", "metre", "theatre"]
 ROADS = [[0, 1, 4, 3], [1, 0, 3, 2], [4, 3, 0, 1], [3, 2, 1, 0]]

@@ -34,7 +34,7 @@ from milepost.spaces.mixed import MixedTable
 from milepost.spaces.objects import object_array
 from milepost.statistics.sketch import Sketch
 from tests.chance import Law, assert_scale, assert_wrong_scale, scale_draws
-from tests.spaces.farthest import farthest_pair
+from tests.spaces.farthest_pair import farthest_pair
 
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
 GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}

@@ -16,7 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 SOURCE = ROOT / "src" / "milepost"
 BROUGHT = {"pandas", "polars", "geopandas", "py4j"}  # by whoever hands over a frame; py4j is how PySpark is spoken to
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # those whose name is not that of the package

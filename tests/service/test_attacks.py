@@ -23,9 +23,9 @@ from milepost.service.settings import Settings
 from milepost.service.state import Office
 from milepost.sessions.engines.field import FieldEngine
 from milepost.synopsis import file_format
+from tests.attacks.resource_limits import MEMORY, in_memory_of
 from tests.events import PATIENCE, wait_in_loop
 from tests.service.conftest import MADE, PLANE, SPACES, House, furnished, wait_until_over
-from tests.trust.watched import MEMORY, in_memory_of
 
 Call = tuple[str, str, str, dict[str, Any]]  # who, what
 

@@ -22,7 +22,7 @@ from milepost.sessions.store import Store
 from milepost.synopsis.serialization import load
 from tests.events import wait_until
 from tests.service.conftest import PLANE, people
-from tests.service.running import COMMAND, Service, begin, end, running
+from tests.service.server_process import COMMAND, Service, begin, end, running
 
 pytestmark = pytest.mark.slow
 

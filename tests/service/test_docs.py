@@ -10,10 +10,10 @@ from milepost import cli
 from milepost.service.app import described
 from milepost.service.errors import CODES
 from milepost.service.settings import Settings
+from tests import ROOT
 from tests.service.conftest import House
 from tests.service.test_access import CURATORS, OPEN, OWNERS
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text()
 
 

@@ -21,7 +21,7 @@ from schemathesis.core.result import Ok
 
 from milepost.service.errors import CODES
 from tests.service.conftest import SPACES, furnished
-from tests.service.running import Service, running
+from tests.service.server_process import Service, running
 from tests.service.test_access import BODIES, BOTH, OWN, OWNERS
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 import milepost as mp
 from milepost.errors import MilepostError
 from milepost.storage import sqlite
-from tests.privacy.test_ledger_faults import Fault, die, fail
+from tests.privacy.accounting.test_ledger_faults import Fault, die, fail
 from tests.processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
 

@@ -1,0 +1,286 @@
+"""Files that somebody has made up: damaged, absurd, or with a right digest over wrong content.
+
+To load one, and to ask what was loaded, gives a MilepostError or a number, in bounded time and memory.
+"""
+
+import copy
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost.mechanisms.registry import NAMES
+from milepost.reporting.description import facts
+from milepost.synopsis import file_format
+from tests.attacks.cases import CASES, NEED_QUERIES, finite
+from tests.attacks.resource_limits import BOUNDED, MEMORY, in_memory_of, in_time
+
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+
+COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
+COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
+Place = tuple[str | int, ...]
+Content = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Files of every space and mechanism, with groups, weights and private totals among them."""
+    folder, result = tmp_path_factory.mktemp("made"), dict[str, Path]()
+    for place, (kind, mechanism) in enumerate(COMBINATIONS):
+        case, words = CASES[kind], dict[str, Any]()
+        if mechanism in NEED_QUERIES and case.space.known is None:
+            words["queries"] = case.asked
+        if place % 2:
+            words |= {"neighbors": "add-remove", "n": 20}
+        if kind == "l2":
+            words |= {"groups": ["x", "y"] * 12, "labels": ["x", "y"], "weights": [1.0] * 24, "max_weight": 2.0}
+        synopsis = mp.release(case.table(case.rows), case.space, epsilon=1, delta=1e-6, mechanism=mechanism, **words)
+        result[f"{kind} {mechanism}"] = folder / f"{place}.milepost"
+        synopsis.save(result[f"{kind} {mechanism}"])
+    return result
+
+
+def used(path: Path, case: str) -> str:
+    """What becomes of a file: "refused", or "answered" after all of it was asked."""
+    points = CASES[case.split()[0]].asked
+    try:
+        with in_time(), np.errstate(all="ignore"):
+            synopsis = mp.load(path)
+            if synopsis.labels:
+                synopsis = synopsis.group(synopsis.labels[0])
+            synopsis.statement(), repr(synopsis), facts(synopsis), json.dumps(synopsis.card)
+            values = synopsis.mean_distance(points), synopsis.interval(points), synopsis.error()
+    except mp.MilepostError:
+        return "refused"
+    assert all(map(finite, values))
+    return "answered"
+
+
+def test_files_as_they_are_made_answer(made: dict[str, Path]) -> None:
+    assert {mechanism for _, mechanism in COMBINATIONS} >= {*NAMES} - {"gaussian"}
+    assert {kind for kind, _ in COMBINATIONS} == {*CASES}
+    assert {name: used(path, name) for name, path in made.items()} == dict.fromkeys(made, "answered")
+
+
+# Damage: the digest tells.
+
+damages = st.lists(
+    st.tuples(st.sampled_from(["flip", "cut", "insert", "remove", "zero"]), st.floats(0, 1), st.integers(1, 255)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damaged(content: bytes, damage: list[tuple[str, float, int]]) -> bytes:
+    """Bytes changed, cut off, put in, left out or emptied."""
+    for how, where, what in damage:
+        at = min(int(where * len(content)), max(len(content) - 1, 0))
+        before, after = content[:at], content[at:]
+        content = {
+            "flip": before + bytes(byte ^ what for byte in after[:1]) + after[1:],
+            "cut": before,
+            "insert": before + bytes([what]) * what + after,
+            "remove": before + after[what:],
+            "zero": before + bytes(what) + after[what:],
+        }[how]
+    return content
+
+
+def damage_is_refused(made: dict[str, Path], folder: Path, examples: int) -> None:
+    @settings(BOUNDED, max_examples=examples)
+    @given(name=st.sampled_from(sorted(made)), damage=damages)
+    def check(name: str, damage: list[tuple[str, float, int]]) -> None:
+        content = made[name].read_bytes()
+        path = folder / "damaged.milepost"
+        path.write_bytes(damaged(content, damage))
+        with in_memory_of(MEMORY):
+            said = used(path, name)
+        assert said == "refused" or path.read_bytes() == content
+
+    check()
+
+
+def test_damaged_files_are_refused(made: dict[str, Path], tmp_path: Path) -> None:
+    damage_is_refused(made, tmp_path, 60)
+
+
+@pytest.mark.slow
+def test_many_damaged_files_are_refused(made: dict[str, Path], tmp_path: Path) -> None:
+    damage_is_refused(made, tmp_path, 300)
+
+
+# Headers: a length, JSON and bytes, none of which need to fit.
+
+huge = st.sampled_from([0, 1, 8, 100, 2**31, 2**32, 2**48, 2**63 - 1, 2**63, 2**64 - 1])
+shapes = st.lists(st.one_of(huge, st.integers(-1, 9), st.sampled_from([1.5, "2", None, True, 10**30])), max_size=4)
+tensors = st.fixed_dictionaries(
+    {
+        "dtype": st.sampled_from(["F64", "I64", "F16", "BF16", "BOOL", "U8", "F8_E4M3", "X", 7, None]),
+        "shape": st.one_of(shapes, st.just("x")),
+        "data_offsets": st.lists(st.one_of(huge, st.integers(0, 64)), max_size=3),
+    }
+)
+metadata = st.one_of(
+    st.just({"milepost": '{"card": "{}", "sha256": ""}'}),
+    st.dictionaries(st.sampled_from(["milepost", "x"]), st.one_of(st.text(max_size=9), st.integers(), st.none())),
+)
+headers = st.dictionaries(
+    st.sampled_from(["counts", "__metadata__", "a", ""]), st.one_of(tensors, metadata), max_size=3
+)
+bodies = st.one_of(headers.map(lambda header: json.dumps(header).encode()), st.binary(max_size=60))
+
+
+def headers_are_refused(folder: Path, examples: int) -> None:
+    @settings(BOUNDED, max_examples=examples)
+    @given(length=st.one_of(st.none(), huge), body=bodies, rest=st.binary(max_size=64))
+    def check(length: int | None, body: bytes, rest: bytes) -> None:
+        path = folder / "absurd.milepost"
+        path.write_bytes(struct.pack("<Q", len(body) if length is None else length) + body + rest)
+        with in_memory_of(MEMORY):
+            assert used(path, "l1 slopes") == "refused"
+
+    check()
+
+
+def test_absurd_headers_are_refused(tmp_path: Path) -> None:
+    headers_are_refused(tmp_path, 80)
+
+
+@pytest.mark.slow
+def test_many_absurd_headers_are_refused(tmp_path: Path) -> None:
+    headers_are_refused(tmp_path, 600)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"card": ' + "[" * 100_000, "1" * 100_000, '"\\ud800"', "null", "NaN"]
+)
+def test_cards_that_are_no_json_are_refused(text: str, tmp_path: Path) -> None:
+    """Inside and outside of the entry that has the digest."""
+    for entry in (text, json.dumps({"card": text, "sha256": "0" * 64}), json.dumps({"card": 5, "sha256": text})):
+        header = json.dumps({"__metadata__": {"milepost": entry}}).encode()
+        (tmp_path / "card.milepost").write_bytes(struct.pack("<Q", len(header)) + header)
+        with in_memory_of(MEMORY):
+            assert used(tmp_path / "card.milepost", "l1 slopes") == "refused"
+
+
+# Forgery: the digest is right, and one value of the card, or a tensor, is not.
+
+
+def deep(levels: int) -> Any:
+    """A list in a list in a list."""
+    result: Any = []
+    for _ in range(levels):
+        result = [result]
+    return result
+
+
+WRONG: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    1.5,
+    -0.0,
+    5e-324,
+    1e-300,
+    1e308,
+    2**31,
+    2**53,
+    2**63,
+    -(2**63),
+    10**30,
+]
+WRONG += [10**400, "", "x", "l2", "slopes", "replace", "1", [], {}, [[]], [1, 2], [1e308, -1e308], [None], ["x", "x"]]
+WRONG += [{"kind": "l1"}, {"epsilon": 1}, {"x": [0, 1]}, list(range(5000)), deep(200)]
+
+
+def leaves(content: Any, place: Place = ()) -> Iterator[Place]:
+    """Places of all values, lists and objects included; of long lists, some."""
+    yield place
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from leaves(value, (*place, key))
+    elif isinstance(content, list):
+        for at in sorted({0, 1, len(content) - 1} & set(range(len(content)))):
+            yield from leaves(content[at], (*place, at))
+
+
+def with_value(content: Any, place: Place, value: Any) -> Any:
+    """A copy with another value at a place, or without it where the value is missing."""
+    if not place:
+        return value
+    result = copy.copy(content)
+    if value is MISSING and len(place) == 1:
+        del result[place[0]]
+    else:
+        result[place[0]] = with_value(content[place[0]], place[1:], value)
+    return result
+
+
+MISSING = object()
+
+
+def forged_cards(path: Path) -> list[tuple[Place, int]]:
+    """Every place of a card with every wrong value."""
+    card, _ = file_format.read(path)
+    return [(place, wrong) for place in leaves(card) if place for wrong in range(len(WRONG) + 1)]
+
+
+def check_forged(name: str, path: Path, folder: Path, place: Place, wrong: int) -> None:
+    card, tensors = file_format.read(path)
+    value = WRONG[wrong] if wrong < len(WRONG) else MISSING
+    forged = folder / "forged.milepost"
+    file_format.write(forged, with_value(card, place, value), tensors)
+    with in_memory_of(MEMORY):
+        used(forged, name)
+
+
+@pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
+def test_forged_cards_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+    """A forger can say anything that a release may say; nothing else than a refusal comes of the rest."""
+    every = forged_cards(made[name])
+    for place in np.random.default_rng(0).choice(len(every), 25, replace=False).tolist():
+        check_forged(name, made[name], tmp_path, *every[place])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
+def test_many_forged_cards_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+    every = forged_cards(made[name])
+    for place in np.random.default_rng(1).choice(len(every), min(150, len(every)), replace=False).tolist():
+        check_forged(name, made[name], tmp_path, *every[place])
+
+
+@pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
+def test_forged_tensors_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+    """Of another type or shape, with NaN, infinities and the largest numbers, or left out."""
+    card, tensors = file_format.read(made[name])
+    forged = tmp_path / "forged.milepost"
+    for key, tensor in tensors.items():
+        largest = np.iinfo(tensor.dtype).max if tensor.dtype.kind == "i" else np.inf
+        for wrong in (
+            tensor[:-1],
+            tensor[None],
+            np.zeros(0, dtype=tensor.dtype),
+            np.full_like(tensor, largest),
+            -np.full_like(tensor, largest),
+            tensor.astype(np.int8),
+            np.full(tensor.shape, np.nan),
+            np.zeros_like(tensor),
+        ):
+            file_format.write(forged, card, tensors | {key: wrong})
+            with in_memory_of(MEMORY):
+                used(forged, name)
+        file_format.write(forged, card, {other: tensors[other] for other in tensors if other != key})
+        assert used(forged, name) == "refused"

@@ -1,0 +1,274 @@
+"""CSV and Parquet files of any content: a MilepostError that quotes no cell, or a release, in time and memory."""
+
+import datetime
+import io
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost.spaces.base import Space
+from tests.attacks.cases import finite
+from tests.attacks.resource_limits import BOUNDED, MEMORY, in_memory_of, in_time
+
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+
+PRIVATE = "Zwickmühle"  # a cell that no refusal may quote
+SPACES: dict[str, tuple[Space, Any]] = {
+    "numbers": (mp.L1({"x": (0, 10), "y": (-1, 1)}), [[1, 0], [2, 0.5]]),
+    "positions": (mp.L2([(0, 10), (0, 5)], directions=4), [[1, 0], [2, 0.5]]),
+    "mixed": (mp.Gower({"x": mp.number(0, 9), "y": mp.category(["a", "b"])}), [[1.5, "a"], [3, "other"]]),
+    "letters": (mp.Hamming({"x": "ACGT", "y": "AB"}), [["A", "B"]]),
+    "words": (mp.AnyMetric(mp.edit_distance, 12, ["a", "1", "house"], repetitions=2), None),
+    "place": (mp.GreatCircle((5, 5), 500, directions=4), [[5, 5]]),
+}
+ROLES: list[dict[str, Any]] = [
+    {},
+    {},
+    {"groups": "g", "labels": ["a", "b"]},
+    {"weights": "w", "max_weight": 2.0},
+    {"unit": "g", "contributions": 2},
+    {"columns": ["x", "y"]},
+    {"columns": [0, 1]},
+    {"columns": ["x"]},
+]
+
+
+def used(path: Path, name: str, roles: dict[str, Any]) -> str:
+    """What becomes of a table: "refused" or "released"."""
+    space, queries = SPACES[name]
+    try:
+        with in_time():
+            synopsis = mp.release(path, space, epsilon=1, mechanism="laplace", queries=queries, **roles)
+            label = synopsis.labels[0] if synopsis.labels else None
+            asked = list(space.queries) if isinstance(space, mp.AnyMetric) else queries
+            values = synopsis.mean_distance(asked, group=label)
+    except mp.MilepostError as refusal:
+        found = refusal
+    else:
+        assert finite(values)
+        return "released"
+    assert PRIVATE not in str(found)
+    assert found.__cause__ is None
+    assert len(str(found)) < 3000
+    return "refused"
+
+
+# CSV: text that is almost a table, and bytes that are none.
+
+CELLS = [
+    "",
+    "1",
+    "2.5",
+    "-0.0",
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e999",
+    "5e-324",
+    "9" * 400,
+    "0x10",
+    "1_0",
+    "1,5",
+]
+CELLS += [
+    "a",
+    "b",
+    "A",
+    "B",
+    "null",
+    "NULL",
+    "None",
+    "true",
+    PRIVATE,
+    '"quoted"',
+    '"',
+    '""',
+    '"a\nb"',
+    '"a,b"',
+    "'",
+    " 1 ",
+]
+CELLS += ["\t", "\x00", "é", "😀", "\ufeff", "x" * 5000, "a\rb", "=1+1", "2020-01-01", "１", "∞"]
+HEADERS = [
+    "x,y",
+    "x,y,g,w",
+    "y,x",
+    "x",
+    "",
+    "x,x",
+    "x,y,x",
+    '"x","y"',
+    ",",
+    "lat,lon",
+    "X,Y",
+    "\ufeffx,y",
+    "x;y",
+    "a,b,c",
+    "'x',y",
+]
+lines = st.lists(st.lists(st.sampled_from(CELLS), min_size=0, max_size=5).map(",".join), max_size=8)
+rows = st.lists(st.tuples(*[st.sampled_from(CELLS)] * 2).map(",".join), min_size=1, max_size=6)
+numeric = st.lists(st.tuples(*[st.sampled_from(CELLS[1:3] + CELLS[6:11])] * 2).map(",".join), min_size=1, max_size=6)
+four = st.lists(st.tuples(*[st.sampled_from(["1", "2.5", "a", "b", "", "inf", "7"])] * 4).map(",".join), min_size=1)
+texts = st.one_of(
+    st.tuples(st.sampled_from(HEADERS), st.one_of(lines, rows)),
+    st.tuples(st.just("x,y"), st.one_of(rows, numeric)),
+    st.tuples(st.just("x,y,g,w"), four),
+)
+encodings = st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
+ends = st.sampled_from(["\n", "\n", "\r\n", "\r", "\n\n"])
+contents = st.one_of(
+    st.builds(
+        lambda text, encoding, end: end.join([text[0], *text[1]]).encode(encoding, "surrogatepass"),
+        texts,
+        encodings,
+        ends,
+    ),
+    st.binary(max_size=200),
+    st.builds(
+        lambda head, rest: b"x,y\n" + head + rest, st.sampled_from([b"", b"1,0\n", b"\xff\xfe", b'"']), st.binary()
+    ),
+)
+
+
+def check_many(folder: Path, examples: int, made: Any, write: Callable[[Path, Any], Path]) -> Counter[str]:
+    """So many tables, each read as the table of one of the spaces."""
+    found: Counter[str] = Counter()
+
+    @settings(BOUNDED, max_examples=examples)
+    @given(content=made, name=st.sampled_from(sorted(SPACES)), roles=st.sampled_from(ROLES))
+    def check(content: Any, name: str, roles: dict[str, Any]) -> None:
+        path = write(folder, content)
+        with in_memory_of(MEMORY):
+            found[used(path, name, roles)] += 1
+
+    check()
+    return found
+
+
+def write_csv(folder: Path, content: bytes) -> Path:
+    (folder / "table.csv").write_bytes(content)
+    return folder / "table.csv"
+
+
+def test_csv_files_are_read_or_refused(tmp_path: Path) -> None:
+    found = check_many(tmp_path, 60, contents, write_csv)
+    assert min(found["released"], found["refused"]) > 5
+
+
+@pytest.mark.slow
+def test_many_csv_files_are_read_or_refused(tmp_path: Path) -> None:
+    found = check_many(tmp_path, 500, contents, write_csv)
+    assert min(found["released"], found["refused"]) > 20
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"x,y\n" + b"1," + b"9" * (3 << 20) + b"\n",  # a cell that is longer than a block
+        b'x,y\n1,"' + b"a" * (3 << 20) + b'"\n',
+        b"x,y\n" + b"1,0\n" * 5 + b'"' + b"\n1,0" * 300_000,  # a quote that never ends
+        b",".join(b"c%d" % k for k in range(5_000)) + b"\n" + b",".join([b"1"] * 5_000) + b"\n",
+        b"x,y\n" + b"," * 1_000_000,
+        b"\n" * 1_000_000,
+        b"x" * (3 << 20),
+    ],
+    ids=["long number", "long text", "open quote", "many columns", "many commas", "empty lines", "long name"],
+)
+def test_large_csv_files_are_read_or_refused(content: bytes, tmp_path: Path) -> None:
+    """Of 3 MB and less; whatever is refused is so in a few words."""
+    path = write_csv(tmp_path, content)
+    with in_memory_of(MEMORY):
+        for name in ("numbers", "words"):
+            used(path, name, {})
+
+
+# Parquet: columns of every type, nulls, names that are twice there, and damaged bytes.
+
+DAY = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+COLUMNS: list[pa.Array] = [
+    pa.array([1.0, 2.5, -0.0]),
+    pa.array([1.0, None, 2.0]),
+    pa.array([1e308, float("inf"), 5e-324]),
+    pa.array([float("nan"), 1.0, 2.0]),
+    pa.array([1, 2, 3], pa.int8()),
+    pa.array([2**64 - 1, 0, 1], pa.uint64()),
+    pa.array([True, False, None]),
+    pa.array(["a", "b", PRIVATE]),
+    pa.array(["a", None, ""], pa.large_string()),
+    pa.array(["a", "b", "a"]).dictionary_encode(),
+    pa.array([1.5, 2.5, 1.5]).dictionary_encode(),
+    pa.array([b"a", b"\xff", b""], pa.binary()),
+    pa.array([Decimal("1.5"), Decimal("0.001"), None]),
+    pa.array([Decimal(10) ** 60, Decimal(1), Decimal(2)], pa.decimal256(70, 2)),
+    pa.array([DAY, DAY, None]),
+    pa.array([DAY.date()] * 3),
+    pa.array([datetime.timedelta(seconds=1)] * 3),
+    pa.array([[1.0], [], None]),
+    pa.array([{"a": 1}, {"a": None}, None]),
+    pa.array([None, None, None]),
+    pa.array([1.0, 2.0, 3.0], pa.float32()),
+    pa.array([1.0, 2.0, 3.0]).cast(pa.float16()),
+    pa.array([b"abc", b"def", b"ghi"], pa.binary(3)),
+]
+NAMES = ["x", "y", "g", "w", "x", "", "c", "lat", "lon", PRIVATE[:4]]
+tables = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, len(COLUMNS) - 1)), max_size=5)
+right = st.lists(st.integers(0, len(COLUMNS) - 1), min_size=4, max_size=4).map(
+    lambda of: [*zip("xygw", of, strict=True)]
+)
+lengths = st.sampled_from([3, 3, 3, 1, 0])
+damages = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), max_size=3)
+cuts = st.one_of(st.just(1.0), st.just(1.0), st.floats(0, 1))
+
+whole: Any = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
+
+
+def write_parquet(folder: Path, content: tuple[Any, int, Any, float]) -> Path:
+    columns, length, damage, cut = content
+    table = pa.table([COLUMNS[which][:length] for _, which in columns], names=[name for name, _ in columns])
+    stream = io.BytesIO()
+    pq.write_table(table, stream)
+    written = bytearray(stream.getvalue())
+    for where, what in damage:
+        written[min(int(where * len(written)), len(written) - 1)] ^= what
+    (folder / "table.parquet").write_bytes(written[: int(cut * len(written))])
+    return folder / "table.parquet"
+
+
+@pytest.mark.slow
+def test_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
+    found = check_many(tmp_path, 120, whole, write_parquet)
+    assert min(found["released"], found["refused"]) > 5
+
+
+@pytest.mark.slow
+def test_many_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
+    found = check_many(tmp_path, 400, whole, write_parquet)
+    assert min(found["released"], found["refused"]) > 20
+
+
+def test_damaged_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
+    """A changed byte may be one that nobody looks at."""
+    check_many(tmp_path, 60, st.tuples(right, st.just(3), damages, cuts), write_parquet)
+
+
+@pytest.mark.slow
+def test_many_damaged_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
+    check_many(tmp_path, 200, st.tuples(right, st.just(3), damages, cuts), write_parquet)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"\x00" * 100])
+def test_what_only_looks_like_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "table.parquet").write_bytes(content)
+    assert used(tmp_path / "table.parquet", "numbers", {}) == "refused"

@@ -1,0 +1,22 @@
+"""All mechanisms that are known to be wrong, and how many samples of each are drawn so that they are caught."""
+
+from collections.abc import Iterator
+
+from tests.auditing import bad_floats, bad_groups, bad_mechanisms
+from tests.auditing.bad_mechanisms import Known
+
+MARGIN = 1.15  # of the claim: every true loss is over it
+
+
+def wrong() -> Iterator[tuple[Known, int]]:
+    """Simulations in vectors, then the shipped code with one line changed, run by run."""
+    simulated = {**bad_mechanisms.sparse_vectors(), **bad_mechanisms.noises(), "cell": bad_mechanisms.forgotten_cell()}
+    for known in [*simulated.values(), bad_floats.float_laplace()]:
+        if known.true_loss > MARGIN * known.case.claim.loss:  # Algorithm 1 is right
+            yield known, 200_000
+    yield bad_mechanisms.exact_choice(), 1000
+    yield bad_mechanisms.exact_total(), 400
+    yield bad_mechanisms.against_noisy(), 1500
+    yield bad_groups.uncounted(), 200
+    yield bad_groups.one_ended(), 12_000
+    yield bad_mechanisms.uncut(), 4000

@@ -1,0 +1,688 @@
+"""field: no change costs more than the budget, whatever is asked in whichever order; answers have the law they claim.
+
+Costs are exact: Σ ΔE²/(2σ²) over all that a table and its neighbor hand to the noise functions, the total's included.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest import record_source
+from milepost.ingest.aggregation import read_sums
+from milepost.mechanisms.query import field
+from milepost.mechanisms.query.cholesky import NUGGET, Factor
+from milepost.mechanisms.query.field import Field, Innovations, Noise
+from milepost.privacy.protected_change import Change
+from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
+from tests.auditing.bad_mechanisms import AgainstNoisy
+from tests.chance import assert_scale, assert_wrong_scale
+from tests.drawn_ahead import drawn_ahead
+from tests.mechanisms.contract import (
+    APPROXIMATE,
+    PURE,
+    QUICK,
+    SPACES,
+    Transcript,
+    inside,
+    opposites,
+    patched,
+    places,
+    points,
+    silent,
+)
+from tests.privacy.test_protected_change import CASES, LABELS, WHO, Person, Row
+from tests.quick import some_quick
+
+KERNELS = {name: space for name, space in SPACES.items() if name != "towns"}
+BUDGET = Fraction(APPROXIMATE.rho)
+MOST = 40
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+spaces = pytest.mark.parametrize(
+    "name", some_quick(KERNELS, ["unequal weights", "steps", "disc", "box", "cap", "angles", "letters"])
+)
+
+
+def clusters(width: int, most: int = MOST) -> st.SearchStrategy[list[list[float]]]:
+    """Points in fractions of the columns' widths: some places, and copies around them that are hardly apart."""
+    place = st.lists(places, min_size=width, max_size=width)
+    cluster = st.tuples(place, st.integers(1, 12), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1]))
+
+    def spread(drawn: list[tuple[list[float], int, float]]) -> list[list[float]]:
+        rng = np.random.default_rng(len(drawn))
+        rows = [np.array(center) + size * rng.uniform(-1, 1, (count, width)) for center, count, size in drawn]
+        found: list[list[float]] = np.clip(np.concatenate(rows), -0.1, 1.1)[:most].tolist()
+        return found
+
+    return st.lists(cluster, min_size=1, max_size=6).map(spread)
+
+
+def queries_at(space: Any, rows: Any) -> AnyArray:
+    """Points of the space at fractions, as a user would give them; those of a cap within its border."""
+    asked = points(space, rows)
+    return np.clip(asked, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else asked
+
+
+def cost(first: Transcript, second: Transcript) -> Fraction:
+    draws = zip(first.draws, second.draws, strict=True)
+    return sum((a.cost(b, pure=False) for a, b in draws), Fraction(0))
+
+
+def pair_cost(
+    space: Any,
+    asked: Any,
+    tables: Sequence[Any],
+    change: Change = Change(),  # noqa: B008
+    sums_of: Callable[[Sums], Sums] = lambda sums: sums,
+) -> Fraction:
+    """What one table and its neighbor, both arrays of records, cost in a release at some points."""
+    queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
+    first = Transcript()
+    second = first.again()
+    for transcript, table in zip((first, second), tables, strict=True):
+        sums = read_sums(table, space, queries, empty=True)
+        with transcript.listen():
+            Field().run(sums_of(sums), queries, change, APPROXIMATE, n=None if change.public_total else 5)
+    return cost(first, second) / BUDGET
+
+
+# No change costs more than the budget.
+
+
+def search(space: Any, examples: int, change: Change) -> None:
+    """Opposite ends, asked about at both; then let Hypothesis look for records, tables and points that cost more."""
+    for left, right in opposites(space):
+        for own in ((left, right),) if change.replaces else ((left, left[:0]), (right, right[:0])):
+            assert pair_cost(space, queries_at(space, [[0.0] * space.width, [1.0] * space.width]), own, change) <= 1
+    record = st.lists(places, min_size=space.width, max_size=space.width)
+
+    @settings(QUICK, max_examples=examples)
+    @given(record, record, st.lists(record, max_size=3), clusters(space.width))
+    def no_pair_costs_more(left: list[float], right: list[float], rest: Any, asked: Any) -> None:
+        pair = [left], [right] if change.replaces else []
+        tables = [points(space, [*own, *rest]) if [*own, *rest] else points(space, [left])[:0] for own in pair]
+        found = float(pair_cost(space, queries_at(space, asked), tables, change))
+        assert found <= 1, f"{found:.12g} of the budget"
+        target(found)
+
+    no_pair_costs_more()
+
+
+@spaces
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_no_pair_costs_more_than_the_budget(name: str, neighbors: str) -> None:
+    search(KERNELS[name], 8, Change(neighbors))
+
+
+@pytest.mark.slow
+@spaces
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_no_pair_costs_more_than_the_budget_after_a_long_search(name: str, neighbors: str) -> None:
+    search(KERNELS[name], 150, Change(neighbors))
+
+
+MORE: dict[str, Any] = {
+    "ball, d = 10": mp.L2(center=[1] * 10, radius=1e6),
+    "cap of a metre": mp.GreatCircle((-33, 151), 1e-3),
+    "half of the earth": mp.GreatCircle((0, -179.9), 10007.5),
+    "pole": mp.GreatCircle((90, 0), 3000),
+    "lp 1.01": mp.Lp(1.01, [(0, 1)] * 3),
+    "lp 1.99, flat": mp.Lp(1.99, [(0, 1), (0, 1e-9), (5, 5)]),
+    "flat box": mp.L2([(0, 1e6), (0, 1e-3)]),
+    "far ball": mp.L2(center=[4e6, -4e6], radius=1),
+    "many angles": mp.Angular(40),
+    "tiny": mp.L1([(0, 1e-90), (1e9, 1e9)]),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_no_pair_costs_more_than_the_budget_in_odd_spaces(name: str) -> None:
+    search(MORE[name], 12, Change())
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_vectors_of_any_length_cost_no_more(size: float) -> None:
+    """Seven vectors of one direction are one point, however long they are."""
+    asked = np.array([[size * k, 0, 0] for k in range(1, 8)])
+    tables = [np.array([[end, 0.0, 0.0]]) for end in (1, -1)]
+    with np.errstate(all="ignore"):
+        assert pair_cost(mp.Angular(3), asked, tables) <= 1
+
+
+FAR: dict[str, Callable[[Any], Any]] = {
+    "l1": mp.L1,
+    "l2": mp.L2,
+    "lp": lambda bounds: mp.Lp(1.01, bounds),
+    "gower": lambda bounds: mp.Gower([mp.number(*pair) for pair in bounds]),
+}
+
+
+@pytest.mark.parametrize("kind", FAR)
+@pytest.mark.parametrize("steps", [3, 9, 33, 1001])
+def test_boxes_far_from_0_cost_no_more(kind: str, steps: int) -> None:
+    """A box a few steps of a float wide is refused; the farthest that is not costs no more than the budget."""
+    with pytest.raises(mp.MilepostError, match="subtract an offset"):
+        FAR[kind]([(2.0**30, 2.0**30 + steps * 2.0**-22)] * 2)
+    low, high = 2.0**30, 2.0**30 + 256 + steps / 16
+    rng = np.random.default_rng(0)
+    near = [low + (high - low) * rng.random((60, 2)) * size for size in (1.0, 0.3)]
+    asked = np.vstack([[[low, low], [high, high]], *near, *[low + high - part for part in near]])
+    tables = [np.array([[end, end]]) for end in (low, high)]
+    found = pair_cost(FAR[kind]([(low, high)] * 2), asked, tables)
+    assert 0.9 < found <= 1, float(found)
+
+
+def release(space: Any, people: Sequence[Person], neighbors: str, who: dict[str, Any], asked: AnyArray) -> mp.Synopsis:
+    """The release of a table of people, sized for a public number of rows."""
+    rows = [(number, row) for number, person in enumerate(people) for row in person.rows]
+    roles: dict[str, tuple[str, Any]] = {
+        "labels": ("groups", [row.label for _, row in rows]),
+        "max_weight": ("weights", [row.weight for _, row in rows]),
+        "contributions": ("unit", [number for number, _ in rows]),
+    }
+    given: dict[str, Any] = dict(role for word, role in roles.items() if word in who)
+    table = points(space, [row.place for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
+    options: dict[str, Any] = {"mechanism": "field", "neighbors": neighbors, "queries": asked, "n": 40}
+    return mp.release(table, space, epsilon=APPROXIMATE.epsilon, delta=APPROXIMATE.delta, **options, **who, **given)
+
+
+@pytest.mark.parametrize(("neighbors", "who"), CASES)
+@pytest.mark.parametrize("name", ["unequal weights", "disc"])
+def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: str) -> None:
+    """Contributions, weights and groups, with all that a release draws, through `mp.release`."""
+    space = KERNELS[name]
+    roles = WHO[who]
+    rows = st.lists(
+        st.builds(
+            Row,
+            st.lists(places, min_size=space.width, max_size=space.width),
+            st.sampled_from([*LABELS, "unlisted"]),
+            st.sampled_from([-1.0, 0.0, 0.002, 1.0, 4.0, 7.5]),
+        ),
+        max_size=roles["contributions"] + 2 if "contributions" in roles else 1,
+    )
+    others = [Person([Row([0.3] * space.width)]), Person([Row([0.9] * space.width, "b", 2.0)])]
+
+    @settings(QUICK, max_examples=5)
+    @given(rows, rows, clusters(space.width, most=8))
+    def no_change_costs_more(mine: list[Row], theirs: list[Row], asked: Any) -> None:
+        first = Transcript()
+        second = first.again()
+        after = Person(theirs if neighbors == "replace" else [])
+        for transcript, person in ((first, Person(mine)), (second, after)):
+            with transcript.listen():
+                release(space, [person, *others], neighbors, roles, queries_at(space, asked))
+        found = float(cost(first, second) / BUDGET)
+        assert found <= 1, f"{found:.12g} of the budget"
+        target(found)
+
+    no_change_costs_more()
+
+
+class Noisy(Transcript):
+    """A first run with noise of some size, as a script has it: what is asked next depends on it."""
+
+    def __init__(self, seed: int, size: float) -> None:
+        super().__init__()
+        self._rng, self._size = np.random.default_rng(seed), size
+
+    def _add(self, law: str, values: IntArray, scale: float) -> IntArray:
+        output = super()._add(law, values, scale)
+        output += np.rint(self._size * scale * self._rng.standard_normal(output.shape)).astype(np.int64)
+        self.draws[-1] = replace(self.draws[-1], output=output.copy())
+        return output
+
+
+def ask_adaptively(session: mp.Session, space: Any, rows: Sequence[list[float]], sizes: Sequence[int]) -> None:
+    """In batches of these sizes; each is moved by what was answered before."""
+    start, moved = 0, 0.0
+    for size in [*sizes, len(rows)]:
+        batch = np.array(rows[start : start + size])
+        if not len(batch):
+            break
+        asked = queries_at(space, np.clip(batch + moved, -0.1, 1.1))
+        answers = session.ask_many(list(asked))
+        moved = (answers[-1].value / space.diameter - 0.5) * 1e-3
+        start += size
+
+
+def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, **roles: Any) -> None:
+    """Let Hypothesis look for a person of so many equal rows, and points asked in some order, that cost too much."""
+    record = st.lists(places, min_size=space.width, max_size=space.width)
+
+    @settings(QUICK, max_examples=examples)
+    @given(
+        record,
+        record,
+        st.lists(record, min_size=1, max_size=3),
+        clusters(space.width, most=20),
+        st.lists(st.integers(1, 7), max_size=6),
+        st.integers(0, 99),
+        st.sampled_from([0.0, 1.0, 30.0]),
+    )
+    def no_session_costs_more(
+        left: list[float], right: list[float], rest: Any, asked: Any, sizes: list[int], seed: int, size: float
+    ) -> None:
+        first = Noisy(seed, size)
+        second = first.again()
+        pair = [left] * copies, [right] * copies if neighbors == "replace" else []
+        for transcript, own in zip((first, second), pair, strict=True):
+            given = {word: role(len(own), len(rest)) for word, role in roles.items() if callable(role)}
+            plain = {word: role for word, role in roles.items() if not callable(role)}
+            with transcript.listen(), patched([(record_source, "MOST_CELLS", 1 << 12)]):
+                session = mp.interactive(
+                    points(space, [*own, *rest]),
+                    space,
+                    epsilon=APPROXIMATE.epsilon,
+                    delta=APPROXIMATE.delta,
+                    max_queries=MOST,
+                    mechanism="field",
+                    neighbors=neighbors,
+                    **given,
+                    **plain,
+                    n=None if neighbors == "replace" and not roles else 4,
+                )
+                ask_adaptively(session, space, asked, sizes)
+        found = float(cost(first, second) / BUDGET)
+        assert found <= 1, f"{found:.12g} of the budget"
+        target(found)
+
+    no_session_costs_more()
+
+
+@spaces
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_no_session_costs_more_than_the_budget(name: str, neighbors: str) -> None:
+    """Asked in batches and one at a time, adaptively, with noise or without."""
+    search_sessions(KERNELS[name], 4, neighbors)
+
+
+@pytest.mark.slow
+@spaces
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_no_session_costs_more_than_the_budget_after_a_long_search(name: str, neighbors: str) -> None:
+    search_sessions(KERNELS[name], 40, neighbors)
+
+
+@pytest.mark.parametrize("name", ["steps", "cap"])
+def test_no_session_with_weights_costs_more_than_the_budget(name: str) -> None:
+    for neighbors in ("replace", "add-remove"):
+        search_sessions(
+            KERNELS[name], 8, neighbors, weights=lambda own, rest: [4.0] * own + [1.0] * rest, max_weight=4.0
+        )
+
+
+@pytest.mark.parametrize("name", ["steps", "disc"])
+def test_no_session_with_persons_costs_more_than_the_budget(name: str) -> None:
+    for neighbors in ("replace", "add-remove"):
+        search_sessions(
+            KERNELS[name],
+            6,
+            neighbors,
+            copies=3,
+            unit=lambda own, rest: [0] * own + [*range(1, rest + 1)],
+            contributions=3,
+        )
+
+
+def test_a_session_goes_on_after_a_failure() -> None:
+    """Noise that could not be drawn, or an interrupt then: what is asked afterwards costs no more, and is answered."""
+    space, noise = SPACES["disc"], Field().noise(SPACES["disc"], 6, Change(), APPROXIMATE)
+    asked = np.array([[1.0, -2.0], [1.0, 0.9], [2.0, -3.0], [0.0, -2.0]])
+    first = Transcript()
+    second = first.again()
+
+    def interrupted(*_: Any) -> IntArray:
+        raise KeyboardInterrupt
+
+    answers = []
+    for transcript, record in ((first, [1.0, 1.0]), (second, [1.0, -5.0])):
+        sums = read_sums(np.array([record]), space, Queries(asked, space)).values[0].tolist()
+        innovations = Innovations(noise, 1)
+        with transcript.listen():
+            innovations.ask(asked[:1], sums[:1])
+            with patched([(field, "gaussian", interrupted)]), pytest.raises(KeyboardInterrupt):
+                innovations.ask(asked[1:2], sums[1:2])
+            answers = innovations.ask(asked[2:], sums[2:])[0].tolist()
+    assert cost(first, second) <= BUDGET
+    exact = read_sums(np.array([[1.0, 1.0]]), space, Queries(asked[2:], space)).values[0] - noise.anchors(asked[2:])
+    assert answers == pytest.approx(exact, abs=64)  # without noise
+
+
+# The budget is spent, so that a little less noise would be seen.
+
+
+def worst(space: Any, pair: Any, asked: Any, change: Change = Change()) -> Fraction:  # noqa: B008
+    return pair_cost(space, np.array(asked), [np.array([record]) for record in pair], change)
+
+
+def ball(width: int, count: int = 60) -> tuple[Any, Any, AnyArray]:
+    """Opposite points of the border, asked about at both and on the way between them."""
+    space = mp.L2(center=[0] * width, radius=1)
+    asked = np.zeros((count, width))
+    asked[:, 0] = np.linspace(-1, 1, count)
+    return space, ([-1.0] + [0.0] * (width - 1), [1.0] + [0.0] * (width - 1)), asked
+
+
+LINE = mp.L1([(0, 1)])
+TIGHT: dict[str, tuple[tuple[Any, Any, Any], Fraction]] = {
+    "l1": ((LINE, ([0.0], [1.0]), [[0.0], [1.0]]), Fraction(98, 100)),
+    "box": ((mp.L1([(0, 1)] * 5), ([0.0] * 5, [1.0] * 5), [[0.0] * 5]), Fraction(98, 100)),
+    "angles": ((mp.Angular(3), ([1.0, 0, 0], [-1.0, 0, 0]), [[1.0, 0, 0]]), Fraction(98, 100)),
+    "disc": (ball(2), Fraction(9, 10)),
+    "ball, d = 10": (ball(10), Fraction(9, 10)),
+}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
+    case, least = TIGHT[name]
+    assert least <= worst(*case) <= 1
+
+
+def test_the_budget_is_spent_on_one_record_added() -> None:
+    """The total's share included."""
+    tables = [np.array([[0.0], [0.3]]), np.array([[0.3]])]
+    assert Fraction(98, 100) <= pair_cost(LINE, np.array([[0.0]]), tables, Change("add-remove")) <= 1
+
+
+def spoilt(space: Any, change: Callable[[Kernel], Kernel]) -> Any:
+    """The same space with other kernels."""
+    result = type(space).from_json(space.to_json(), space.tensors())
+    result.__dict__["kernels"] = tuple(change(kernel) for kernel in space.kernels)
+    return result
+
+
+SPOILT: dict[str, Callable[[Kernel], Kernel]] = {
+    "pair": lambda kernel: replace(kernel, pair=0.9 * kernel.pair),
+    "half": lambda kernel: replace(kernel, half=lambda asked: kernel.half(asked) - 0.02 * kernel.highest),
+    "apart": lambda kernel: replace(kernel, apart=lambda left, right: 1.3 * kernel.apart(left, right)),
+}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_a_pair_that_is_too_small_is_seen(name: str) -> None:
+    (space, pair, asked), _ = TIGHT[name]
+    assert worst(spoilt(space, lambda kernel: kernel), pair, asked) == worst(space, pair, asked)
+    assert worst(spoilt(space, SPOILT["pair"]), pair, asked) > 1
+
+
+def over_the_disc() -> AnyArray:
+    """Points on rings around the centre."""
+    turns = 2 * math.pi * np.arange(12) / 12
+    ring = np.column_stack([np.cos(turns), np.sin(turns)])
+    return np.vstack([away * ring for away in (0.05, 0.3, 0.6, 0.9, 1.0)])
+
+
+HALF: dict[str, tuple[Any, Any, Any]] = {
+    "l1": (LINE, ([0.0], [1.0]), [[0.0]]),
+    "angles": (mp.Angular(3), ([1.0, 0, 0], [-1.0, 0, 0]), [[1.0, 0, 0]]),
+    "disc": (ball(2)[0], ([0.0, 0.0], [1.0, 0.0]), over_the_disc()),
+}
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_a_constant_that_is_too_small_is_seen(name: str) -> None:
+    """A variance that lacks 4 % of the largest: between the centre and the border of a disc the constant matters."""
+    space, pair, asked = HALF[name]
+    assert worst(space, pair, asked) <= 1
+    assert worst(spoilt(space, SPOILT["half"]), pair, asked) > 1
+
+
+def test_distances_that_are_too_large_are_seen() -> None:
+    """A covariance of longer distances than the records have: nearby points are then less alike than they should be."""
+    asked = np.linspace(0, 0.3, 30)[:, None]
+    assert worst(LINE, ([0.0], [1.0]), asked) <= 1
+    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [0.3]), asked) <= 1
+    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [1.0]), asked) > 1
+
+
+def test_a_single_that_is_too_small_is_seen() -> None:
+    tables = [np.array([[0.0], [0.3]]), np.array([[0.3]])]
+    small = spoilt(LINE, lambda kernel: replace(kernel, single=0.9 * kernel.single))
+    assert pair_cost(small, np.array([[0.0]]), tables, Change("add-remove")) > 1
+    other = spoilt(LINE, lambda kernel: replace(kernel, anchor=lambda asked: kernel.anchor(asked) + 0.05))
+    assert pair_cost(other, np.array([[0.0]]), tables, Change("add-remove")) > 1
+
+
+def coarse(asked: AnyArray, rng: np.random.Generator) -> Fraction:
+    """The worst of some pairs of records from end to end, in a table of others."""
+    rest = rng.random((3, 1))
+    return max(
+        pair_cost(LINE, asked, [np.vstack([[[left]], rest]), np.vstack([[[right]], rest])])
+        for left, right in ((0.0, 1.0), (0.0, 0.999), (0.001, 1.0), (1.0, 0.0), (0.002, 0.9995))
+    )
+
+
+@pytest.mark.parametrize("bits", [2, 3, 5])
+def test_rounding_of_innovations_is_paid_for(bits: int) -> None:
+    """With innovations of few bits: within the budget, and beyond it when rounding is left out."""
+    rng, of = np.random.default_rng(bits), Noise.of
+    seen = 0
+    with patched([(field, "STEP_BITS", bits)]):
+        for _ in range(6):
+            asked = np.concatenate([[[0.0], [1.0]], rng.random((30, 1))])
+            assert coarse(asked, rng) <= 1
+            with patched([(Noise, "of", lambda *given: replace_split(of, *given))]):
+                seen += coarse(asked, rng) > 1
+    assert seen
+
+
+def replace_split(of: Callable[..., Noise], *given: Any) -> Noise:
+    kernel, _, _, change, rho = given
+    return replace(of(*given), split=change.gaussian(kernel.pair, kernel.single, rho, 0.5))
+
+
+def test_innovations_against_noisy_answers_are_seen() -> None:
+    """Each step then has the noise of an innovation only, and what came before does not count for it."""
+    space, asked = LINE, np.array([[0.0], [1e-3], [2e-3], [3e-3]])
+    noise = Field().noise(space, 4, Change(), APPROXIMATE)
+    costs = []
+    for kind in (Innovations, AgainstNoisy):
+        first = Noisy(3, 1.0)
+        second = first.again()
+        for transcript, record in ((first, 0.0), (second, 1.0)):
+            sums = read_sums(np.array([[record]]), space, Queries(asked, space)).values[0].tolist()
+            innovations = kind(noise, 1)
+            with transcript.listen():
+                for place, value in enumerate(sums):
+                    innovations.ask(asked[place : place + 1], [value])
+        costs.append(cost(first, second))
+    assert costs[0] <= BUDGET < costs[1]
+
+
+# Answers have the law that they claim.
+
+RELEASES = 4000
+LAWS: dict[str, tuple[Any, AnyArray]] = {
+    "l1": (mp.L1([(0, 1), (0, 3)]), np.array([[0, 0], [1, 3], [0.5, 1], [0.5, 1.1], [0.2, 2], [0.9, 0.1]])),
+    "disc": (SPACES["disc"], np.array([[1, -2], [1, 0.9], [1.2, -2], [3, -3], [-1.9, -2], [1, -4]])),
+    "cap": (SPACES["cap"], np.array([[80, 170], [80.5, 170], [60, 170], [85, -60], [70, 100], [75, -150]])),
+}
+
+
+def claimed(noise: Noise, asked: AnyArray) -> FloatArray:
+    """The covariance of noisy sums, in the units of the distance."""
+    kernel = noise.kernel
+    half = kernel.half(asked)
+    result = half[:, None] + half[None] - 2 * kernel.apart(asked, asked)
+    result[np.diag_indices(len(asked))] = 2 * half + NUGGET * kernel.highest
+    return np.asarray(noise.split.power / 2 * result)
+
+
+def directions(covariance: FloatArray, others: Sequence[FloatArray] = ()) -> list[FloatArray]:
+    """Matrices that make errors of this covariance independent standard normal numbers.
+
+    All at once; each of them alone; for each pair, (z ± z′)/√2, whose squares differ by the product z·z′; and for each
+    of the others, where its variance differs most from 1.
+    """
+    white = np.linalg.inv(np.linalg.cholesky(covariance))
+    own = [direction[None] @ white for direction in (*np.eye(len(white)), *_pairs(len(white)))]
+    for other in others:
+        values, vectors = np.linalg.eigh(white @ other @ white.T)
+        own.append(vectors[:, np.argmax(np.abs(np.log(values)))][None] @ white)
+    return [white, *own]
+
+
+def clearest(tried: Sequence[FloatArray], other: FloatArray) -> tuple[FloatArray, float]:
+    """The direction in which errors of another covariance are seen best, and the one scale that they have in it."""
+    best, found, most = tried[0], 1.0, 0.0
+    for direction in tried:
+        variances = np.linalg.eigvalsh(direction @ other @ direction.T)
+        seen = math.sqrt(len(variances)) * abs(math.log(variances[0]))
+        if math.isclose(variances[0], variances[-1], rel_tol=1e-6) and seen > most:
+            best, found, most = direction, math.sqrt(variances[0]), seen
+    return best, found
+
+
+def assert_covariance(errors: FloatArray, covariance: FloatArray, against: Sequence[FloatArray]) -> None:
+    """Errors float64[n, k] are normal with this covariance; each of the others would be noticed."""
+    tried = directions(covariance, against)
+    for direction in tried:
+        assert_scale(errors @ direction.T, against=1.2, comparisons=len(tried))
+    for other in against:
+        direction, factor = clearest(tried, other)
+        assert_scale(errors @ direction.T, against=factor, comparisons=len(tried))
+
+
+def assert_other_covariance(errors: FloatArray, claimed: FloatArray, truth: FloatArray) -> None:
+    """Errors of one covariance are not taken for those of another."""
+    tried = directions(claimed, [truth])
+    direction, factor = clearest(tried, truth)
+    assert_wrong_scale(errors @ direction.T, factor, comparisons=len(tried))
+
+
+def _pairs(width: int) -> list[FloatArray]:
+    unit = np.eye(width) / math.sqrt(2)
+    return [unit[i] + sign * unit[j] for i in range(width) for j in range(i) for sign in (1, -1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["disc", "l1", "cap"])
+def test_answers_have_the_covariance_that_they_claim(name: str) -> None:
+    """Others are told from it: 15 % more or less variance, distances 15 % longer, noise that is independent."""
+    space, rows = LAWS[name]
+    queries = Queries(space.inside(space.read_queries(rows.astype(np.float64))), space)
+    noise = Field().noise(space, 6, Change(), APPROXIMATE)
+    people = points(space, np.random.default_rng(0).random((50, 2)))
+    sums = read_sums(people, space, queries)
+    exact = sums.values[0] - 50 * noise.anchors(queries.points)
+    with drawn_ahead():
+        found = [Innovations(noise, 50).ask(queries.points, sums.values[0].tolist()) for _ in range(RELEASES)]
+    errors = np.array([answers - exact for answers, _ in found]) * noise.quantum
+    right = claimed(noise, queries.points)
+    assert found[0][1] * noise.quantum == pytest.approx(np.sqrt(np.diag(right)), rel=1e-6)
+    longer = replace(noise.kernel, apart=lambda left, other: 1.15 * noise.kernel.apart(left, other))
+    wrong = [
+        1.15 * right,
+        right / 1.15,
+        np.diag(np.diag(right)),
+        claimed(replace(noise, kernel=longer), queries.points),
+    ]
+    wrong = [one for one in wrong if np.linalg.eigvalsh(one).min() > 0]
+    assert_covariance(errors, right, against=wrong)
+    for one in wrong:
+        assert_other_covariance(errors, one, right)
+    independent = np.random.default_rng(1).standard_normal(errors.shape) * np.sqrt(np.diag(right))
+    assert_other_covariance(independent, right, np.diag(np.diag(right)))
+
+
+@pytest.mark.slow
+def test_the_constant_is_what_it_is_claimed_to_be() -> None:
+    """c, the variance that all answers share, is not twice as much, nor absent: at a ring and its centre.
+
+    c is a fifth and more of the variance of the most sensitive direction.
+    """
+    space = SPACES["disc"]
+    turns = 2 * math.pi * np.arange(5) / 5
+    rows = np.vstack([[[1, -2]], np.array([1, -2]) + 2.9 * np.column_stack([np.cos(turns), np.sin(turns)])])
+    queries = Queries(space.inside(rows), space)
+    noise = Field().noise(space, 6, Change(), APPROXIMATE)
+    constant = float(2 * (noise.kernel.half(rows) - 2 * (noise.kernel.anchor(rows) - 2 / math.pi * 3))[0])
+    sums = read_sums(rows, space, queries)
+    exact = sums.values[0] - 6 * noise.anchors(rows)
+    with drawn_ahead():
+        found = [Innovations(noise, 6).ask(rows, sums.values[0].tolist())[0] - exact for _ in range(10_000)]
+    errors, right = np.array(found) * noise.quantum, claimed(noise, rows)
+    wrong = [right + noise.split.power / 2 * more for more in (constant, -constant)]
+    assert_covariance(errors, right, against=wrong)
+    for one in wrong:
+        assert_other_covariance(errors, one, right)
+
+
+# Predictions, refusals.
+
+
+@spaces
+def test_the_prediction_is_what_the_release_says(name: str) -> None:
+    space = KERNELS[name]
+    asked = inside(space, [[k / 7] * space.width for k in range(8)])
+    queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
+    with silent():
+        predicted = Field().predict(queries, 300, Change(), APPROXIMATE)
+    sums = read_sums(points(space, [[0.3] * space.width] * 300), space, queries)
+    found = Field().run(sums, queries, Change(), APPROXIMATE)
+    assert predicted.rms == pytest.approx(found.deviation, rel=1e-6)
+    assert predicted.error == pytest.approx(min(found.half_width(0.95), space.diameter), rel=1e-6)
+    assert predicted.uniform == pytest.approx(min(found.half_width(0.95, uniform=True), space.diameter), rel=1e-6)
+
+
+def test_what_cannot_be_is_refused_before_spending() -> None:
+    queries = Queries(np.array([[0.0], [1.0]]), LINE)
+    sums = read_sums([[0.5]], LINE, queries)
+    towns = SPACES["towns"]
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: Field().run(sums, queries, Change(), PURE), "needs delta > 0"),
+        (lambda: Field().check(Change(), PURE), "hats, net or laplace"),
+        (lambda: Field().run(sums, Queries(towns.known, towns), Change(), APPROXIMATE), "negative type"),
+        (
+            lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), Change(), APPROXIMATE),
+            "2 numbers do not fit these queries, which have 3",
+        ),
+        (lambda: Field().run(Sums(2), queries, Change(), APPROXIMATE), "no records"),
+        (lambda: Field().run(sums, queries, Change(), APPROXIMATE, n=2), "has changed"),
+        (lambda: Field().run(sums, queries, Change("add-remove"), APPROXIMATE), "number of rows is private"),
+        (lambda: Field().run(sums, queries, Change(groups=3), APPROXIMATE, n=1), "group"),
+        (lambda: Field().noise(LINE, 8193, Change(), APPROXIMATE), "8,192"),
+        (lambda: Field().noise(LINE, 5, Change(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
+    ]
+    with silent():
+        for refused, words in cases:
+            with pytest.raises(mp.MilepostError, match=words):
+                refused()
+
+
+def test_the_answers_without_noise_are_the_exact_sums() -> None:
+    """To what an innovation's rounding is in quanta of a sum."""
+    for name in ("disc", "cap", "angles", "table"):
+        space = KERNELS[name]
+        rows = np.random.default_rng(0).random((30, space.width))
+        asked = np.asarray(space.inside(space.read_queries(inside(space, rows))))
+        queries = Queries(asked, space)
+        sums = read_sums(points(space, rows), space, queries)
+        with Transcript().listen():
+            found = Field().run(sums, queries, Change(), APPROXIMATE)
+        exact = sums.values[0] - 30 * found.anchors
+        assert np.abs(found.sums - exact).max() <= 24
+        assert found.values(np.arange(30), raw=True) == pytest.approx(
+            mp.exact(points(space, rows), space, inside(space, rows)), abs=2 * queries.bias + queries.quantum
+        )
+
+
+def test_a_factor_of_the_noise_has_its_unit() -> None:
+    """A row times innovations is in 2⁻³⁴ quanta: unit²·ℓℓᵀ is the covariance, λ included."""
+    noise = Field().noise(LINE, 3, Change(), APPROXIMATE)
+    asked = np.array([[0.0], [0.3], [1.0]])
+    rows = Factor(noise.kernel, 3, noise.unit).extend(asked)
+    own = 1 - 2 * np.abs(asked - asked.T) + NUGGET * np.eye(3)
+    assert noise.unit**2 * (rows @ rows.T) == pytest.approx(own, rel=1e-6)

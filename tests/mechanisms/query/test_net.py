@@ -1,0 +1,479 @@
+"""net: what it costs whatever the distance is, how far off it is, and what it refuses."""
+
+import math
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import milepost as mp
+from milepost._typing import FloatArray, IntArray
+from milepost.ingest.aggregation import read_sums
+from milepost.mechanisms.query import mesh, net
+from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
+from milepost.mechanisms.query.net import Net, Noise, Shapes
+from milepost.mechanisms.query.noisy_sums import NoisySums
+from milepost.pipeline.selection import given_queries
+from milepost.privacy import noise
+from milepost.privacy.protected_change import Change
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.queries import Queries
+from milepost.statistics.distance_sums import Sums
+from tests.chance import (
+    Law,
+    assert_promised,
+    assert_rate,
+    assert_scale,
+    assert_wrong_rate,
+    assert_wrong_scale,
+    scale_draws,
+)
+from tests.drawn_ahead import drawn_ahead
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+from tests.mechanisms.query.test_per_query import broken_metric, distances
+from tests.quick import examples
+
+GUARANTEES = {"approximate": APPROXIMATE, "pure": PURE}
+LAWS: dict[str, Law] = {"approximate": "gaussian", "pure": "laplace"}
+LINE = mp.L1([(0, 1)])
+PLANE = mp.L2([(0, 1)] * 2)
+RANDOM = np.random.default_rng(0)
+CHANGES = {
+    "replace": Change(),
+    "add-remove": Change("add-remove"),
+    "groups": Change(groups=2),
+    "rows": Change(contributions=3, unit="person"),
+    "weights": Change(max_weight=2.0),
+    "all": Change("add-remove", contributions=2, unit="person", max_weight=1.0, groups=3),
+}
+
+guarantees = pytest.mark.parametrize("kind", GUARANTEES)
+changes = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+
+
+def in_the_plane(count: int) -> Queries:
+    return Queries(np.random.default_rng(count).random((count, 2)), PLANE)
+
+
+def far_apart(count: int) -> Queries:
+    """Any two of them as far from one another as a record can be."""
+    space = mp.AnyMetric(mp.precomputed(1 - np.eye(count)), 1, list(range(count)))
+    return Queries(space.known, space)
+
+
+def sums_of(queries: Queries, rows: Any, change: Change | None = None, group: Any = None, weight: Any = None) -> Sums:
+    """Of records at distances int[n, k] in quanta."""
+    counted = Net().counted(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
+    sums = Sums(len(Shapes.of(queries)), 1 if change is None else change.groups or 1)
+    sums.add(counted, group, weight)
+    return sums
+
+
+def cost(pair: Sequence[Sums], queries: Queries, change: Change, guarantee: mp.Guarantee) -> Fraction:
+    """The share of the budget that two neighboring tables cost: of ρ, or of ε where the noise is Laplace's."""
+    first = Transcript()
+    second = first.again()
+    for transcript, sums in zip((first, second), pair, strict=True):
+        with transcript.listen():
+            for group in range(sums.groups):
+                Net().run(sums, queries, change, guarantee, n=None if change.public_total else 5, group=group)
+    (law,) = {draw.law for draw in first.draws}
+    assert law == "laplace" or not guarantee.pure
+    spent = [one.cost(other, law == "laplace") for one, other in zip(first.draws, second.draws, strict=True)]
+    return sum(spent, Fraction(0)) / Fraction(guarantee.epsilon if law == "laplace" else guarantee.rho)
+
+
+# What a pair of records costs.
+
+
+@guarantees
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_pair_costs_more_than_the_budget(kind: str, data: st.DataObject) -> None:
+    """Whatever the function says about a record: no triangle inequality, NaN, infinities, exceptions."""
+    count = data.draw(st.integers(1, 7))
+    row = st.lists(distances, min_size=count, max_size=count)
+    rows = {"left": data.draw(row), "right": data.draw(row), "other": data.draw(row)}
+    rows |= {"near": [20.0 * (k % 2) for k in range(count)], "far": [20.0 * (k % 2 == 0) for k in range(count)]}
+    guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), GUARANTEES[kind].delta)
+    space = mp.AnyMetric(broken_metric(rows), diameter=data.draw(st.sampled_from([5, 20])), queries=list(range(count)))
+    queries = Queries(space.known, space)
+    rest = ["other"] * data.draw(st.integers(0, 2))
+    for records in (("left", "right"), ("near", "far")):  # the second: neighboring queries differ as much as they can
+        pair = [read_sums([record, *rest], space, queries, counted=Net().counted) for record in records]
+        assert cost(pair, queries, Change(), guarantee) <= 1
+
+
+quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
+
+
+@guarantees
+@changes
+@settings(max_examples=examples(40), deadline=None)
+@given(data=st.data())
+def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: st.DataObject) -> None:
+    """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
+    queries = SHAPED[data.draw(st.sampled_from(list(SHAPED)))]
+    groups, steps = change.groups or 1, change.steps
+    near, far = (place.tolist() for place in worst_rows(queries))
+    pair: list[Any] = []
+    for left, right in ((near, far), (far, near)):
+        pair = []
+        for place, where in ((left, 0), (right, groups - 1)):
+            whole = [] if pair and not change.replaces else [place] * change.contributions
+            marks = (np.full(len(whole), mark, dtype=np.int64) for mark in (where, steps))
+            pair.append(sums_of(queries, whole, change, *marks))
+        assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
+    row = st.tuples(
+        st.lists(quanta, min_size=queries.count, max_size=queries.count),
+        st.integers(0, groups - 1),
+        st.integers(0, steps),
+    )
+    sides = [data.draw(st.lists(row, min_size=0, max_size=change.contributions)) for _ in range(2)]
+    if change.public_total:
+        sides = [[(data.draw(row)[0], 0, 1)] for _ in range(2)]
+    elif not change.replaces:
+        sides[1] = []
+    pair = []
+    for rows in sides:
+        group, weight = (np.array([one[part] for one in rows], dtype=np.int64) for part in (1, 2))
+        pair.append(sums_of(queries, [one[0] for one in rows], change, group, weight))
+    if change.public_total or any(int(side.totals.sum()) for side in pair):
+        assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
+
+
+SHAPED = {
+    "one": Queries(np.array([[0.3]]), LINE),
+    "twins": Queries(np.array([[0.3], [0.3], [0.30001]]), LINE),
+    "plane": in_the_plane(12),
+    "far": far_apart(40),
+    "cluster": Queries(RANDOM.random((30, 2)) / 10, PLANE),
+}
+
+
+def worst_rows(queries: Queries) -> tuple[IntArray, IntArray]:
+    """A record that is at 0 from every second query on the way down the tree, and far from the others; or reversed."""
+    links, near = Shapes.of(queries).tree.links, np.zeros(queries.count, dtype=np.int64)
+    for query in Shapes.of(queries).tree.order.tolist():
+        parent = int(links.right[query])
+        near[query] = 0 if parent < 0 or near[parent] else links.lengths[links.right >= 0].max()
+    return near, QUANTA - near
+
+
+@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("epsilon", [0.01, 1, 3.7, 1000])
+def test_a_tree_spends_its_budget_on_the_worst_pair(name: str, epsilon: float) -> None:
+    """All links move by twice their length at once; a tenth less noise would be too little."""
+    queries, guarantee = SHAPED[name], mp.Guarantee(epsilon)
+    pair = [sums_of(queries, row) for row in worst_rows(queries)]
+    assert 1 - Fraction(1, 10**9) <= cost(pair, queries, Change(), guarantee) <= 1
+    with patched([(net, "SLACK", 0.9)]):
+        assert cost(pair, queries, Change(), guarantee) > 1
+
+
+def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
+    """Twenty pairs of near queries, all pairs far apart: the ground counts most, and near queries differ by all of it.
+
+    A tenth less noise would be too little.
+    """
+    apart = np.where(np.arange(40)[:, None] // 2 == np.arange(40) // 2, 0.004, 1.0) * (1 - np.eye(40))
+    space = mp.AnyMetric(mp.precomputed(apart), 1, list(range(40)))
+    queries = Queries(space.known, space)
+    assert not Shapes.of(queries).noise(Change(), APPROXIMATE).pure
+    near = np.tile([0, int(lengths_between(queries)[0, 1])], 20)
+    pair = [sums_of(queries, row) for row in (near, QUANTA - near)]
+    assert 0.98 < cost(pair, queries, Change(), APPROXIMATE) <= 1
+    with patched([(net, "SLACK", 0.9)]):
+        assert cost(pair, queries, Change(), APPROXIMATE) > 1
+
+
+@pytest.mark.parametrize("name", SHAPED)
+@changes
+def test_links_are_paid_for_to_the_last_digit(name: str, change: Change) -> None:
+    """Σ(2ℓ)²/(2σ²) of the mesh and Σ2ℓ/b of the tree are what a replaced record may cost, and no more than it."""
+    shapes = Shapes.of(SHAPED[name])
+    for pure, guarantee in ((False, APPROXIMATE), (True, PURE)):
+        shape = shapes.tree if pure else shapes.mesh
+        found = Noise.of(shape, change, guarantee, pure)
+        shares = [
+            Fraction(int(length)) / Fraction(found.unit * scale)
+            for length, scale in zip(shape.links.lengths.tolist(), shape.scales.tolist(), strict=True)
+        ]
+        one = sum(shares) if pure else sum(share * share for share in shares) / 2
+        total = Fraction(found.total) if found.total else None
+        ends = 2 if change.replaces and (change.groups or 1) > 1 else 1
+        more = 0 if total is None else 1 / total if pure else 1 / (2 * total * total)
+        most = Fraction(guarantee.budget) / Fraction(change.multiple) ** (1 if pure else 2)
+        replaced = one * (2 if pure else 4) if change.replaces else Fraction(0)
+        added = Fraction(0) if change.public_total else ends * (one + more)
+        assert 1 - Fraction(1, 10**9) <= max(replaced, added) / most <= 1
+
+
+def test_differences_are_cut_whatever_the_distance_is() -> None:
+    """A record next to one query and far from its neighbor, which no metric has."""
+    queries = SHAPED["plane"]
+    rows = np.where(np.arange(queries.count) % 2, QUANTA, 0)[None]
+    counted = Net().counted(queries, rows)[0]
+    shapes = Shapes.of(queries)
+    lengths = np.concatenate([shapes.mesh.links.lengths, shapes.tree.links.lengths])
+    assert (np.abs(counted) <= lengths).all()
+    assert (np.abs(counted) == lengths).any()
+
+
+METRICS: dict[str, tuple[Space, Any, Any]] = {
+    "plane": (PLANE, RANDOM.random((40, 2)), RANDOM.random((300, 2))),
+    "line": (LINE, RANDOM.random((40, 1)), RANDOM.random((300, 1))),
+    "cap": (
+        mp.GreatCircle((60, 179), 2000),
+        RANDOM.normal([60, 179], 4, (30, 2)),
+        RANDOM.normal([60, 179], 6, (300, 2)),
+    ),
+    "words": (mp.AnyMetric(mp.edit_distance, 9, ["mile", "miles", "post", "é"]), None, ["mils", "past", "x" * 30, ""]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.parametrize("name", METRICS)
+def test_nothing_of_a_metric_is_cut(name: str) -> None:
+    """The triangle inequality, rounding included; so noiseless links give the distances back."""
+    space, asked, rows = METRICS[name]
+    queries = given_queries(space, asked)
+    assert queries is not None
+    shapes = Shapes.of(queries)
+    exact = queries.quantize(space.distance(next(read_points(rows, space)), queries.points))
+    for shape in (shapes.mesh, shapes.tree):
+        ends = np.concatenate([exact, np.full((len(exact), 1), MIDDLE)], axis=1)
+        free = ends[:, shape.links.left] - ends[:, shape.links.right]
+        assert np.array_equal(shape.links.counted(exact), free)
+        for row, links in zip(exact[:20], free[:20], strict=True):
+            assert np.array_equal(shape.sums(links), row - MIDDLE)
+
+
+def read_points(rows: Any, space: Space) -> Any:
+    from milepost.ingest.aggregation import records
+
+    return records(rows, space, None, 1)
+
+
+# How far off answers are.
+
+
+@pytest.mark.slow
+@guarantees
+def test_the_noise_has_its_scales(kind: str) -> None:
+    """On every link; a tenth less or more is rejected."""
+    queries, pure = in_the_plane(60), kind == "pure"
+    shapes = Shapes.of(queries)
+    found = Noise.of(shapes.tree if pure else shapes.mesh, Change(), GUARANTEES[kind], pure)
+    exact, law = np.arange(len(found.shape.links)) << 20, LAWS[kind]
+    runs, add = -(-max(scale_draws(factor, law=law) for factor in (0.9, 1.1)) // len(exact)), noise._add
+
+    def errors(factor: float) -> FloatArray:
+        with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]), drawn_ahead():
+            drawn = [found.added(exact) - exact for _ in range(runs)]
+        return np.concatenate([one / (found.unit * found.shape.scales) for one in drawn])
+
+    assert_scale(errors(1), law=law, against=1.1)
+    for factor in (0.9, 1.1):
+        assert_wrong_scale(errors(factor), factor, law=law)
+
+
+# releases, and how often half-widths that are a fifth too small cover at most: tails of sums of Laplace noise are heavy
+RELEASES = {"pure": (6000, 0.91), "approximate": (2800, 0.885)}
+
+
+@pytest.mark.slow
+@guarantees
+@pytest.mark.parametrize("name", ["replace", "add-remove"])
+def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
+    """At 95 % each, and all at once; a rate of 0.9 would be noticed, and half-widths that are a fifth too small are.
+
+    Answers of one release are not independent: one query of each is counted.
+    """
+    releases, truth = RELEASES[kind]
+    queries, guarantee, change = in_the_plane(25), GUARANTEES[kind], CHANGES[name]
+    people = np.random.default_rng(1).beta(2, 3, (4000, 2))
+    exact, places = mp.exact(people, PLANE, queries.points), np.arange(queries.count)
+    sums = read_sums(people, PLANE, queries, counted=Net().counted)
+    each, every, narrow = 0, 0, 0
+    with drawn_ahead():
+        for number in range(releases):
+            found = Net().run(sums, queries, change, guarantee, n=4000)
+            off = np.abs(found.values(places, raw=True) - exact)
+            one = number % queries.count
+            (width,) = found.half_widths(places[one : one + 1], 0.95)
+            each += int(off[one] <= width)
+            narrow += int(off[one] <= 0.8 * width)
+            every += int(off.max() <= found.half_width(0.95, uniform=True))
+    assert_rate(each, releases, at_least=0.95, at_most=0.96, against=0.9)
+    assert_rate(every, releases, at_least=0.95, against=0.9)
+    assert_wrong_rate(narrow, releases, at_least=0.95, truth=truth)
+
+
+@guarantees
+@pytest.mark.parametrize("name", SHAPED)
+def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
+    """To the bit, without data or noise."""
+    queries, guarantee = SHAPED[name], GUARANTEES[kind]
+    with silent():
+        predicted = Net().predict(queries, 300, Change(), guarantee)
+    found = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, Change(), guarantee)
+    assert predicted.error == min(found.half_width(0.95), found.most)
+    assert predicted.uniform == min(found.half_width(0.95, uniform=True), found.most)
+    assert predicted.rms == found.deviation
+
+
+def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
+    """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
+    found = Shapes.of(queries).noise(Change(), guarantee)
+    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if found.pure else (2 * guarantee.rho) ** -0.5)
+    return found.unit * float(np.sqrt(found.shape.variances.max())) / single
+
+
+@pytest.mark.slow
+def test_near_queries_have_much_less_noise() -> None:
+    """Half as much as the farthest-point tree of DESIGN.md and less; far ones have what gaussian and laplace give."""
+    assert largest(in_the_plane(300), APPROXIMATE) < 3
+    assert largest(in_the_plane(300), PURE) < 60
+    assert largest(far_apart(100), APPROXIMATE) == pytest.approx(10, rel=1e-9)
+    assert largest(far_apart(100), PURE) == pytest.approx(100, rel=1e-9)
+    assert largest(SHAPED["one"], PURE) == pytest.approx(1, rel=1e-9)
+    assert largest(SHAPED["twins"], PURE) < 1.01
+
+
+def test_a_delta_is_spent_as_rho() -> None:
+    """A ledger counts ρ where δ > 0, which Laplace noise would cost much more of."""
+    for name in SHAPED:
+        assert not Shapes.of(SHAPED[name]).noise(Change(), APPROXIMATE).pure
+        assert Shapes.of(SHAPED[name]).noise(Change(), PURE).pure
+
+
+@pytest.mark.parametrize("core", [1, 5, 40])
+def test_queries_outside_the_core_have_the_same_largest_noise(core: int) -> None:
+    """One link each; answers still follow from links, and promises from what is drawn."""
+    with patched([(mesh, "CORE", core)]):
+        queries = in_the_plane(40)
+        shapes = Shapes.of(queries)
+    assert shapes.mesh.inner + 40 - core == len(shapes.mesh.links)
+    exact = queries.quantize(PLANE.distance(RANDOM.random((1, 2)), queries.points))
+    assert np.array_equal(shapes.mesh.sums(shapes.mesh.links.counted(exact)[0]), exact[0] - MIDDLE)
+    rows = shapes.mesh.sums
+    units = np.eye(len(shapes.mesh.links), dtype=np.int64) << 40
+    spread = np.array([rows(unit) for unit in units]) / 2.0**40
+    assert shapes.mesh.variances == pytest.approx((shapes.mesh.scales[:, None] ** 2 * spread**2).sum(axis=0), rel=1e-6)
+
+
+# What is refused, and files.
+
+
+@guarantees
+def test_a_release_is_saved_and_answers_bit_for_bit(kind: str, tmp_path: Path) -> None:
+    """With a private total too; no metric is needed to read it."""
+    words = mp.AnyMetric(lambda x, y: float(abs(len(x) - len(y))), 9, ["a", "aaa", "aaaaaa"])
+    for neighbors in ("replace", "add-remove"):
+        made = mp.release(
+            ["a", "aa", "aaaa"] * 200,
+            words,
+            epsilon=50,
+            delta=GUARANTEES[kind].delta,
+            mechanism="net",
+            neighbors=neighbors,
+        )
+        made.save(tmp_path / "file.milepost")
+        again = mp.load(tmp_path / "file.milepost")
+        asked = list(words.queries)
+        assert again.mean_distance(asked).tolist() == made.mean_distance(asked).tolist()
+        assert again.interval(asked).tolist() == made.interval(asked).tolist()
+        exact = mp.exact(["a", "aa", "aaaa"] * 200, words, asked)
+        assert_promised(made, asked, exact, at_most=0.1 * words.diameter)
+
+
+def test_delta_zero_draws_no_gaussian_noise() -> None:
+    queries, draw = SHAPED["far"], noise._add
+
+    def no_gaussian(law: str, values: IntArray, scale: float) -> IntArray:
+        assert law == "laplace"
+        return draw(law, values, scale)
+
+    with patched([(noise, "_add", no_gaussian)]):
+        Net().run(sums_of(queries, np.zeros((3, queries.count))), queries, Change(), PURE)
+
+
+def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
+    """Of other queries, of groups that are not paid for, of no records, of too many queries, of too small an ε."""
+    queries = SHAPED["plane"]
+    many = Queries(np.zeros((5000, 1)), LINE)
+    grouped = Sums(len(Shapes.of(queries)), groups=2)
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: Net().run(Sums(3), queries, Change(), PURE), "3 numbers do not fit"),
+        (lambda: Net().run(grouped, queries, Change(), PURE), "one group"),
+        (lambda: Net().run(sums_of(queries, []), queries, Change(), PURE), "no records"),
+        (lambda: Net().run(sums_of(queries, []), queries, Change("add-remove"), PURE), "rows"),
+        (lambda: Net().predict(many, 5, Change(), PURE), "up to 4,096 queries, got 5,000"),
+        (lambda: Net().predict(in_the_plane(50), 5, Change(), mp.Guarantee(1e-9, 1e-50)), "too small"),
+    ]
+    with silent():
+        for refused, words in cases:
+            with pytest.raises(mp.MilepostError, match=words):
+                refused()
+    planned = mp.plan(LINE, n=1000, epsilon=1, queries=np.linspace(0, 1, 5000)[:, None])
+    assert "4,096" in planned.refused["net"]
+
+
+def test_shapes_are_found_once_and_go_along_with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links that are counted are those that are paid for, on other computers, too."""
+    queries = in_the_plane(9)
+    assert Shapes.of(queries) is Shapes.of(queries)
+    copied = deepcopy(queries)
+    monkeypatch.setattr(net, "lengths_between", None)
+    assert np.array_equal(Shapes.of(copied).mesh.links.lengths, Shapes.of(queries).mesh.links.lengths)
+
+
+def test_the_private_input_is_left_alone() -> None:
+    queries = SHAPED["plane"]
+    rows = RANDOM.integers(0, QUANTA, (5, queries.count))
+    kept = rows.copy()
+    sums = sums_of(queries, rows)
+    values, totals = sums.values.copy(), sums.totals.copy()
+    found = Net().run(sums, queries, Change(), PURE)
+    assert isinstance(found, NoisySums)
+    assert np.array_equal(rows, kept)
+    assert np.array_equal(sums.values, values)
+    assert np.array_equal(sums.totals, totals)
+
+
+def test_links_to_the_ground_count_from_half_the_diameter() -> None:
+    links = Links(np.array([0, 1, 1]), np.array([-1, -1, 0]), np.array([MIDDLE, MIDDLE, 7]))
+    assert links.counted(np.array([[0, QUANTA], [5, 2]])).tolist() == [
+        [-MIDDLE, MIDDLE, 7],
+        [5 - MIDDLE, 2 - MIDDLE, -3],
+    ]
+
+
+@pytest.mark.slow
+def test_lipschitz_answers_keep_the_promise_for_all_at_once() -> None:
+    """No two differ by more than their points' distance, and the largest error is no larger."""
+    rng = np.random.default_rng(0)
+    asked = rng.random((40, 2))
+    people = rng.random((400, 2)) ** 2
+    exact = mp.exact(people, PLANE, asked)
+    apart = PLANE.between(asked, asked)
+    for _ in range(20):
+        found = mp.release(people, PLANE, epsilon=1, mechanism="net", queries=asked)
+        plain, moved = found.mean_distance(asked), found.mean_distance(asked, lipschitz=True)
+        assert (np.abs(moved[:, None] - moved[None]) <= apart + 1e-12).all()
+        assert np.abs(moved - exact).max() <= np.abs(plain - exact).max() + 1e-12
+        assert found.mean_distance(asked[7], lipschitz=True) == moved[7]
+    words = mp.AnyMetric(mp.edit_distance, 9, ["mile", "miles", "post"])
+    spelt = mp.release(["mild"] * 50, words, epsilon=1, mechanism="laplace")
+    near = spelt.mean_distance(["mile", "miles", "post"], lipschitz=True)
+    assert abs(near[0] - near[1]) <= 1 + 1e-12
+    with pytest.raises(mp.MilepostError, match="given queries"):
+        mp.release(people, PLANE, epsilon=1).mean_distance(asked, lipschitz=True)

@@ -1,0 +1,40 @@
+"""What `.ci/run` prints at the end, with a `make` that runs nothing."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+STAGES = ("check", "quick", "slow", "bench-check")
+MAKE = """#!/bin/sh
+echo "ran $1"
+case $1 in quick) echo "0.50s call     tests/a.py::one"; echo "2.25s setup    tests/a.py::two" ;; esac
+case $1 in slow) i=0; while [ $i -lt 12 ]; do echo "$i.10s call     tests/b.py::test_$i"; i=$((i + 1)); done ;; esac
+[ "$1" != "$BROKEN" ] || exit 3
+"""
+
+
+def ran(folder: Path, broken: str) -> subprocess.CompletedProcess[str]:
+    """`.ci/run` where the named stage fails."""
+    for name, text in {"make": MAKE, "java": "#!/bin/sh\n", "chromium": "#!/bin/sh\n"}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    variables = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "BROKEN": broken}
+    command = ["bash", str(ROOT / ".ci/run")]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+@pytest.mark.parametrize("broken", ["", *STAGES])
+def test_slow_tests_and_cpu_seconds_are_reported_even_when_a_stage_fails(tmp_path: Path, broken: str) -> None:
+    done = ran(tmp_path, broken)
+    assert done.returncode == (3 if broken else 0)
+    begun = STAGES[: STAGES.index(broken) + 1] if broken else STAGES
+    output, _, rest = done.stdout.partition("\nThe slowest tests:\n")
+    assert [line for line in output.splitlines() if line.startswith("ran ")] == [f"ran {stage}" for stage in begun]
+    slowest, _, stages = rest.partition("\nCPU seconds of each stage:\n")
+    assert [line.split(":")[0].strip() for line in stages.splitlines()] == list(begun)
+    expected = [f"{k}.10s" for k in range(11, 2, -1)] + ["2.25s"] if "slow" in begun else ["2.25s", "0.50s"]
+    assert [line.split()[0] for line in slowest.splitlines()] == (expected if "quick" in begun else [])

@@ -1,0 +1,85 @@
+"""The list of mutations fits the source: what it breaks is there, once, and so are the tests that must notice."""
+
+import ast
+from functools import cache
+
+import pytest
+
+from tests import ROOT
+from tests.mutations import Mutation, mutations
+
+CRITICAL = {  # files without which a guarantee would not hold; each has a mutation
+    "privacy/noise.py",
+    "privacy/guarantee.py",
+    "privacy/protected_change.py",
+    "privacy/sparse_vector.py",
+    "privacy/accounting/budget.py",
+    "privacy/accounting/ledger.py",
+    "privacy/accounting/account.py",
+    "mechanisms/coordinate/slopes.py",
+    "mechanisms/coordinate/hats.py",
+    "mechanisms/query/field.py",
+    "mechanisms/query/net.py",
+    "mechanisms/query/per_query.py",
+    "mechanisms/paper/margins.py",
+    "mechanisms/paper/game.py",
+    "mechanisms/totals.py",
+    "mechanisms/coordinate/count_origin.py",
+    "spaces/embeddings/embedding.py",
+    "spaces/embeddings/projected.py",
+    "spaces/embeddings/directions.py",
+    "spaces/geographic.py",
+    "spaces/angular.py",
+    "spaces/kernels/kernel.py",
+    "pipeline/release.py",
+    "pipeline/find_bounds.py",
+    "sessions/session.py",
+    "sessions/store.py",
+    "service/sessions.py",
+    "service/auth.py",
+}
+
+
+def faults(mutation: Mutation) -> list[str]:
+    """Why a mutation would try nothing."""
+    source = (ROOT / "src" / "milepost" / mutation.file).read_text()
+    try:
+        broken = mutation.applied(source)
+    except ValueError as error:
+        return [str(error)]
+    named = [argument.split("::")[0] for argument in mutation.arguments if argument.startswith("tests/")]
+    missing = [f"there is no {name}" for name in named if not (ROOT / name).is_file()]
+    changed = dumped(broken) != dumped(source)
+    return [*missing, *["it names no tests"] * (not named), *["it changes nothing"] * (not changed)]
+
+
+@cache
+def dumped(source: str) -> str:
+    return ast.dump(ast.parse(source))
+
+
+def test_mutations_fit_the_source() -> None:
+    """The list has to follow the code, or it would try nothing."""
+    found = {f"{one.file}: {one.what}": faults(one) for one in mutations()}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert len(found) > 100
+
+
+def test_a_mutation_that_tries_nothing_is_noticed() -> None:
+    for old, new, tests, words in (
+        ("import math\n", "import  math\n", "tests/pipeline/test_histogram_ends.py", "changes nothing"),
+        ("import math\n", "\n", "tests/test_gone.py", "no tests/test_gone"),
+        ("import math\n", "\n", "-k noise", "names no tests"),
+        ("nowhere to be found", "", "tests/pipeline/test_histogram_ends.py", "0 times"),
+    ):
+        (fault,) = faults(Mutation("privacy/noise.py", "it", old, new, tests))
+        assert words in fault
+
+
+def test_every_critical_file_is_broken() -> None:
+    assert {mutation.file for mutation in mutations()} >= CRITICAL
+
+
+def test_a_text_that_is_not_there_once_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 times"):
+        Mutation("a.py", "twice", "x", "y", "tests/test_a.py").applied("x + x")

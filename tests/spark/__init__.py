@@ -1,1 +1,0 @@
-"""Spark frames give the integers that the same rows give here."""
