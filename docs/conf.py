@@ -43,6 +43,6 @@ html_theme = "furo"
 html_title = f"Milepost {release}"
 html_static_path = ["_static"]
 html_css_files = ["milepost.css"]
-html_favicon = "../src/milepost/service/page/icon.svg"
+html_favicon = "../src/milepost/service/static/icon.svg"
 html_copy_source = False
 html_additional_pages = {"index": "front.html"}  # whoever opens the folder is led to docs/index.html

@@ -61,7 +61,7 @@ def compared(ranked: mp.Sites, truth: dict[str, float]) -> str:
 
 def coast(west: float, east: float) -> FloatArray:
     """Natural Earth's coastlines between two longitudes: longitude and latitude, with NaN where a line ends."""
-    land = json.loads((files("milepost") / "service/page/vendor/land-50m.json").read_text())
+    land = json.loads((files("milepost") / "service/static/vendor/land-50m.json").read_text())
     scale, shift = np.array(land["transform"]["scale"]), np.array(land["transform"]["translate"])
     lines = [np.full((1, 2), np.nan)]
     for arc in land["arcs"]:

@@ -99,7 +99,7 @@ class Visit:
     @property
     def said(self) -> str:
         """What those hear who do not see the page."""
-        return str(self.page.locator("#said").inner_text())
+        return str(self.page.locator("#status").inner_text())
 
     @property
     def sideways(self) -> bool:

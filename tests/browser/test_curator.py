@@ -1,4 +1,4 @@
-"""The curator's view: plan, build, and see it on the shelf."""
+"""The curator's view: plan, build, and see it on the sidebar."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_plan_and_build(visiting: Visiting, house: House) -> None:
     page.get_by_role("button", name="Plan", exact=True).click()
     page.locator("#plan-form ~ div table").wait_for()
     assert "slopes" in page.locator("#plan-form ~ div").inner_text()
-    form = page.locator("#making-form")
+    form = page.locator("#create-form")
     form.get_by_label("Name").fill("built")
     form.get_by_label("Title").fill("Built here")
     form.get_by_label("Table").fill("homes.csv")

@@ -1,4 +1,4 @@
-"""The door: a key lets a person in, another one does not, and it never stays in the address."""
+"""The login: a key lets a person in, another one does not, and it never stays in the address."""
 
 import pytest
 
@@ -40,11 +40,11 @@ def test_a_wrong_key_is_refused_in_words(visiting: Visiting, house: House) -> No
         page.get_by_label("Your key").fill(key)
         page.get_by_role("button", name="Sign in").click()
         page.get_by_text("This key is not known here").wait_for()
-        assert page.locator("#house").is_hidden()
+        assert page.locator("#workspace").is_hidden()
 
 
 def test_a_release_that_is_not_there(visiting: Visiting, house: House) -> None:
-    """A link to nothing says so, and the shelf still leads on."""
+    """A link to nothing says so, and the sidebar still leads on."""
     page = visiting(expect=("status of 404",)).page
     page.goto(f"{house.url}/#key={house.keys['anna']}&release=atlantis")
     page.get_by_text("There is nothing by this name").wait_for()

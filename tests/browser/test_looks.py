@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 SCREENS = {"desktop": (1360, 900), "phone": (NARROW, 780)}
 CHOICES = (
     "release=fjords",
-    "door",
+    "login",
     "release=streets",
     "release=ages",
     "release=patients",
@@ -20,7 +20,7 @@ CHOICES = (
     "release=spelling",
     "session=long",
 )
-MARKS = {"release=ages": "path.line", "release=spelling": ".bars li", "session=long": ".coast path"}  # once it is drawn
+MARKS = {"release=ages": "path.line", "release=spelling": ".bars li", "session=long": ".basemap path"}  # once it is drawn
 SITES = {"Copenhagen": (55.68, 12.5), "Aarhus": (56.16, 10.2), "Odense": (55.4, 10.39), "Roskilde": (55.64, 12.08)}
 
 
@@ -33,10 +33,10 @@ PICTURES = [
 
 @pytest.mark.parametrize(("screen", "colours", "choice"), PICTURES)
 def test_pictures(visiting: Visiting, pictures: Path, screen: str, colours: str, choice: str) -> None:
-    """The door with a refusal, the map with sites and an answer, and every other view, in this size and colours."""
+    """The login with a refusal, the map with sites and an answer, and every other view, in this size and colours."""
     width, height = SCREENS[screen]
     visit = visiting(width=width, height=height, dark=colours == "dark", expect=("status of 401",))
-    if choice == "door":
+    if choice == "login":
         visit.page.goto(f"{visit.house.url}/#key=wrong-key")
         visit.page.get_by_text("This key is not known here").wait_for()
     else:
@@ -80,7 +80,7 @@ def test_colours_can_be_chosen(visiting: Visiting) -> None:
 def test_the_narrow_shelf_opens_and_closes(visiting: Visiting) -> None:
     page = visiting(width=NARROW, height=780).open("anna", "release=ages").page
     assert page.get_by_role("link", name="Walks by quarter").is_hidden()
-    page.locator("#opener").click()
+    page.locator("#menu-button").click()
     page.get_by_role("link", name="Walks by quarter").click()
     page.get_by_role("heading", name="Walks by quarter").wait_for()
-    assert page.locator("#shelf").is_hidden()
+    assert page.locator("#sidebar").is_hidden()

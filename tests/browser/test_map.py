@@ -17,7 +17,7 @@ def test_a_click_asks(visiting: Visiting, house: House) -> None:
     visit = visiting().open("anna", "release=fjords").drawn()
     for place in ((0.5, 0.5), (0.3, 0.6)):
         visit.click(*place)
-        visit.page.wait_for_function("() => document.querySelector('#said').textContent.startsWith('At ')")
+        visit.page.wait_for_function("() => document.querySelector('#status').textContent.startsWith('At ')")
         point, value, error = visit.answer()
         assert (value, error) == house.distance("fjords", point)
         assert f"{value:.1f}"[:-1] in visit.said
@@ -134,5 +134,5 @@ def test_the_centre_is_marked(visiting: Visiting, house: House) -> None:
     line = visit.page.locator(".centre-line").inner_text()
     assert f"{centre['point'][0]:.6g}" in line
     assert f"{centre['distance']:.1f}"[:-2] in line
-    assert visit.page.locator(".coast path").count() == 1  # there is a coast, and it is drawn
+    assert visit.page.locator(".basemap path").count() == 1  # there is a coast, and it is drawn
     assert visit.page.locator(".contour-numbers text").count() > 3

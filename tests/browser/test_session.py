@@ -23,7 +23,7 @@ def test_ask_until_it_is_exhausted(visiting: Visiting, house: House) -> None:
         said = house.send("anna", "GET", "/v1/sessions/short/transcript")["questions"]
         assert len(said) == turn + 1
         assert (said[-1]["point"], said[-1]["value"], said[-1]["error"]) == (point, *numbers)
-    assert page.locator("circle.told").count() == QUESTIONS
+    assert page.locator("circle.answer-mark").count() == QUESTIONS
     visit.click(0.5, 0.3)
     page.get_by_role("button", name="Ask here").click()
     alert = page.locator(".view-side .problem")

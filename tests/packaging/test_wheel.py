@@ -89,7 +89,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
     kept = call("git", "ls-files", "src/milepost", folder=ROOT).split() if (ROOT / ".git").exists() else []
     assert {name.removeprefix("src/") for name in kept} <= package
     assert not [name for name in package if "__pycache__" in name or "test" in Path(name).parts]
-    assert {"milepost/py.typed", "milepost/service/page/index.html"} <= package
+    assert {"milepost/py.typed", "milepost/service/static/index.html"} <= package
     vendored = {Path(name).name for name in package if "/vendor/" in name}
     licences = {Path(name).name for name in held if ".dist-info/licenses/" in name}
     assert {"d3.min.js", "topojson-client.min.js", "land-50m.json"} <= vendored

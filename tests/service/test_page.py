@@ -5,12 +5,12 @@ from importlib.resources import files
 
 from milepost.service import errors
 
-PAGE = files("milepost.service") / "page"
+PAGE = files("milepost.service") / "static"
 
 
 def test_every_code_has_a_sentence() -> None:
     """None is left to the fixed message, which is for programs."""
-    text = (PAGE / "refusal.js").read_text()
+    text = (PAGE / "api_error.js").read_text()
     table = text.partition("const SENTENCES = {")[2].partition("};")[0]
     known = set(re.findall(r"^  ([a-z_]+):", table, flags=re.MULTILINE))
     assert known == set(errors.CODES) | {"network"}

@@ -25,7 +25,7 @@ from milepost.service.routes.sessions import sessions
 from milepost.service.schemas.responses import Health, Me
 from milepost.service.state import Office
 
-PAGE = (Path(str(files("milepost.service"))) / "page").resolve()
+STATIC = (Path(str(files("milepost.service"))) / "static").resolve()
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
 
 
@@ -82,13 +82,13 @@ def make_app(office: Office) -> FastAPI:
 
     @app.get("/", include_in_schema=False)
     async def page() -> Any:
-        return FileResponse(PAGE / "index.html")
+        return FileResponse(STATIC / "index.html")
 
     @app.get("/static/{name:path}", include_in_schema=False)
     async def asset(name: str) -> Any:
         try:
-            path = (PAGE / name).resolve()
-            found = path.is_relative_to(PAGE) and path.is_file()
+            path = (STATIC / name).resolve()
+            found = path.is_relative_to(STATIC) and path.is_file()
         except (OSError, ValueError):  # what cannot be a name
             found = False
         if not found:

@@ -1,0 +1,41 @@
+/** A bar for each dataset: how much of its privacy budget is spent. */
+
+import { element } from "../dom.js";
+import { percent, tight } from "../numbers.js";
+
+/** @returns {HTMLElement} */
+export function budgetBar(dataset) {
+  const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
+  // ρ says little to most people; its ε stands beside it in brackets
+  const left = dataset.left.match(/\((.+)\)/)?.[1] ?? dataset.left;
+  const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${left}`;
+  return element(
+    "div",
+    { class: "budget", data: { dataset: dataset.name } },
+    element("p", {}, element("strong", {}, dataset.name), element("span", {}, `${percent(share)} spent`)),
+    element(
+      "div",
+      {
+        class: share >= 0.9 ? "meter nearly" : "meter",
+        role: "meter",
+        "aria-valuemin": 0,
+        "aria-valuemax": 100,
+        "aria-valuenow": Math.round(100 * share),
+        "aria-valuetext": words,
+        "aria-label": `Budget of ${dataset.name}`,
+      },
+      element("span", { style: { width: `${100 * share}%` } }),
+    ),
+    element("small", {}, tight(`${left} left of ${dataset.cap}`)),
+  );
+}
+
+/** @returns {HTMLElement} */
+export function budgets(datasets) {
+  return element(
+    "section",
+    { class: "sidebar-part" },
+    element("h2", {}, "Privacy budgets"),
+    ...(datasets.length ? datasets.map(budgetBar) : [element("p", { class: "hint" }, "There is no dataset yet.")]),
+  );
+}

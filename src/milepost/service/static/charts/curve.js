@@ -1,0 +1,166 @@
+/** A curve of mean distances with its band of errors, as a figure that can be asked by mouse, touch or keys. */
+
+import { element, say, shape } from "../dom.js";
+import { amount, withUnit } from "../numbers.js";
+
+const MARGIN = { top: 14, right: 16, bottom: 46, left: 58 };
+
+export class Curve {
+  /** @param {(x: number) => void} onpick */
+  constructor(release, onpick) {
+    this.release = release;
+    this.onpick = onpick;
+    this.answer = null;
+    this.asked = []; // [{x, value, error}]
+    this.svg = shape("svg", {
+      class: "map curve",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Curve of ${release.title}. Left and right keys move along it, with shift slowly; Enter asks.`,
+    });
+    this.callout = element("div", { class: "callout reading", hidden: true });
+    this.stage = element("div", { class: "stage wide" }, this.svg, this.callout);
+    this.root = element("figure", { class: "figure" }, this.stage);
+    this.svg.addEventListener("pointermove", (event) => this.#look(this.#at(event)));
+    this.svg.addEventListener("pointerleave", () => this.#look(null));
+    this.svg.addEventListener("blur", () => this.#look(null));
+    this.svg.addEventListener("click", (event) => this.answer && this.onpick(this.#at(event)));
+    this.svg.addEventListener("keydown", (event) => this.#press(event));
+    this.observer = new ResizeObserver(() => requestAnimationFrame(() => this.root.isConnected && this.draw()));
+    this.observer.observe(this.root);
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+
+  setAnswer(answer) {
+    this.answer = answer;
+    this.draw();
+  }
+
+  draw() {
+    const width = Math.floor(this.stage.clientWidth);
+    if (!width || !this.answer) return;
+    const height = Math.round(Math.min(Math.max(width * 0.52, 260), 460));
+    const { x: xs, values, errors, error } = this.answer;
+    const half = (index) => errors?.[index] ?? error ?? 0;
+    const known = d3.range(xs.length).filter((index) => values[index] !== null);
+    const [plotWidth, plotHeight] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
+    this.x = d3.scaleLinear(d3.extent(xs), [0, plotWidth]);
+    const top = d3.max(known, (index) => values[index] + half(index));
+    this.y = d3.scaleLinear([0, top * 1.05], [plotHeight, 0]).nice();
+    for (const [part, value] of [
+      ["width", width],
+      ["height", height],
+    ])
+      this.svg.setAttribute(part, value);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const band = d3.area(
+      (i) => this.x(xs[i]),
+      (i) => this.y(values[i] - half(i)),
+      (i) => this.y(values[i] + half(i)),
+    );
+    const line = d3.line(
+      (i) => this.x(xs[i]),
+      (i) => this.y(values[i]),
+    );
+    const plot = shape("g", { class: "plot", transform: `translate(${MARGIN.left},${MARGIN.top})` });
+    plot.append(
+      this.#axes(plotWidth, plotHeight),
+      shape("path", { class: "band", d: band(known) }),
+      shape("path", { class: "line", d: line(known) }),
+    );
+    for (const point of this.asked) {
+      const [px, low, high] = [this.x(point.x), this.y(point.value - point.error), this.y(point.value + point.error)];
+      plot.append(
+        shape("path", { class: "error-bar", d: `M${px - 4},${low}h8M${px - 4},${high}h8M${px},${low}V${high}` }),
+        shape("circle", { class: "asked", cx: px, cy: this.y(point.value), r: 5 }),
+      );
+    }
+    this.reading = shape("g", { class: "reading-mark" });
+    plot.append(this.reading);
+    this.svg.replaceChildren(plot);
+  }
+
+  #axes(width, height) {
+    const { release } = this;
+    const group = shape("g", { class: "axes", "aria-hidden": "true" });
+    for (const tick of this.x.ticks(Math.max(2, Math.floor(width / 80)))) {
+      const x = this.x(tick);
+      group.append(
+        shape("line", { x1: x, x2: x, y1: height, y2: height + 5 }),
+        shape("text", { x, y: height + 19, "text-anchor": "middle" }, tick.toLocaleString("en")),
+      );
+    }
+    for (const tick of this.y.ticks(6)) {
+      const y = this.y(tick);
+      group.append(
+        shape("line", { class: "rule", x1: 0, x2: width, y1: y, y2: y }),
+        shape("text", { x: -9, y: y + 4, "text-anchor": "end" }, tick.toLocaleString("en")),
+      );
+    }
+    const middle = `translate(${-MARGIN.left + 14},${height / 2}) rotate(-90)`;
+    group.append(
+      shape(
+        "text",
+        { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" },
+        withUnit(release.columns[0], release.unit),
+      ),
+      shape(
+        "text",
+        { class: "axis-name", transform: middle, "text-anchor": "middle" },
+        withUnit("mean distance", release.unit),
+      ),
+    );
+    return group;
+  }
+
+  /** The grid's value of x nearest to the pointer's; the curve is asked where it was drawn. */
+  #at(event) {
+    if (!this.x) return null;
+    const box = this.svg.getBoundingClientRect();
+    const { x: xs } = this.answer;
+    const target = this.x.invert(event.clientX - box.left - MARGIN.left);
+    return xs[d3.bisectCenter(xs, target)];
+  }
+
+  #look(x) {
+    if (!this.answer || !this.reading) return;
+    this.looking = x ?? this.looking;
+    this.callout.hidden = x === null;
+    this.reading.replaceChildren();
+    if (x === null) return;
+    const index = this.answer.x.indexOf(x);
+    const value = this.answer.values[index];
+    const error = this.answer.errors?.[index] ?? this.answer.error;
+    const [px, py] = [this.x(x), this.y(value)];
+    this.reading.append(
+      shape("line", { x1: px, x2: px, y1: 0, y2: this.y.range()[0] }),
+      shape("circle", { cx: px, cy: py, r: 4 }),
+    );
+    this.callout.replaceChildren(
+      element("span", { class: "callout-words" }, `${this.release.columns[0]} ${Number(x.toPrecision(6))}`),
+      element("strong", {}, amount(value, error, this.release.unit)),
+    );
+    const left = px + MARGIN.left - this.callout.offsetWidth / 2;
+    const most = this.stage.clientWidth - this.callout.offsetWidth - 4;
+    this.callout.style.left = `${Math.min(Math.max(left, 4), most)}px`;
+    this.callout.style.top = `${Math.max(py + MARGIN.top - this.callout.offsetHeight - 16, 0)}px`;
+  }
+
+  #press(event) {
+    if (!this.answer) return;
+    const { x: xs } = this.answer;
+    const here = this.looking === undefined ? Math.floor(xs.length / 2) : xs.indexOf(this.looking);
+    const step = event.shiftKey ? 1 : Math.max(1, Math.round(xs.length / 40));
+    const ways = { ArrowLeft: here - step, ArrowRight: here + step, Home: 0, End: xs.length - 1 };
+    if (event.key in ways) {
+      const x = xs[Math.min(Math.max(ways[event.key], 0), xs.length - 1)];
+      this.#look(x);
+      say(this.callout.textContent);
+    } else if (event.key === "Enter" || event.key === " ") this.onpick(xs[here]);
+    else return;
+    event.preventDefault();
+  }
+}

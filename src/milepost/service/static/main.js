@@ -1,0 +1,167 @@
+/** The page: a login with a key, a sidebar to choose from, and the view of what was chosen. */
+
+import { currentRoute, navigate } from "./router.js";
+import { curatorView } from "./views/curator_view.js";
+import { curveView } from "./views/curve_view.js";
+import { byId, element, say } from "./dom.js";
+import { formView } from "./views/form_view.js";
+import { removeKey, storeKey, readKey } from "./api_key.js";
+import { listView } from "./views/list_view.js";
+import { mapView } from "./views/map_view.js";
+import { errorMessage } from "./api_error.js";
+import { releasePath, ApiClient, sessionPath } from "./api_client.js";
+import { sessionView } from "./views/session_view.js";
+import { sidebar } from "./sidebar.js";
+import { heading, loadStatement, more, promise } from "./views/statement.js";
+import { startTheme } from "./theme.js";
+
+const VIEWS = { map: mapView, curve: curveView, list: listView, form: formView };
+
+/** @type {{service: ApiClient, me: any, releases: any[], sessions: any[], datasets: any[]} | null} */
+let workspace = null;
+let closeView = () => {};
+let turn = 0; // of what is being loaded; what comes late for an older one is dropped
+
+function showLogin(words = "") {
+  closeView();
+  workspace = null;
+  byId("workspace").hidden = true;
+  byId("login").hidden = false;
+  byId("sign-out").hidden = true;
+  byId("who").textContent = "";
+  byId("key-error").textContent = words;
+  byId("key").value = "";
+  byId("key").focus();
+}
+
+function signOut(words = "") {
+  removeKey();
+  showLogin(words);
+}
+
+async function loadSidebar() {
+  const { service } = workspace;
+  const [{ releases }, { sessions }, { datasets }] = await Promise.all(
+    ["/v1/releases", "/v1/sessions", "/v1/datasets"].map((path) => service.get(path)),
+  );
+  Object.assign(workspace, { releases, sessions, datasets });
+  showSidebar();
+}
+
+function showSidebar() {
+  const now = currentRoute();
+  byId("sidebar").replaceChildren(...sidebar(workspace, now));
+  const things = { release: workspace.releases, session: workspace.sessions }[now.kind] ?? [];
+  const thing = things.find(({ id }) => id === now.id);
+  byId("menu-label").textContent =
+    now.kind === "curator" ? "Plan and build" : thing?.title || thing?.id || "Choose a release";
+}
+
+function toggleSidebar(open) {
+  byId("menu-button").setAttribute("aria-expanded", String(open));
+  byId("sidebar").classList.toggle("open", open);
+}
+
+async function enter(key) {
+  const service = new ApiClient(key);
+  const me = await service.get("/v1/me");
+  storeKey(key);
+  workspace = { service, me, releases: [], sessions: [], datasets: [] };
+  byId("login").hidden = true;
+  byId("workspace").hidden = false;
+  byId("sign-out").hidden = false;
+  byId("who").replaceChildren(element("span", {}, me.name), element("small", {}, me.role));
+  await loadSidebar();
+  const first = workspace.releases[0] ?? null;
+  if (currentRoute().kind === "none" && first) navigate({ kind: "release", id: first.id });
+  else if (currentRoute().kind === "none" && workspace.sessions.length) navigate({ kind: "session", id: workspace.sessions[0].id });
+  await show();
+}
+
+async function show() {
+  if (workspace === null) return;
+  const { service, me } = workspace;
+  const [mine, now, content] = [(turn += 1), currentRoute(), byId("content")];
+  closeView();
+  closeView = () => {};
+  showSidebar();
+  toggleSidebar(false);
+  content.replaceChildren(element("p", { class: "waiting" }, "Loading …"));
+  try {
+    const parts = await build(now, service, me);
+    if (mine !== turn) return parts.view?.close();
+    content.replaceChildren(...parts.nodes);
+    closeView = parts.view?.close ?? closeView;
+    document.title = `${parts.title} · Milepost`;
+    say(parts.title);
+  } catch (thrown) {
+    if (thrown.code === "unauthorized") return signOut(errorMessage(thrown));
+    if (mine === turn) content.replaceChildren(element("p", { class: "problem", role: "alert" }, errorMessage(thrown)));
+  }
+}
+
+/** The nodes of what was chosen. */
+async function build(now, service, me) {
+  if (now.kind === "release") {
+    const [release, statement] = await Promise.all([service.get(releasePath(now.id)), loadStatement(now, service)]);
+    const view = (VIEWS[release.view] ?? formView)(release, service);
+    const nodes = [
+      heading(release, "release"),
+      promise(release, statement.lines),
+      more(release, statement, service),
+      view.root,
+    ];
+    return { nodes, view, title: release.title || release.id };
+  }
+  if (now.kind === "session") {
+    const session = await service.get(sessionPath(now.id));
+    const view = sessionView(session, service, me, (remaining) => {
+      const listed = workspace?.sessions.find(({ id }) => id === session.id);
+      if (!listed || listed.remaining === remaining) return;
+      listed.remaining = remaining;
+      showSidebar();
+    });
+    return {
+      nodes: [heading(session, "session"), promise(session), view.root],
+      view,
+      title: session.title || session.id,
+    };
+  }
+  if (now.kind === "curator" && me.role === "curator") {
+    const view = curatorView(workspace, loadSidebar);
+    return { nodes: [view.root], view, title: "Plan and build" };
+  }
+  const words =
+    workspace.releases.length + workspace.sessions.length
+      ? "Choose a release or a session."
+      : "Nothing was released yet, and no session is open for you.";
+  return { nodes: [element("p", { class: "hint empty" }, words)], view: null, title: "Milepost" };
+}
+
+async function start() {
+  startTheme(byId("theme"));
+  byId("key-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    byId("key-error").textContent = "";
+    const key = byId("key").value.trim();
+    await enter(key).catch((thrown) => signOut(errorMessage(thrown)));
+  });
+  byId("sign-out").addEventListener("click", () => {
+    history.replaceState(null, "", location.pathname);
+    signOut();
+  });
+  byId("menu-button").addEventListener("click", () => toggleSidebar(byId("menu-button").getAttribute("aria-expanded") !== "true"));
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the fragment is the choice's
+    (workspace ? byId("content") : byId("key")).focus();
+  });
+  addEventListener("hashchange", () => {
+    if (new URLSearchParams(location.hash.slice(1)).has("key")) location.reload();
+    else show();
+  });
+  const key = readKey();
+  if (key) await enter(key).catch((thrown) => signOut(errorMessage(thrown)));
+  else showLogin();
+}
+
+start();
