@@ -18,9 +18,9 @@ import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms.coordinate.piecewise_linear import total
-from milepost.mechanisms.registry import mechanisms
-from milepost.privacy.protected_change import Change
+from milepost.mechanisms.coordinate.piecewise_linear import sum_at
+from milepost.mechanisms.registry import coordinate_mechanisms
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.lp import L1
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -77,20 +77,20 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measured
     """Many releases of one table."""
     guarantee = PURE if name == "hats" else APPROXIMATE
     sketch = read_sketch(people, space)
-    mechanism = mechanisms(0.05)[name]
-    prediction = mechanism.predict(space.hosts, len(people), Change(), guarantee)
+    mechanism = coordinate_mechanisms(0.05)[name]
+    prediction = mechanism.predict(space.embedding, len(people), ProtectedChange(), guarantee)
     cells = prediction.cells or 1
     sketch = sketch.coarsen(
-        min(sketch.cells, 1 << (cells // space.hosts.dimension * 2).bit_length())
+        min(sketch.cells, 1 << (cells // space.embedding.dimension * 2).bit_length())
     )  # exact, and quick
     queries = np.random.default_rng(1).random((QUERIES, space.width))
-    truth, positions = exact(people, queries), space.place(queries)
+    truth, positions = exact(people, queries), space.position(queries)
     single = space.diameter / len(people) * (math.sqrt(2) / EPSILON if guarantee.pure else (2 * guarantee.rho) ** -0.5)
     errors: dict[str, list[FloatArray]] = {"raw": [], "default": []}
     for _ in range(releases):
-        answerer = mechanism.run(sketch, space.hosts, Change(), guarantee)
+        statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
         for kind, found in errors.items():
-            found.append(total(answerer.polygons(raw=kind == "raw"), space.hosts, positions, True) - truth)
+            found.append(sum_at(statistic.functions(raw=kind == "raw"), space.embedding, positions, True) - truth)
     raw, default = (np.array(errors[kind]) / single for kind in ("raw", "default"))
     assert prediction.rms is not None
     claimed, largest = prediction.rms / single, float(np.abs(raw).max(axis=1).mean())

@@ -26,8 +26,8 @@ from bench.spaces import rms
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.mechanisms.query.lipschitz import lipschitz
-from milepost.pipeline.selection import Choice, DirectChoice, candidates
-from milepost.privacy.protected_change import Change
+from milepost.pipeline.selection import Choice, QueryChoice, candidates
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 
 # where queries have noise of their own, chance adds a sixth to the bound with 60 releases, an eighth with 100
@@ -130,26 +130,26 @@ TABLES = (words, roads, branches, uniform)
 def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int) -> FloatArray:
     """At all queries: float64[releases, queries]."""
     made: Iterator[FloatArray]
-    if isinstance(choice, DirectChoice):
+    if isinstance(choice, QueryChoice):
         queries, direct = choice.queries, choice.mechanism
         sums = read_sums(table.records, choice.space, queries, counted=direct.counted)
         places = np.arange(queries.count)
-        made = (direct.run(sums, queries, Change(), guarantee).values(places) for _ in range(releases))
+        made = (direct.run(sums, queries, ProtectedChange(), guarantee).values(places) for _ in range(releases))
     else:
-        hosts, mechanism = choice.space.hosts, choice.mechanism
+        embedding, mechanism = choice.space.embedding, choice.mechanism
         sketch = read_sketch(table.records, choice.space)
-        first: Any = mechanism.run(sketch, hosts, Change(), guarantee)
+        first: Any = mechanism.run(sketch, embedding, ProtectedChange(), guarantee)
         coarse = sketch.coarsen(1 << (QUANTUM_BITS - min(first.bits)))  # exact, and quick
-        placed = choice.space.place(np.arange(len(table.space.queries)))
-        others = (mechanism.run(coarse, hosts, Change(), guarantee) for _ in range(releases - 1))
-        made = (answerer.values(placed) for answerer in chain([first], others))
+        placed = choice.space.position(np.arange(len(table.space.queries)))
+        others = (mechanism.run(coarse, embedding, ProtectedChange(), guarantee) for _ in range(releases - 1))
+        made = (statistic.values(placed) for statistic in chain([first], others))
     return np.array([*made])
 
 
 def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds: Bounds) -> None:
     """One line a mechanism, the least predicted error first."""
-    able, _ = candidates(table.space).fitting(Change(), guarantee)
-    choices, _ = able.choices(len(table.records), Change(), guarantee)
+    able, _ = candidates(table.space).feasible(ProtectedChange(), guarantee)
+    choices, _ = able.choices(len(table.records), ProtectedChange(), guarantee)
     truth, single = table.truth(), table.single(guarantee)
     best = min(choice.prediction.error for choice in choices)
     squares: dict[str, FloatArray] = {}
@@ -160,7 +160,7 @@ def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds:
     for place, choice in enumerate(choices):
         mechanism = choice.prediction.mechanism
         if mechanism != PREDICTED:
-            count = releases if isinstance(choice, DirectChoice) else few
+            count = releases if isinstance(choice, QueryChoice) else few
             found = answers(choice, table, guarantee, count)
             squares[mechanism] = squares_of((found - truth) / single)
             measured[mechanism] = math.sqrt(squares[mechanism].mean())
@@ -200,7 +200,7 @@ def promised(name: str, space: mp.AnyMetric, universe: list[Any]) -> None:
     ):
         errors = []
         for one, wanted in ((made, mechanism), (alone, law)):
-            found = candidates(one, mechanism=wanted).choices(10**5, Change(), mp.Guarantee(EPSILON, delta))[0]
+            found = candidates(one, mechanism=wanted).choices(10**5, ProtectedChange(), mp.Guarantee(EPSILON, delta))[0]
             errors.append(found[0].prediction.error)
         cells.append(f"{errors[0] / errors[1]:>10.3g}")
     print(f"{name:<26}{len(space.queries):>6}{len(universe):>6}{''.join(cells)}", flush=True)

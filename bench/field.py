@@ -17,10 +17,10 @@ from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, interleaved, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.query.cholesky import Factor
+from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.privacy.noise import gaussian
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
@@ -91,10 +91,10 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     people = case.points(np.random.default_rng(1), ROWS)
     queries = Queries(points, case.space)
     sums = read_sums(people, case.space, queries)
-    noise = Field().noise(case.space, len(points), Change(), GUARANTEE)
+    noise = Field().noise(case.space, len(points), ProtectedChange(), GUARANTEE)
     session = Innovations(noise, ROWS)
     first, _ = session.ask(points, sums.values[0].tolist())
-    rows = Factor(noise.kernel, len(points), noise.unit).extend(points)
+    rows = CholeskyFactor(noise.kernel, len(points), noise.unit).extend(points)
     unit = noise.quantum / ROWS
     anchors = noise.anchors(points) * unit * ROWS
     truth = sums.values[0] * unit
@@ -114,7 +114,7 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
 
 def worst(space: Space) -> float:
     """The claimed deviation ÷ single at the worst place, for so many queries."""
-    noise = Field().noise(space, MANY, Change(), GUARANTEE)
+    noise = Field().noise(space, MANY, ProtectedChange(), GUARANTEE)
     return noise.deviation / (space.diameter / math.sqrt(2 * GUARANTEE.rho))
 
 

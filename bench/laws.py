@@ -32,14 +32,14 @@ import milepost as mp
 from bench.run import Bounds, main
 from milepost.mechanisms.paper import lemma3
 from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import Embedding
 
 WIDTH = 8  # directions come in orthonormal blocks of this many
 APPROXIMATE, PURE = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0)
 BETA, QUERIES = 0.05, 10_000
 # with more directions a sketch's cells, 2²²/D each, are so wide that rounding to their borders shows
-MOST_DIRECTIONS = 1 << 12
+MAX_DIRECTIONS = 1 << 12
 PAPER_SIZES = (10**24, 10**32)
 # What logarithms may take from an exponent here. They take most offline, where log(D/β), log of the grid and a
 # direction's few lines, which are whole ones, make α ∝ D^{0.435}·n^{−0.771} between D = 64 and 512: −0.412, not −4/9.
@@ -47,7 +47,7 @@ PAPER_SIZES = (10**24, 10**32)
 LOGARITHMS = 0.05
 DIRECTIONS = (64, 128, 256, 512, 1024, 2048, 4096)  # for Lemma 9
 
-Promise = Callable[[Hosts, int], float]
+Promise = Callable[[Embedding, int], float]
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,14 @@ class Law:
 
 def offline(guarantee: mp.Guarantee) -> Promise:
     """The error of a synopsis by tangents: α/2, the embedding and rounding."""
-    return lambda hosts, n: Tangents(BETA).predict(hosts, n, Change(), guarantee).error
+    return lambda embedding, n: Tangents(BETA).predict(embedding, n, ProtectedChange(), guarantee).error
 
 
 def interactive(guarantee: mp.Guarantee) -> Promise:
     """The error of a session by tangents."""
-    return lambda hosts, n: interactive_error(hosts, interactive_margins(hosts, n, guarantee, QUERIES, BETA))
+    return lambda embedding, n: interactive_error(
+        embedding, interactive_margins(embedding, n, guarantee, QUERIES, BETA)
+    )
 
 
 def laws() -> Iterator[Law]:
@@ -88,7 +90,7 @@ def ball(directions: int) -> mp.L2:
 
 def grid() -> list[int]:
     """Numbers of directions, 2 a doubling, in whole blocks."""
-    blocks = MOST_DIRECTIONS // WIDTH
+    blocks = MAX_DIRECTIONS // WIDTH
     return sorted({WIDTH * round(2 ** (k / 2)) for k in range(2 * blocks.bit_length() - 1)})
 
 
@@ -103,7 +105,7 @@ class Best:
     @property
     def embedding(self) -> float:
         """How much of the error is the embedding's."""
-        return ball(self.directions).hosts.embedding * ball(self.directions).hosts.reach
+        return ball(self.directions).embedding.relative_error * ball(self.directions).embedding.sensitivity_bound
 
 
 def best(law: Law, steps: int) -> list[Best]:
@@ -111,9 +113,9 @@ def best(law: Law, steps: int) -> list[Best]:
     found, candidates, place = [], grid(), 0
     low, high = law.decades
     for n in np.rint(np.logspace(low, high, round((high - low) * steps) + 1)).astype(np.int64).tolist():
-        error = law.promise(ball(candidates[place]).hosts, n)
+        error = law.promise(ball(candidates[place]).embedding, n)
         while place + 1 < len(candidates):
-            further = law.promise(ball(candidates[place + 1]).hosts, n)
+            further = law.promise(ball(candidates[place + 1]).embedding, n)
             if further > error:
                 break
             place, error = place + 1, further
@@ -128,8 +130,8 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
 
 def paper_exponent(guarantee: mp.Guarantee) -> float:
     """The exponent of Remark 7.1 for Lemma 3's own α beside directions that err by constant/√D, as ours do."""
-    hosts = ball(512).hosts
-    constant = hosts.embedding * math.sqrt(hosts.dimension)
+    embedding = ball(512).embedding
+    constant = embedding.relative_error * math.sqrt(embedding.dimension)
 
     def error(n: int) -> float:
         def at(log_directions: float) -> float:
@@ -145,7 +147,7 @@ def print_theorem_10(law: Law, check: bool, bounds: Bounds) -> None:
     """The best D at each n, and the exponent of its error beside those that were derived."""
     rows = best(law, 2 if check else 4)
     for row in rows:
-        assert WIDTH < row.directions < MOST_DIRECTIONS, "the best D is at an end: it says nothing of the law"
+        assert WIDTH < row.directions < MAX_DIRECTIONS, "the best D is at an end: it says nothing of the law"
         rest = 2 * (row.error - row.embedding)
         print(f"{law.name:<18}{row.n:>16,}{row.directions:>6}{row.error:>9.3g}{row.embedding:>11.3g}{rest:>8.3g}")
     found = exponent([row.n for row in rows], [row.error for row in rows])

@@ -23,8 +23,8 @@ import pyarrow.parquet
 
 import milepost as mp
 from bench.run import PEAK, Bounds, main, seconds
-from milepost.ingest.aggregation import PLAIN, choose, read_sketch, read_sums
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.aggregation import NO_ROW_COLUMNS, bound_contributions, read_sketch, read_sums
+from milepost.ingest.row_attributes import RowColumns
 from milepost.pipeline.selection import given_queries
 from milepost.privacy.noise import gaussian, laplace
 
@@ -149,7 +149,7 @@ def constants(rows: int) -> dict[str, float]:
     wide = mp.L1({f"c{i}": (0, 1) for i in range(32)})
     found: dict[str, float] = {}
 
-    def sketched(space: Any, roles: Roles = PLAIN) -> float:
+    def sketched(space: Any, roles: RowColumns = NO_ROW_COLUMNS) -> float:
         columns = ["x", "y"] if isinstance(space, mp.GreatCircle) else None
         return seconds(lambda: read_sketch(table, space, columns, roles), 2) / rows * 1e9
 
@@ -162,12 +162,12 @@ def constants(rows: int) -> dict[str, float]:
     ):
         found[f"a row and direction, {name}"] = sketched(space) / 64
     for name, roles in (
-        ("of ten groups", Roles("label", [f"city {k}" for k in range(10)])),
-        ("with a weight", Roles(weights="weight", max_weight=1.0)),
+        ("of ten groups", RowColumns("label", [f"city {k}" for k in range(10)])),
+        ("with a weight", RowColumns(weights="weight", max_weight=1.0)),
     ):
         found[f"a row {name}, more"] = sketched(plane, roles) - two
-    persons = Roles(unit="person", contributions=2)
-    found["a row of a person, more"] = seconds(lambda: choose(table, plane, None, persons), 2) / rows * 1e9
+    persons = RowColumns(unit="person", contributions=2)
+    found["a row of a person, more"] = seconds(lambda: bound_contributions(table, plane, None, persons), 2) / rows * 1e9
     queries = given_queries(plane, rng.random((100, 2)))
     assert queries is not None
     found["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9

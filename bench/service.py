@@ -19,8 +19,8 @@ from bench.load import Load, Plan, bodies, send
 from bench.run import Bounds, main
 from milepost.demo.clinic import REGION, homes
 from milepost.service.auth import ANALYST, create_key
-from milepost.service.data_directory import Home
-from milepost.service.database import Register, Release, now
+from milepost.service.data_directory import DataDirectory
+from milepost.service.database import ReleaseRecord, ServiceDatabase, now
 
 SERVER = """
 import sys
@@ -102,10 +102,10 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 @contextmanager
 def serving(root: Path, synopsis: mp.Synopsis) -> Iterator[Server]:
     """The service on a data directory with this release, in a process of its own."""
-    home = Home.made(root)
-    register = Register(home.register)
+    home = DataDirectory.made(root)
+    register = ServiceDatabase(home.register)
     synopsis.save(home.release("homes"))
-    register.add(Release("homes", "Homes", "", now()))
+    register.add(ReleaseRecord("homes", "Homes", "", now()))
     _, key = create_key(register, "anna", ANALYST)
     line = [sys.executable, "-c", SERVER, str(root), *SETTINGS]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603

@@ -1,4 +1,4 @@
-"""Spaces that stand on an embedding: how far host distances are from the metric's, and errors of slopes ÷ single.
+"""Spaces that stand on an embedding: how far embedded distances are from the metric's, and errors of slopes ÷ single.
 
 single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are against the exact metric, so
 they have noise, interpolation and embedding in them; the embedding's part alone is that of the exact means of host
@@ -25,7 +25,7 @@ from bench.run import FALSE_ALARM, Bounds, main, squares_of
 from milepost._typing import AnyArray, FloatArray
 from milepost.ingest.aggregation import read_sketch, records
 from milepost.mechanisms.coordinate.slopes import Slopes
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 from milepost.spaces.embeddings.projected import Projected
@@ -53,10 +53,11 @@ class Table:
         return cls(name, space, people, queries, space.distance(people, queries).mean(axis=0))
 
     def embedding(self) -> FloatArray:
-        """Errors of the exact mean host distances; a record's image is as it is released, a query's unrounded."""
-        quantum = self.space.hosts.quantum
+        """Errors of the exact mean embedded distances; a record's image is as it is released, a query's unrounded."""
+        quantum = self.space.embedding.quantum
         return (
-            exact_l1(self.space.quantize(self.people) * quantum, self.space.place(self.queries) * quantum) - self.truth
+            exact_l1(self.space.quantize(self.people) * quantum, self.space.position(self.queries) * quantum)
+            - self.truth
         )
 
     def released(self, sketch: Sketch, releases: int) -> FloatArray:
@@ -70,11 +71,11 @@ class Table:
 
 def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> FloatArray:
     """Answers of slopes: float64[releases, queries]."""
-    positions = space.place(queries)
-    needed = Slopes().run(sketch, space.hosts, Change(), GUARANTEE).bits
+    positions = space.position(queries)
+    needed = Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE).bits
     sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(needed)))  # exact, and quick
-    answerers = (Slopes().run(sketch, space.hosts, Change(), GUARANTEE) for _ in range(releases))
-    return np.array([each.values(positions, raw=True) for each in answerers])
+    statistics = (Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE) for _ in range(releases))
+    return np.array([each.values(positions, raw=True) for each in statistics])
 
 
 def single(space: Space, n: int) -> float:
@@ -84,7 +85,7 @@ def single(space: Space, n: int) -> float:
 
 def claimed(space: Space, n: int) -> float:
     """The deviation of an answer of slopes, as it claims, ÷ single."""
-    deviation = Slopes().predict(space.hosts, n, Change(), GUARANTEE).rms
+    deviation = Slopes().predict(space.embedding, n, ProtectedChange(), GUARANTEE).rms
     assert deviation is not None
     return deviation / single(space, n)
 
@@ -98,15 +99,15 @@ def row(table: Table, n: int, ratio: str, of_mean: str, of_pair: str) -> None:
     """A printed line: RMSE, and noise and embedding alone, ÷ single; the embedding in % of F and of a pair."""
     embedding = rms(table.embedding()) / table.single(n)
     print(
-        f"{table.name:<13}{table.space.width:>4}{table.space.hosts.dimension:>6}{n:>9,}"
+        f"{table.name:<13}{table.space.width:>4}{table.space.embedding.dimension:>6}{n:>9,}"
         f"{ratio:>8}{claimed(table.space, n):>8.3g}{embedding:>11.3g}{of_mean:>9}{of_pair:>10}",
         flush=True,
     )
 
 
 def pair_deviation(space: Projected, left: FloatArray, right: FloatArray) -> float:
-    """Relative deviation of host distances, rms over pairs of rows, in %."""
-    moved = np.abs(space.quantize(left) - space.quantize(right)) @ space.hosts.quantum
+    """Relative deviation of embedded distances, rms over pairs of rows, in %."""
+    moved = np.abs(space.quantize(left) - space.quantize(right)) @ space.embedding.quantum
     return 100 * rms(moved / space.norm(left - right) - 1)
 
 
@@ -195,7 +196,7 @@ def noise_rows(check: bool, bounds: Bounds) -> None:
         bounds.at_most(f"{name}: noise ÷ single, as claimed", claimed(space, n), most)
         squares = squares_of((answers - truth) / single(space, n))
         ratio = bounds.rms_at_most(f"{name}: RMSE ÷ single", squares, most)
-        print(f"{name:<17}{space.hosts.dimension:>6}{n:>9,}{ratio:>8}", flush=True)
+        print(f"{name:<17}{space.embedding.dimension:>6}{n:>9,}{ratio:>8}", flush=True)
 
 
 def angle_rows(check: bool, bounds: Bounds) -> None:
@@ -213,7 +214,7 @@ def angle_rows(check: bool, bounds: Bounds) -> None:
     draws = stats.norm.isf(FALSE_ALARM / 2 / len(vectors)) * claimed(synopsis.space, n) * single(synopsis.space, n)
     ratio = bounds.at_most("angles: 95 % ÷ promise", largest / promised, 1.0, draws / promised)
     print(
-        f"{'angles of texts':<17}{synopsis.space.hosts.dimension:>6}{n:>9,}   rms error {rms(error):.3g}, "
+        f"{'angles of texts':<17}{synopsis.space.embedding.dimension:>6}{n:>9,}   rms error {rms(error):.3g}, "
         f"95 % of them within {largest:.3g}, promised ± {promised:.3g}; ÷ promise {ratio}"
     )
 
@@ -260,7 +261,7 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
             bounds.at_most(f"edit distance: promise of {mechanism} ÷ that of tangents", promised / promise, 0.1)
             bounds.rms_at_most(f"edit distance: RMSE of {mechanism} ÷ planned", (errors / planned) ** 2, 1.0)
         name = mechanism + (", calibrated" if calibrate else "") + (", ε" if pure else ", ε, δ")
-        size = "" if direct else f"{space.hosts.dimension}"
+        size = "" if direct else f"{space.embedding.dimension}"
         print(f"{name:<26}{size:>6}{promised:>11.3g}{rms(errors):>10.3g}{rms(errors) / theirs:>12.3g}", flush=True)
 
 

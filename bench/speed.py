@@ -14,7 +14,7 @@ import milepost as mp
 from bench.run import PEAK, Bounds, interleaved, main, seconds
 from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.coordinate.slopes import Slopes
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 
 N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
 MEMORY = f"""{PEAK}
@@ -30,7 +30,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     rng = np.random.default_rng(0)
     people = rng.random((N, DIMENSION))
     space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
-    _ = guarantee.rho, space.hosts
+    _ = guarantee.rho, space.embedding
 
     def made() -> mp.Synopsis:
         return mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
@@ -39,7 +39,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     sort, release = times["sort"], times["release"]
     sketch = read_sketch(people, space)
     reading = seconds(lambda: read_sketch(people, space), 1)
-    noise = seconds(lambda: Slopes().run(sketch, space.hosts, Change(), guarantee), 1)
+    noise = seconds(lambda: Slopes().run(sketch, space.embedding, ProtectedChange(), guarantee), 1)
     print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
     print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
@@ -47,8 +47,8 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     synopsis = made()
     count = ANSWERS // 2 if check else ANSWERS
     points = rng.random((count, DIMENSION))
-    polygons = synopsis.hosted.polygons()
-    positions = np.asfortranarray(space.place(points))
+    polygons = synopsis.coordinates.functions()
+    positions = np.asfortranarray(space.position(points))
 
     def interpolate() -> None:
         result = np.zeros(count)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.reporting.plotting.style import ANSWER, INK, LINES, OTHER, clean
+from milepost.reporting.plotting.style import ANSWER, INK, LINES, OTHER, clean_axes
 from tests.blocks import here, written
 
 DOCS = Path(__file__).parent
@@ -39,7 +39,7 @@ def panels(*titles: str, width: float = 10, height: float = 3.8) -> tuple[Figure
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(1, len(titles))))
     for each, title in zip(axes, titles, strict=True):
-        clean(each)
+        clean_axes(each)
         each.set_title(title, color=INK, fontsize=11, loc="left")
     return figure, axes
 
@@ -171,8 +171,8 @@ def embedding() -> Figure:
     ends = 0.9 * np.column_stack([np.cos(angles), np.sin(angles)])
     for count, color in ((4, OTHER), (8, LINES), (16, GREY), (64, ANSWER)):
         space = mp.L2(center=[0, 0], radius=1, directions=count)
-        hosts = space.place(np.vstack([ends, -ends])).astype(float)
-        ratio = np.abs(hosts[: len(ends)] - hosts[len(ends) :]) @ space.hosts.quantum / 1.8
+        embedding = space.position(np.vstack([ends, -ends])).astype(float)
+        ratio = np.abs(embedding[: len(ends)] - embedding[len(ends) :]) @ space.embedding.quantum / 1.8
         print(f"embedding: {count} directions, off by at most {np.abs(ratio - 1).max():.2%}")
         right.plot(np.degrees(angles), ratio, color=color, lw=1.8, label=f"{count} directions")
     right.set(xlabel="direction of the way (°)", ylabel="ratio", xticks=[0, 45, 90, 135, 180])

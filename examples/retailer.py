@@ -58,7 +58,7 @@ def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
     axes = figure.subplots()
     spend, visits = np.meshgrid(np.linspace(0, 200, 161), np.linspace(0, 40, 121))
     compared = synopsis.compare(np.column_stack([spend.ravel(), visits.ravel()]))
-    place, flip = compared.place.reshape(spend.shape), compared.flip.reshape(spend.shape)
+    place, flip = compared.nearest_index.reshape(spend.shape), compared.flip.reshape(spend.shape)
     axes.pcolormesh(spend, visits, place, cmap=ListedColormap(list(COLORS.values())), alpha=0.35, rasterized=True)
     axes.contourf(spend, visits, flip, levels=[doubt, 1], colors="none", hatches=["xxxx"])
     for label, color in COLORS.items():

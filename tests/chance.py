@@ -192,7 +192,7 @@ def assert_promised(synopsis: Any, asked: Any, exact: Any, *, at_most: float, sl
     tangents promises at its `beta`, which must be FALSE_ALARM.
     """
     found, wanted = np.atleast_1d(synopsis.mean_distance(asked)), np.atleast_1d(exact)
-    most = synopsis.answerer.confidence
+    most = synopsis.statistic.confidence
     if 1 - most > FALSE_ALARM * (1 + 1e-6):
         raise WeakTestError(f"a promise with a confidence of {most} is broken by chance; release with beta=FALSE_ALARM")
     error = float(synopsis.error(min(confidence(found.size), most)))

@@ -55,7 +55,7 @@ def jobs_of(peer: Peer, scope: Scope) -> Iterator[Job]:
                 ):
                     continue
                 for delta in (DELTA, 0.0) if peer.approximate else (0.0,):
-                    for k in (PLACES,) if peer.once else peer.ks:
+                    for k in (PLACES,) if peer.single_pass else peer.ks:
                         releases = peer.releases(k, n)
                         yield Job(metric, width, n, k, EPSILON, delta, neighbors, releases)
         if scope.timed and PLACES in peer.ks:
@@ -89,9 +89,9 @@ def records_of(peer: Peer, job: Job, outcome: Record, answers: FloatArray, table
         first, again = outcome["seconds"]
         yield {**common, "kind": "time", "first": first, "again": again, "answering": outcome["answering"]}
         return
-    asked = [np.arange(PLACES) if peer.once else job.asked(release) for release in range(job.releases)]
+    asked = [np.arange(PLACES) if peer.single_pass else job.asked(release) for release in range(job.releases)]
     errors = np.array([given - table.means[which] for given, which in zip(answers, asked, strict=True)])
-    for k in KS if peer.once else (job.k,):
+    for k in KS if peer.single_pass else (job.k,):
         yield {**common, "kind": "errors", "k": k, "single": single(job), **asdict(errors_of(errors, k))}
 
 

@@ -22,7 +22,7 @@ class Peer:
     name: str
     module: str
     package: str  # that must be installed
-    once: bool
+    single_pass: bool
     releases: Releases
     own: bool = False  # runs where Milepost runs
     metrics: tuple[str, ...] = ("l1", "l2")

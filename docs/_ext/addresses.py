@@ -6,17 +6,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from docs._ext.docstrings import split_items
-from milepost.service.app import described, make_app
+from milepost.service.app import make_app, openapi_document
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 
 ALWAYS = {"401", "413", "422", "429", "500", "503"}  # what any request may meet: said once, above the addresses
 
 
 def document() -> dict[str, Any]:
     """The interface of a service that has nothing yet; it is the same for all of them."""
-    with TemporaryDirectory() as folder, Office(Path(folder) / "house", Settings()) as office:
-        return described(make_app(office))
+    with TemporaryDirectory() as folder, ServiceState(Path(folder) / "house", Settings()) as office:
+        return openapi_document(make_app(office))
 
 
 def markdown(of: dict[str, Any] | None = None) -> str:

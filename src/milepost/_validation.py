@@ -20,19 +20,19 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
     return f"; did you mean {spelt[found[0]]!r}?" if found else ""
 
 
-def check_whole(what: str, value: Any, least: int, most: int = 1 << 62) -> None:
+def check_whole(what: str, value: Any, minimum: int, maximum: int = 1 << 62) -> None:
     """Refuse what is no whole number within these bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        bounds = f"of at least {least}" if most == 1 << 62 else f"between {least} and {most:,}"
-        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}{whole_hint(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        bounds = f"of at least {minimum}" if maximum == 1 << 62 else f"between {minimum} and {maximum:,}"
+        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}{integer_hint(value)}")
 
 
-def whole_hint(value: Any) -> str:
+def integer_hint(value: Any) -> str:
     """How a float such as 1e5 is written as a whole number."""
     return f"; write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 
-def unmasked(data: Any) -> Any:
+def unmask(data: Any) -> Any:
     """Replace the hidden entries of masked arrays by missing ones: NaN among floats, else None.
 
     Every array or list from outside passes here before NumPy sees it: `np.asarray` would read what is under a mask.
@@ -40,7 +40,7 @@ def unmasked(data: Any) -> Any:
     """
     if isinstance(data, list | tuple):
         masked = any(isinstance(entry, np.ma.MaskedArray) for entry in data)
-        return [unmasked(entry) for entry in data] if masked else data
+        return [unmask(entry) for entry in data] if masked else data
     if not isinstance(data, np.ma.MaskedArray) or data.dtype.names is not None:
         return data
     hidden, shown = np.ma.getmaskarray(data), np.ma.getdata(data)

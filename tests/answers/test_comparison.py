@@ -10,7 +10,7 @@ import pytest
 
 import milepost as mp
 from milepost.answers.comparison import _first, labels_at
-from milepost.answers.text import spell
+from milepost.answers.text import point_text
 from milepost.mechanisms.groups import Groups
 from tests.chance import assert_close, sure, tries
 
@@ -40,7 +40,7 @@ def released(people: pd.DataFrame, request: pytest.FixtureRequest) -> mp.Synopsi
 
 def assert_total(group: mp.Synopsis, exact: int) -> None:
     """The noisy number of rows of a group is near the exact one."""
-    total = group.answerer.total
+    total = group.statistic.total
     assert_close(total.value, exact, total.scale, law="laplace" if total.pure else "gaussian", comparisons=3, slack=1)
     assert group.n == pytest.approx(total.value, abs=1)
     assert total.scale < 20
@@ -119,7 +119,7 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
     made = next(
         made
         for made in releases
-        if not made.group("few").answerer.total.seen and made.group("nobody").answerer.total.value < 1
+        if not made.group("few").statistic.total.seen and made.group("nobody").statistic.total.value < 1
     )
     with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
         assert made.nearest([1, 1]) == "high"
@@ -158,7 +158,7 @@ def test_a_flip_is_the_chance_of_another_winner() -> None:
 
 def test_groups_are_a_list_beside_an_array(people: pd.DataFrame) -> None:
     made = mp.release(people[["x", "y"]].to_numpy(), SPACE, epsilon=5, groups=people.part.tolist(), labels=LABELS)
-    assert isinstance(made.answerer, Groups)
+    assert isinstance(made.statistic, Groups)
     assert made.nearest([9, 9]) == "high"
 
 
@@ -172,4 +172,4 @@ def test_points_may_have_names(released: mp.Synopsis) -> None:
         assert compared.asked[0].tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match="a name for each of the 2 points"):
         released.compare([(1, 1), (9, 9)], names=["mill"])
-    assert spell(np.arange(40.0)) == "0, 1, 2, 3, 4, 5, 6, 7, … (40 in all)"
+    assert point_text(np.arange(40.0)) == "0, 1, 2, 3, 4, 5, 6, 7, … (40 in all)"

@@ -15,7 +15,7 @@ import pytest
 import milepost as mp
 from milepost._typing import FloatArray
 from milepost.mechanisms.coordinate.slopes import Slopes
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM, sure
@@ -272,12 +272,12 @@ def test_low_ends_are_never_negative() -> None:
 def test_raw_answers_are_the_noisy_numbers_themselves(people: pd.DataFrame) -> None:
     """Unprojected and unclipped: at cell borders they follow from the released integers; a list is many values."""
     synopsis = released(people, "slopes", AGES, epsilon=0.2)
-    numbers = synopsis.answerer.tensors()["numbers"]
+    numbers = synopsis.statistic.tensors()["numbers"]
     cell = QUANTA // len(numbers)
-    first = (N * cell - numbers).sum() * AGES.hosts.quantum[0] / N
+    first = (N * cell - numbers).sum() * AGES.embedding.quantum[0] / N
     assert synopsis.mean_distance([18], raw=True) == pytest.approx(first)
     curve = synopsis.mean_distance(np.linspace(18, 90, len(numbers) + 1), raw=True)
-    np.testing.assert_allclose(np.diff(curve), (2 * numbers - N * cell) * AGES.hosts.quantum[0] / N, atol=1e-9)
+    np.testing.assert_allclose(np.diff(curve), (2 * numbers - N * cell) * AGES.embedding.quantum[0] / N, atol=1e-9)
     assert not np.array_equal(curve, synopsis.mean_distance(np.linspace(18, 90, len(numbers) + 1)))
 
 
@@ -410,7 +410,7 @@ def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.Dat
     assert noise < 5e-3
     rough = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})
     loud = mp.Guarantee(1000, 1e-6)
-    errors = [Slopes().predict(space.hosts, N, Change(), loud).error for space in (STEPS, rough)]
+    errors = [Slopes().predict(space.embedding, N, ProtectedChange(), loud).error for space in (STEPS, rough)]
     assert errors[0] < errors[1]
 
 
@@ -437,12 +437,12 @@ def test_records_go_to_the_nearest_step() -> None:
     space = mp.L1({"age": (18, 90)}, step=1)
     ages = np.array([[17.0], [18.4], [18.6], [40.49], [89.6], [99.0]])
     quanta = space.quantize(space.read(ages))[:, 0]
-    step = int(space.hosts.step[0])
+    step = int(space.embedding.step[0])
     assert (quanta // step + 18).tolist() == [18, 18, 19, 40, 90, 90]
     assert not np.any(quanta % step)
-    assert int(space.hosts.span[0]) == 72 * step <= QUANTA
+    assert int(space.embedding.span[0]) == 72 * step <= QUANTA
     assert step & (step - 1) == 0
-    assert space.point(space.place(ages)) == pytest.approx(ages)
+    assert space.point(space.position(ages)) == pytest.approx(ages)
 
 
 @mechanisms
@@ -479,7 +479,7 @@ def test_bad_steps_are_refused(bounds: Any, step: Any, words: str) -> None:
 def test_steps_of_a_tenth_are_whole() -> None:
     """0.1 has no float, but 0..1 has ten such steps; a column without a step goes its own way."""
     space = mp.L1({"a": (0, 1), "b": (0, 3)}, step={"a": 0.1})
-    assert (int(space.hosts.span[0]) // int(space.hosts.step[0]), int(space.hosts.step[1])) == (10, 1)
+    assert (int(space.embedding.span[0]) // int(space.embedding.step[0]), int(space.embedding.step[1])) == (10, 1)
     assert space.quantize(np.array([[0.3, 1.0], [0.7, 2.0]]))[:, 0].tolist() == [3 << 20, 7 << 20]
 
 

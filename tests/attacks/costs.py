@@ -52,7 +52,7 @@ class World:
 
 
 def box_places(space: Any) -> list[tuple[float, ...]]:
-    """Opposite corners that are farthest apart in host coordinates, others, the middle, beyond, and inside."""
+    """Opposite corners that are farthest apart in embedding coordinates, others, the middle, beyond, and inside."""
     low, high = np.array(space.low), np.array(space.high)
     random = np.random.default_rng(len(low))
     farthest = farthest_pair(space) if isinstance(space, Projected) else np.stack([low, high])
@@ -69,7 +69,7 @@ def box_places(space: Any) -> list[tuple[float, ...]]:
 
 
 def ball_places(space: Any) -> list[tuple[float, ...]]:
-    """Both ends of the diameter that is longest in host coordinates, ends of others, the centre, beyond, and inside."""
+    """Both ends of the diameter that is longest in the embedding, ends of others, the centre, beyond, and inside."""
     random = np.random.default_rng(space.width)
     first, even = np.eye(space.width)[0], np.ones(space.width) / math.sqrt(space.width)
     sides = [even, first, first * 0, 1e6 * even, random.uniform(-0.5, 0.5, space.width)]
@@ -97,7 +97,7 @@ def table_places(space: Any) -> list[tuple[Any, ...]]:
     ends = []
     for part in space.parts:
         low, high = (getattr(part, side, None) for side in ("low", "high"))
-        names = [part.written(k) for k in range(2)] if low is None else [low, high]
+        names = [part.user_point(k) for k in range(2)] if low is None else [low, high]
         ends.append((*names, STRANGER if getattr(part, "labels", ()) else names[0]))
     first, second, third = (tuple(column[k] for column in ends) for k in range(3))
     mixed = tuple((first, second)[k % 2][k] for k in range(len(ends)))
@@ -195,7 +195,7 @@ def worlds() -> list[World]:
 class Row(NamedTuple):
     """A record."""
 
-    place: Any
+    position: Any
     group: str = "a"
     weight: float = MAX_WEIGHT
     person: str = "somebody"
@@ -449,7 +449,7 @@ def _run(case: Case, space: Any, rows: Sequence[Row], guarantee: mp.Guarantee, a
     for word, column in case.relation.roles.items():
         words[word] = [getattr(row, column) for row in rows]
     words |= {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mechanism": case.kind.mechanism}
-    table = [row.place for row in rows]
+    table = [row.position for row in rows]
     if case.kind.session:
         with mp.interactive(table, space, max_queries=len(asked), **words) as session:
             session.ask_many(asked)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 import milepost as mp
-from milepost.privacy.noise import LARGEST_SCALE, LaplaceStream, gaussian, laplace
+from milepost.privacy.noise import MAX_SCALE, LaplaceStream, gaussian, laplace
 from tests.attacks.cases import outcome
 
-WIDE = LARGEST_SCALE  # at which two draws are the same once in 10¹⁷
+WIDE = MAX_SCALE  # at which two draws are the same once in 10¹⁷
 PEOPLE = np.random.default_rng(0).uniform(0, 10, (200, 2))
 SPACE = mp.L1([(0, 10), (0, 10)])
 PAID: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}

@@ -136,7 +136,7 @@ def in_memory(content: list[bytes]) -> Iterator[None]:
             content.append(result.getvalue())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("milepost.synopsis.file_format.whole_file", stream)
+        patch.setattr("milepost.synopsis.file_format.atomic_write", stream)
         yield
 
 

@@ -11,15 +11,15 @@ import numpy as np
 
 import milepost as mp
 from milepost.ingest.aggregation import records
-from milepost.ingest.batches import opened
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.batches import open_stream
+from milepost.ingest.row_attributes import RowColumns
 from milepost.pipeline.find_bounds import read_magnitudes
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "special-values.md"
-GROUPED, OTHERS = Roles(groups=0, labels=["a", 1]), Roles(groups=0, labels=["a", 1, "other"])
+GROUPED, OTHERS = RowColumns(groups=0, labels=["a", 1]), RowColumns(groups=0, labels=["a", 1, "other"])
 NAMES: dict[str, Any] = {"nan": math.nan, "inf": math.inf}
 TABLE = np.random.default_rng(0).uniform(0, 10, (500, 2))
 PLACES = np.random.default_rng(0).uniform((49.5, 9.5), (50.5, 10.5), (500, 2))
@@ -69,7 +69,7 @@ def spaces() -> dict[str, Space]:
 def read(name: str, make: Call, value: Any) -> tuple[list[float], list[int]]:
     """A private row as a release reads it: its distances to some queries, and its image."""
     space = spaces()[name]
-    (points,) = records(opened([make(value)]), space, None, 1)
+    (points,) = records(open_stream([make(value)]), space, None, 1)
     queries = space.read_queries((object_array if space.objects else np.array)(ASKED[name]))
     return space.distance(points, queries).ravel().tolist(), space.quantize(points).ravel().tolist()
 
@@ -115,7 +115,7 @@ def given(mechanism: str, value: Any) -> list[list[int]]:
     return result
 
 
-def grouped(roles: Roles, value: Any) -> int | str:
+def grouped(roles: RowColumns, value: Any) -> int | str:
     """The group of a row."""
     group = roles.read({"groups": [value]}, 1).group
     assert group is not None
@@ -124,12 +124,12 @@ def grouped(roles: Roles, value: Any) -> int | str:
 
 def person(value: Any) -> bytes:
     """The name of a person."""
-    return bytes(Roles(unit=0).read({"unit": [value]}, 1).person[0])
+    return bytes(RowColumns(unit=0).read({"unit": [value]}, 1).person[0])
 
 
 def weight(value: Any) -> int:
     """In steps."""
-    steps = Roles(weights=0, max_weight=2.0).read({"weights": [value]}, 1).weight
+    steps = RowColumns(weights=0, max_weight=2.0).read({"weights": [value]}, 1).weight
     assert steps is not None
     return int(steps[0])
 

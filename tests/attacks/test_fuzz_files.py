@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.reporting.description import facts
 from milepost.synopsis import file_format
 from tests.attacks.cases import CASES, NEED_QUERIES, finite
@@ -65,7 +65,7 @@ def used(path: Path, case: str) -> str:
 
 
 def test_files_as_they_are_made_answer(made: dict[str, Path]) -> None:
-    assert {mechanism for _, mechanism in COMBINATIONS} >= {*NAMES} - {"gaussian"}
+    assert {mechanism for _, mechanism in COMBINATIONS} >= {*MECHANISM_NAMES} - {"gaussian"}
     assert {kind for kind, _ in COMBINATIONS} == {*CASES}
     assert {name: used(path, name) for name, path in made.items()} == dict.fromkeys(made, "answered")
 

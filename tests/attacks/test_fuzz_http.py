@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milepost.service.app import described
+from milepost.service.app import openapi_document
 from milepost.service.errors import CODES
 from milepost.synopsis import file_format
 from tests.attacks.resource_limits import BOUNDED, MEMORY, in_memory_of, in_time
@@ -57,7 +57,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def check(house: House, answer: httpx.Response, address: str) -> int:
     """Its status, if the interface's document has it and it is no fault of the service."""
     method, path = address.split()
-    documented = described(house.app)["paths"].get(path, {}).get(method.lower())
+    documented = openapi_document(house.app)["paths"].get(path, {}).get(method.lower())
     assert answer.status_code < 500, (address, answer.text[:500])
     if documented is not None:
         assert f"{answer.status_code}" in {*documented["responses"], "404", "405"}, (address, answer.status_code)
@@ -213,8 +213,8 @@ def test_any_path_has_an_answer(house: House) -> None:
 
 def uploads(house: House, folder: Path, examples: int) -> Counter[int]:
     """Releases that were made elsewhere: damaged, and with cards that somebody has edited."""
-    content = house.office.home.release("sides").read_bytes()
-    card, tensors = file_format.read(house.office.home.release("sides"))
+    content = house.office.directory.release("sides").read_bytes()
+    card, tensors = file_format.read(house.office.directory.release("sides"))
     found: Counter[int] = Counter()
     client = house.client("carla")
 

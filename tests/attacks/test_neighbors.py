@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.mechanisms.totals import Total
 from milepost.pipeline.selection import SESSIONS
 from milepost.privacy import noise
@@ -95,7 +95,7 @@ def compare_many(seed: int, count: int, work: str, mechanisms: Sequence[str], fo
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_pairs_give_the_same_release(seed: int, tmp_path: Path) -> None:
-    found = compare_many(seed, 40, "release", NAMES, tmp_path)
+    found = compare_many(seed, 40, "release", MECHANISM_NAMES, tmp_path)
     assert found["released"] > 15
 
 
@@ -110,7 +110,7 @@ def test_pairs_give_the_same_session(tmp_path: Path) -> None:
 def test_many_pairs_give_the_same_release(seed: int, tmp_path: Path) -> None:
     """9,600 of them with mechanisms that take a millisecond, 240 with any, and 160 sessions."""
     found = compare_many(seed, 960, "release", QUICK_NAMES, tmp_path)
-    found += compare_many(seed, 24, "release", NAMES, tmp_path)
+    found += compare_many(seed, 24, "release", MECHANISM_NAMES, tmp_path)
     found += compare_many(seed, 16, "session", SESSIONS, tmp_path)
     assert found.total() == 1000
     assert found["released"] > 400

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.spaces.objects import object_array
 from milepost.spaces.registry import KINDS
 from tests.attacks.cases import CASES, NEED_QUERIES, SPECIAL, Case, Row, finite, outcome, without_row
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
 PAID: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 every_space = pytest.mark.parametrize("kind", CASES)
-every_mechanism = pytest.mark.parametrize("mechanism", NAMES)
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISM_NAMES)
 # every mechanism in some spaces, and some mechanisms in every space: all are read alike
 QUICK_SPACES, QUICK_MECHANISMS = ("l1", "hamming"), ("slopes", "gaussian", "field")
 every_pair = pytest.mark.parametrize(
@@ -35,7 +35,7 @@ every_pair = pytest.mark.parametrize(
             id=f"{kind}-{name}",
         )
         for kind in CASES
-        for name in NAMES
+        for name in MECHANISM_NAMES
     ],
 )
 
@@ -96,7 +96,7 @@ def test_a_row_is_read_as_if_it_were_alone(kind: str) -> None:
         alone = space.read(object_array(case.table([row])) if space.objects else np.array([row], dtype=object))
         assert np.array_equal(alone[0], image), row  # NumPy may clip −0 to 0 or not: they are the same everywhere
     quanta = space.quantize(together)
-    assert ((quanta >= 0) & (quanta <= space.hosts.span)).all()
+    assert ((quanta >= 0) & (quanta <= space.embedding.span)).all()
     asked = space.read_queries(object_array(case.asked) if space.objects else np.array(case.queries, dtype=float))
     distances = space.distance(together, asked)
     assert finite(distances)

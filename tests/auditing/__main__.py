@@ -49,7 +49,7 @@ def main() -> None:
     report = mp.audit(samples=said.samples, progress=tell)
     console.print(report.table("The shipped mechanisms"))
     if said.plot is not None:
-        style.check_picture(said.plot)
+        style.check_plot_path(said.plot)
         style.save(report.plot(), said.plot)
     sys.exit(0 if caught(console) and not report.violated else 1)
 

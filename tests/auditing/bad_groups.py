@@ -11,33 +11,33 @@ from milepost.auditing.case import Draw
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change, Split
+from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from tests.auditing.bad_mechanisms import Known, taped
 
 QUERIES = Queries(np.zeros((1, 1)), L1([(0, 1)]))
 
 
-class OneEnded(Change):
+class OneEnded(ProtectedChange):
     """A change between two groups whose cost is counted in one of them."""
 
     def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
-        return Change(groups=1)._split(pair / 2, single, budget, share)
+        return ProtectedChange(groups=1)._split(pair / 2, single, budget, share)
 
 
-class Uncounted(Change):
+class Uncounted(ProtectedChange):
     """A change between groups that forgets how many are in each: the sums have all of ε, the counts no noise."""
 
-    def laplace(self, pair: float, single: float, epsilon: float, off: float) -> Split:
+    def laplace(self, pair: float, single: float, epsilon: float, off: float) -> BudgetSplit:
         return replace(super().laplace(pair, single, epsilon, off), total=0.0)
 
 
-def released(change: Change, guarantee: Guarantee, group: int) -> list[NoisySums]:
+def released(change: ProtectedChange, guarantee: Guarantee, group: int) -> list[NoisySums]:
     """Of both groups; one of them has the only person, as far from the query as can be."""
-    sums = Sums(1, 2)
+    sums = DistanceSums(1, 2)
     sums.add(np.full((1, 1), QUANTA), np.array([group]), np.array([1]))
     return [PerQuery("laplace").run(sums, QUERIES, change, guarantee, n=1, group=which) for which in (0, 1)]
 

@@ -20,17 +20,17 @@ from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure
 from milepost.auditing import cases as bounds_search
 from milepost.auditing.case import Draw, gaussian_ratio
 from milepost.auditing.claims import gaussian
-from milepost.auditing.noise_trace import Pair, Tape
+from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
-from milepost.mechanisms.query.cholesky import Factor
+from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
-from milepost.mechanisms.query.net import Noise, Shapes
+from milepost.mechanisms.query.net import LinkDesigns, NetNoise
 from milepost.pipeline.find_bounds import Scales
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
@@ -48,7 +48,7 @@ class Known:
 
 def taped(mechanism: str, name: str, claim: Claim, left: Callable[[], object], right: Callable[[], object]) -> Known:
     """The library's code, changed, as its tapes on two tables tell it; the true loss is theirs."""
-    pair = Pair(Tape.of(left), Tape.of(right))
+    pair = TracePair(NoiseTrace.of(left), NoiseTrace.of(right))
     case = Case(mechanism, name, claim, lambda runs: pair.draw(runs)[0], lambda runs: pair.draw(runs)[1])
     return Known(case, pair.loss)
 
@@ -221,9 +221,9 @@ def uncut(epsilon: float = 1.0) -> Known:
     The triangle inequality allows their distances to differ by a tenth; here they differ by one and a half.
     """
     queries = Queries(np.array([[0.4], [0.5]]), L1([(0, 1)]))
-    made = Shapes.of(queries).tree
+    made = LinkDesigns.of(queries).tree
     links = Uncut(made.links.left, made.links.right, made.links.lengths)
-    noise = Noise.of(replace(made, links=links), Change(), Guarantee(epsilon), pure=True)
+    noise = NetNoise.of(replace(made, links=links), ProtectedChange(), Guarantee(epsilon), pure=True)
     movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
     runs = [partial(noise.added, links.counted(mover[None])[0]) for mover in movers]
     return taped("net", "differences that are not cut", Pure(epsilon), *runs)
@@ -253,7 +253,7 @@ def forgotten_cell(epsilon: float = 1.0) -> Known:
 def exact_total(epsilon: float = 2.0) -> Known:
     """The shipped search, but with noise on the number of rows that is always 0: add-remove is then seen at once."""
     pair = [bounds_search.table(rows) for rows in ([1.0], [])]
-    scales = replace(Scales.of(Guarantee(epsilon), Change("add-remove"), 1), total=1e-3)
+    scales = replace(Scales.of(Guarantee(epsilon), ProtectedChange("add-remove"), 1), total=1e-3)
     draws = [bounds_search.draw(side, pair, scales) for side in pair]
     loss = largest_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     return Known(Case("bounds", "exact number of rows", Pure(epsilon), *draws), loss)
@@ -274,8 +274,8 @@ class ExactChoice(PrivateGame):
 
 def exact_choice(epsilon: float = 3.0) -> Known:
     """One record moves between two corners that are equally far from the query: only the choice tells them apart."""
-    hosts = L1([(0, 1), (0, 1)]).hosts
-    solved = interactive_margins(hosts, 1, Guarantee(epsilon), 1, 0.5)
+    embedding = L1([(0, 1), (0, 1)]).embedding
+    solved = interactive_margins(embedding, 1, Guarantee(epsilon), 1, 0.5)
     # the tested value, 1 a unit of distance, is at the threshold; lines are not lowered
     margins = replace(solved, updates=1, threshold=round(1 / solved.lattice), margin=np.zeros(2))
     query = np.zeros((1, 2), dtype=np.int64)
@@ -285,7 +285,7 @@ def exact_choice(epsilon: float = 3.0) -> Known:
         sketch.add(np.array([record]) * QUANTA)
 
         def coordinate() -> int:
-            game = ExactChoice(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
+            game = ExactChoice(convex_learner(embedding, margins), sketch.borders(), embedding, margins)
             list(game.ask(query))
             return game.lines[0].coordinate if game.lines else -1
 
@@ -294,7 +294,7 @@ def exact_choice(epsilon: float = 3.0) -> Known:
     # Pr[a line of coordinate 0] is Pr["above"] on one table and 0 on the other
     above = 1 - SparseVector(*noise_scales(margins.sensitivity, margins.epsilon_test), 1).flag_law([0])[0]
     loss = largest_ratio(np.array([above, 0]), np.array([0, above]))
-    claim = Pure(margins.cost(hosts))
+    claim = Pure(margins.cost(embedding))
     return Known(Case("tangents", "exact choice of coordinate", claim, draw([1, 0]), draw([0, 1])), loss)
 
 
@@ -317,10 +317,10 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> Known:
     Answers are then independent, of deviations σ·ℓ_kk, and far too exact where ℓ_kk is small.
     """
     space, guarantee, points = L1([(0, 1)]), Guarantee(6.0, 1e-6), np.array([[0.0], [0.05]])
-    noise = Field().noise(space, len(points), Change(), guarantee)
+    noise = Field().noise(space, len(points), ProtectedChange(), guarantee)
     queries = Queries(points, space)
     pair = [read_sums([[mover], [0.5]], space, queries).values[0] for mover in (0, 1)]
-    rows = Factor(noise.kernel, len(points), noise.unit).extend(points)
+    rows = CholeskyFactor(noise.kernel, len(points), noise.unit).extend(points)
     scales = np.diag(rows) * noise.scale / (1 << FRACTION_BITS)
     exact = [sums - 2 * noise.anchors(points) for sums in pair]
 

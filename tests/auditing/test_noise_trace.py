@@ -14,8 +14,8 @@ import pytest
 import milepost as mp
 from milepost._typing import IntArray
 from milepost.auditing import case_matrix
-from milepost.auditing.noise_trace import Call, Pair, Tape, recording
-from milepost.auditing.worst_case_search import Searched
+from milepost.auditing.noise_trace import Call, NoiseTrace, TracePair, record_noise
+from milepost.auditing.worst_case_search import SearchedCase
 from milepost.errors import MilepostError
 from milepost.mechanisms.coordinate import slopes
 from milepost.mechanisms.paper.game import PrivateGame
@@ -44,7 +44,7 @@ LEAST = {"hats, line, replace, ε": 0.75, "field, earth, replace, μ": 0.8}  # n
 def test_the_worst_pair_costs_at_most_the_claim_and_about_as_much(name: str) -> None:
     """Exactly, from the numbers and scales that the library itself gave to its noise; no sampling."""
     case = CASES[name]
-    assert isinstance(case, Searched)
+    assert isinstance(case, SearchedCase)
     assert LEAST.get(name, 0.9) * case.claim.loss < case.exact <= case.claim.loss * (1 + 1e-9)
     assert case.found.tried >= 6
 
@@ -72,10 +72,10 @@ def replaying(calls: tuple[Call, ...]) -> Iterator[None]:
 def test_a_release_is_a_function_of_its_tape(name: str) -> None:
     """Two neighboring tables that are given the same noisy numbers give the same file, and the same answers."""
     case = CASES[name]
-    assert isinstance(case, Searched)
+    assert isinstance(case, SearchedCase)
     left, right = case.found.rows
     made: list[Any] = []
-    with recording() as calls:
+    with record_noise() as calls:
         made.append(case.search.release(left))
     with replaying(tuple(calls)):
         made.append(case.search.release(right))
@@ -86,26 +86,26 @@ def test_a_release_is_a_function_of_its_tape(name: str) -> None:
 def _said(made: Any) -> object:
     if not isinstance(made, Synopsis):
         return [(answer.value, answer.error, answer.updated) for answer in made]
-    tensors = {key: value.tolist() for key, value in made.answerer.tensors().items()}
-    return json.dumps([tensors, made.answerer.parameters(), made.n, str(made)], sort_keys=True, default=str)
+    tensors = {key: value.tolist() for key, value in made.statistic.tensors().items()}
+    return json.dumps([tensors, made.statistic.parameters(), made.n, str(made)], sort_keys=True, default=str)
 
 
-def run(values: list[int], scale: float, law: Callable[[IntArray, float], IntArray] = noise.laplace) -> Tape:
-    return Tape.of(partial(law, np.array(values), scale))
+def run(values: list[int], scale: float, law: Callable[[IntArray, float], IntArray] = noise.laplace) -> NoiseTrace:
+    return NoiseTrace.of(partial(law, np.array(values), scale))
 
 
 def test_the_loss_of_a_pair_is_by_definition() -> None:
     """Σ|Δ|/b of Laplace noise, √Σ(Δ/σ)² of Gaussian noise; numbers that are equal say nothing."""
-    pair = Pair(run([0, 5, 7], 2.0), run([3, 5, 3], 2.0))
+    pair = TracePair(run([0, 5, 7], 2.0), run([3, 5, 3], 2.0))
     assert pair.loss == pytest.approx(3.5)
     assert pair.moved.tolist() == [0, 2]
-    assert Pair(run([0, 5], 2.0, noise.gaussian), run([3, 9], 2.0, noise.gaussian)).loss == pytest.approx(2.5)
+    assert TracePair(run([0, 5], 2.0, noise.gaussian), run([3, 9], 2.0, noise.gaussian)).loss == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("law", [noise.laplace, noise.gaussian])
 def test_scores_are_likelihood_ratios(law: Callable[[IntArray, float], IntArray]) -> None:
     """By a second method, from the definition of the densities; the two tables' scores differ in mean as they must."""
-    pair = Pair(run([0, 5], 3.0, law), run([4, 3], 3.0, law))
+    pair = TracePair(run([0, 5], 3.0, law), run([4, 3], 3.0, law))
     left, right = pair.draw(4000)
     if pair.gaussian:
         means = np.mean(left.score), np.mean(right.score)
@@ -119,15 +119,15 @@ def test_scores_are_likelihood_ratios(law: Callable[[IntArray, float], IntArray]
 
 def test_noise_that_differs_between_neighbors_is_refused() -> None:
     with pytest.raises(MilepostError, match="no secret"):
-        Pair(run([0], 2.0), run([0], 3.0))
-    both = Tape(run([0], 2.0).calls + run([0], 2.0, noise.gaussian).calls)
+        TracePair(run([0], 2.0), run([0], 3.0))
+    both = NoiseTrace(run([0], 2.0).calls + run([0], 2.0, noise.gaussian).calls)
     with pytest.raises(MilepostError, match="one law"):
-        Pair(both, both)
+        TracePair(both, both)
 
 
 def test_recording_ends_and_leaves_noise_as_it_was() -> None:
     before = noise._add
-    with pytest.raises(RuntimeError, match="over"), recording():
+    with pytest.raises(RuntimeError, match="over"), record_noise():
         raise RuntimeError("over")
     assert noise._add is before
     assert mp.audit(samples=200, mechanism="noise").findings
@@ -136,7 +136,7 @@ def test_recording_ends_and_leaves_noise_as_it_was() -> None:
 def test_an_epoch_compares_noisy_values_with_a_noisy_threshold() -> None:
     """From the noise that it was given: one draw for the threshold and a fresh one for each value, of their scales."""
     for _ in range(40):
-        with recording() as calls:
+        with record_noise() as calls:
             epoch = AboveThreshold(3, 4, 1.0)
             flags = [epoch.above(0)]
             while not flags[-1] and len(flags) < 16:
@@ -150,13 +150,13 @@ def test_an_epoch_compares_noisy_values_with_a_noisy_threshold() -> None:
 @pytest.mark.parametrize("pure", [True, False])
 def test_a_game_reads_noisy_sums(pure: bool) -> None:
     """On "above" it says the values and counts that noise of their own scales was added to, and no others."""
-    hosts = mp.L1([(0, 2), (0, 2)], weights=[1, 3]).hosts
-    margins = interactive_margins(hosts, 4, Guarantee(9.0, 0.0 if pure else 1e-6), 3, 0.5)
+    embedding = mp.L1([(0, 2), (0, 2)], weights=[1, 3]).embedding
+    margins = interactive_margins(embedding, 4, Guarantee(9.0, 0.0 if pure else 1e-6), 3, 0.5)
     margins = replace(margins, threshold=-(1 << 40), updates=1)  # so that the first test is above
     sketch = Sketch(2, cells=2)
     sketch.add(np.array([[0, QUANTA]] * 4))
-    game = PrivateGame(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
-    with recording() as calls:
+    game = PrivateGame(convex_learner(embedding, margins), sketch.borders(), embedding, margins)
+    with record_noise() as calls:
         assert [updated for _, _, updated in game.ask(np.ones((1, 2), dtype=np.int64))] == [True]
     read = [call for call in calls[2:] for _ in call.values]  # after the threshold's and the test's
     law = "laplace" if pure else "gaussian"

@@ -15,7 +15,7 @@ from milepost.auditing import Case, Concentrated, Gaussian, Outcomes, Pure, exam
 from milepost.auditing.cases import noise_cases
 from milepost.auditing.event import at_least, at_most, choose
 from milepost.mechanisms.query.field import Innovations
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.privacy import noise
 from tests.auditing import bad_floats, bad_mechanisms
 from tests.auditing.known_bad import MARGIN, wrong
@@ -197,7 +197,7 @@ def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) ->
 
 def test_every_mechanism_is_audited() -> None:
     """Every shipped case by one test."""
-    assert {case.mechanism for case in shipped()} >= set(NAMES)
+    assert {case.mechanism for case in shipped()} >= set(MECHANISM_NAMES)
     examined = [case for wanted in SHARPNESS.values() for case in wanted.cases]
     assert sorted(map(id, examined)) == sorted(map(id, shipped()))
 

@@ -80,7 +80,7 @@ def visiting(house: House, chromium: Browser) -> Iterator[Visiting]:
         unexpected = [text for text in visit.trouble if not any(part in text for part in expect)]
         visit.page.context.close()
         assert unexpected == []
-        assert visit.hosts <= {urlsplit(house.url).netloc}
+        assert visit.embedding <= {urlsplit(house.url).netloc}
 
 
 @pytest.fixture(scope="session")

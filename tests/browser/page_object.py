@@ -25,12 +25,12 @@ class Visit:
     page: Page
     house: House
     trouble: list[str] = field(default_factory=list)
-    hosts: set[str] = field(default_factory=set)
+    embedding: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.page.on("console", lambda said: self.trouble.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+        self.page.on("request", lambda request: self.embedding.add(urlsplit(request.url).netloc))
 
     def open(self, who: str, choice: str) -> "Visit":
         """With a key in the link."""

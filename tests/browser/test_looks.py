@@ -20,7 +20,11 @@ CHOICES = (
     "release=spelling",
     "session=long",
 )
-MARKS = {"release=ages": "path.line", "release=spelling": ".bars li", "session=long": ".basemap path"}  # once it is drawn
+MARKS = {
+    "release=ages": "path.line",
+    "release=spelling": ".bars li",
+    "session=long": ".basemap path",
+}  # once it is drawn
 SITES = {"Copenhagen": (55.68, 12.5), "Aarhus": (56.16, 10.2), "Odense": (55.4, 10.39), "Roskilde": (55.64, 12.08)}
 
 

@@ -42,7 +42,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with pytest.raises(SystemExit) as stop:
             cli.main(shlex.split(f"release {folder}/customers.csv {GROUPED} --force -o {folder}/groups.milepost"))
         assert not stop.value.code
-        if not mp.load(folder / "groups.milepost").group("empty").answerer.total.seen:
+        if not mp.load(folder / "groups.milepost").group("empty").statistic.total.seen:
             return folder
     raise AssertionError(f"an empty group looks like one with people at a rate of {UNSEEN} only")
 
@@ -64,7 +64,7 @@ def test_release_says_that_its_counts_are_noisy(run: Run) -> None:
     made = mp.load("new.milepost")
     assert int(found[1].replace(",", "")) == made.n
     assert made.labels == ("budget, plain", "family", "premium", "empty")
-    small = not made.group("empty").answerer.total.seen
+    small = not made.group("empty").statistic.total.seen
     assert result.out.rstrip().endswith("by group, 1 group too small" if small else "by group")
 
 
@@ -321,7 +321,7 @@ def test_the_statement_says_who_is_protected(
 def test_weight_is_shown_in_the_users_unit(releases: dict[str, mp.Synopsis]) -> None:
     """3,000 weights of 2 on average, 70 off at most."""
     weighted = releases["weighted"]
-    total = weighted.answerer.total
+    total = weighted.statistic.total
     found = re.search(r"about ([\d,]+) in all \(noisy\), at most 4 a row", facts(weighted)["weight of rows"])
     assert found is not None
     shown, step = float(found[1].replace(",", "")), 4 / WEIGHT_STEPS

@@ -53,7 +53,7 @@ def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
-    monkeypatch.setattr(query_output, "MOST_POINTS", 300)
+    monkeypatch.setattr(query_output, "MAX_POINTS", 300)
     return runner(capsys)
 
 
@@ -104,8 +104,8 @@ def test_points_of_many_coordinates_come_in_smaller_batches() -> None:
         stand_in: Any = SimpleNamespace(queries=None, space=space, labels=labels)
         return query_output.batch_size(stand_in)
 
-    assert size(8) == query_output.MOST_POINTS
-    assert size(512) * 512 == size(64, ("a",) * 8) * 512 == query_output.MOST_NUMBERS
+    assert size(8) == query_output.MAX_POINTS
+    assert size(512) * 512 == size(64, ("a",) * 8) * 512 == query_output.MAX_NUMBERS
 
 
 @pytest.mark.parametrize(("kind", "whole"), [(pa.float32(), False), (pa.int16(), True), (pa.int64(), True)])
@@ -296,10 +296,12 @@ def test_geojson_and_a_table_at_once(run: Run) -> None:
 
 HELD = """
 import itertools, signal, sys
-from milepost import asked, cli, data
+from milepost import cli
+from milepost.cli import query_input
+from milepost.ingest import batches
 
-data.BATCH_ROWS = 700
-parts = asked.parts_of
+batches.BATCH_ROWS = 700
+parts = query_input.space_batches
 
 def held(*given, **words):
     yield from itertools.islice(parts(*given, **words), 4)
@@ -307,7 +309,7 @@ def held(*given, **words):
     sys.stdin.read()
     raise AssertionError("a signal should have ended this")
 
-asked.parts_of = held
+query_input.space_batches = held
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job may ignore it
 cli.main(sys.argv[1:])
 """

@@ -64,7 +64,7 @@ def test_the_map_without_privacy_is_exact() -> None:
     places = list(clinic.SITES.values())
     truth = mp.exact(people, clinic.REGION, places)
     assert np.abs(open_.mean_distance(places) - truth).max() <= open_.error()
-    assert open_.answerer.tensors() == {}
+    assert open_.statistic.tensors() == {}
 
 
 def test_a_picture_without_matplotlib_is_refused_before_the_work(
@@ -72,10 +72,10 @@ def test_a_picture_without_matplotlib_is_refused_before_the_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(mp.MilepostError, match=r"milepost\[plots\]"):
-        style.check_picture(tmp_path / "demo.png")
+        style.check_plot_path(tmp_path / "demo.png")
 
 
 @pytest.mark.parametrize("name", ["demo", "demo.doc"])
 def test_a_picture_of_an_unknown_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(mp.MilepostError, match=r"\.png"):
-        style.check_picture(tmp_path / name)
+        style.check_plot_path(tmp_path / name)

@@ -122,7 +122,7 @@ def test_the_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     compared = run.synopsis.compare(new)
     lead = np.diff(np.sort(exact, axis=1)[:, :2])[:, 0]
     clear = lead > limit(comparisons=exact.size) * np.hypot(*np.sort(compared.error, axis=1)[:, -2:].T) / 1.96
-    assert (compared.place[clear] == exact.argmin(axis=1)[clear]).all()
+    assert (compared.nearest_index[clear] == exact.argmin(axis=1)[clear]).all()
     named = re.findall(rf"^.{{36}} ({'|'.join(module.PRIVATE)}) ", run.printed, flags=re.MULTILINE)
     assert named == compared.nearest.tolist()
 

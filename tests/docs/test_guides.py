@@ -16,7 +16,7 @@ import pytest
 
 import milepost as mp
 from milepost import cli
-from milepost.spaces.bounds_provenance import Found
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from tests import ROOT
 from tests.blocks import LENIENT, Noise, check, written
 from tests.chance import assert_close
@@ -132,7 +132,7 @@ def test_the_blocks_about_spaces_run() -> None:
     names: dict[str, Any] = {"mp": mp, "roads": nx.cycle_graph(40), "frame": frame}
     for language, text in blocks((ROOT / "docs" / "spaces.md").read_text()):
         run(language, text, names)
-    assert names["space"].found == Found(0.1, "replace", 2)
+    assert names["space"].found == BoundsProvenance(0.1, "replace", 2)
 
 
 def test_the_audit_of_ones_own_finds_what_it_says() -> None:

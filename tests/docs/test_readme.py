@@ -110,11 +110,11 @@ def test_the_commands_that_make_runs_exist() -> None:
 
 
 def test_the_table_names_every_public_space_and_mechanism() -> None:
-    from milepost.mechanisms.registry import NAMES
+    from milepost.mechanisms.registry import MECHANISM_NAMES
     from milepost.spaces.registry import KINDS
 
     table = README[README.index("| space |") :].split("\n\n")[0]
-    for name in [*(kind.__name__ for kind in KINDS.values()), *NAMES]:
+    for name in [*(kind.__name__ for kind in KINDS.values()), *MECHANISM_NAMES]:
         assert f"`{name}`" in table
 
 

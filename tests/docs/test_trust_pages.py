@@ -12,12 +12,12 @@ import pytest
 
 import milepost as mp
 from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, SHORT
-from milepost.mechanisms.query.links import MOST_QUERIES
+from milepost.mechanisms.query.links import MAX_QUERIES
 from milepost.mechanisms.query.mesh import CORE
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.pipeline.release import SIZE_SHARE
 from milepost.pipeline.selection import SESSIONS
-from milepost.privacy.noise import LARGEST_SCALE
+from milepost.privacy.noise import MAX_SCALE
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.service.settings import Settings
 from milepost.service.workers import THREADS
@@ -69,7 +69,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def named(module: ast.AST, name: str) -> ast.AST | None:
-    """A function, class, method, field or constant of a file, by its name: `scales_of`, `Change._split`."""
+    """A function, class, method, field or constant of a file, by its name: `scales_of`, `ProtectedChange._split`."""
     scope: ast.AST | None = module
     for part in name.split("."):
         scope = next((node for node in getattr(scope, "body", ()) if part in _names(node)), None)
@@ -186,9 +186,13 @@ def test_every_proof_cites_lines_of_code(page: Path) -> None:
             "`src/milepost/privacy/gone.py`",
             "there is no src/milepost/privacy/gone.py",
         ),
-        ("`Change._split`", "`Change._gone`", "has no Change._gone"),
-        ("`exact(one.epsilon) ** 2 / 2`", "`exact(one.epsilon) ** 2`", ""),
-        ("`exact(one.epsilon) ** 2 / 2`", "`exact(one.epsilon) ** 2 / 4`", "has no exact(one.epsilon) ** 2 / 4"),
+        ("`ProtectedChange._split`", "`ProtectedChange._gone`", "has no ProtectedChange._gone"),
+        ("`exact_fraction(one.epsilon) ** 2 / 2`", "`exact_fraction(one.epsilon) ** 2`", ""),
+        (
+            "`exact_fraction(one.epsilon) ** 2 / 2`",
+            "`exact_fraction(one.epsilon) ** 2 / 4`",
+            "has no exact_fraction(one.epsilon) ** 2 / 4",
+        ),
         ("`self.opened += 1`", "`self.opened += 2`", "has no self.opened += 2"),
         (
             "`tests/privacy/accounting/test_budget.py`",
@@ -208,7 +212,7 @@ def test_a_stale_citation_is_noticed(old: str, new: str, complaint: str) -> None
 def test_everything_that_spends_has_a_proof() -> None:
     """Mechanisms, spaces and compositions: each has a page that names it, linked from the index."""
     spaces = {name for name in mp.__all__ if hasattr(getattr(mp, name), "quantize")}
-    assert spaces | set(NAMES) | set(SESSIONS) <= set(PROVED)
+    assert spaces | set(MECHANISM_NAMES) | set(SESSIONS) <= set(PROVED)
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     for name, page in PROVED.items():
         assert f"(proofs/{page}.md)" in index, name
@@ -231,7 +235,7 @@ FIGURES = {  # what pages say in passing, with the numbers that the code has
         f"Ids of more than {SHORT} bytes",
         f"by {8 * SHORT} bits of SHA-256",
         f"Up to {CORE:,} queries are linked",
-        f"More than {MOST_QUERIES:,} are refused",
+        f"More than {MAX_QUERIES:,} are refused",
         f"`max_body` ({Settings().max_body >> 20} MB)",
         f"; {Settings().max_connections} of them make others wait",
         f"a row counts up to {WEIGHT_STEPS} steps",
@@ -246,7 +250,7 @@ def test_figures_are_the_codes() -> None:
         text = " ".join(text_of(DOCS / page).split())
         assert [phrase for phrase in phrases if phrase not in text] == []
     assert THREADS == 4  # "Four threads for all"
-    assert 2**63 / LARGEST_SCALE == 256  # "e⁻²⁵⁶"
+    assert 2**63 / MAX_SCALE == 256  # "e⁻²⁵⁶"
 
 
 @pytest.mark.parametrize("page", [DOCS / "guarantee.md", DOCS / "known-limitations.md"], ids=lambda page: page.stem)

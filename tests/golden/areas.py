@@ -144,11 +144,16 @@ def statistics() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, (space, table, queries) in SPACES.items():
         sketch, sums = sketch_of(table, space), sums_of(table, space, queries)
-        hosts = space.hosts
+        embedding = space.embedding
         result[name] = {
             "space": space.to_json(),
             "diameter": space.diameter,
-            "hosts": {"reach": hosts.reach, "total": hosts.total, "bias": hosts.bias, "quantum": hosts.quantum},
+            "embedding": {
+                "sensitivity_bound": embedding.sensitivity_bound,
+                "total_width": embedding.total_width,
+                "bias": embedding.bias,
+                "quantum": embedding.quantum,
+            },
             "sketch": {"counts": sketch.counts, "offsets": sketch.offsets, "totals": sketch.totals},
             "sums": {"values": sums.values, "totals": sums.totals},
             "exact": mp.exact(table, space, queries),

@@ -14,11 +14,11 @@ import milepost as mp
 from milepost import cli
 from milepost._typing import IntArray
 from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.row_attributes import RowColumns
 from milepost.mechanisms.coordinate import slopes
 from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise as noise  # for tests, too
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 
 Noise = Callable[[str, IntArray, float], IntArray]
@@ -27,14 +27,14 @@ GAUSSIAN_OF_SLOPES = slopes, "gaussian"  # where a mechanism has its noise from,
 
 def sketch_of(data: Any, space: Any, **roles: Any) -> Sketch:
     """The exact sketch of a table."""
-    return read_sketch(data, space, roles=Roles(**roles))
+    return read_sketch(data, space, roles=RowColumns(**roles))
 
 
-def sums_of(data: Any, space: Any, queries: Any, **roles: Any) -> Sums:
+def sums_of(data: Any, space: Any, queries: Any, **roles: Any) -> DistanceSums:
     """The exact sums of distances to queries."""
     known = given_queries(space, queries)
     assert known is not None
-    return read_sums(data, space, known, roles=Roles(**roles))
+    return read_sums(data, space, known, roles=RowColumns(**roles))
 
 
 def command_line() -> Any:
@@ -44,12 +44,12 @@ def command_line() -> Any:
 
 def openapi_document(root: Path) -> dict[str, Any]:
     """The document of a service on an empty folder."""
-    from milepost.service.app import described, make_app
+    from milepost.service.app import make_app, openapi_document
     from milepost.service.settings import Settings
-    from milepost.service.state import Office
+    from milepost.service.state import ServiceState
 
-    with Office(root, Settings()) as office:
-        return described(make_app(office))
+    with ServiceState(root, Settings()) as office:
+        return openapi_document(make_app(office))
 
 
 def no_noise(_: str, values: IntArray, __: float) -> IntArray:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import contribution_bounding
-from milepost.ingest.contribution_bounding import NAME_BYTES, persons, row_keys, used
+from milepost.ingest.contribution_bounding import NAME_BYTES, person_names, row_keys, select_rows
 
 ids = st.one_of(st.text(min_size=1, max_size=40), st.sampled_from(["a", "a\0", "a\0\0", "b" * 15, "b" * 16, "\0"]))
 
 
 def names(cells: Any) -> list[bytes]:
-    return [name.tobytes() for name in persons(cells, "id", 0)]
+    return [name.tobytes() for name in person_names(cells, "id", 0)]
 
 
 @settings(max_examples=40)
@@ -52,13 +52,13 @@ def test_ids_are_the_same_however_they_are_stored() -> None:
 def test_a_missing_id_is_refused(cells: Any) -> None:
     """By its row."""
     with pytest.raises(mp.MilepostError, match="id of row 12 in column 'id' is missing"):
-        persons(cells, "id", 10)
+        person_names(cells, "id", 10)
 
 
 def keys(rng: np.random.Generator, rows: int, people: int, places: int) -> AnyArray:
     ids = [string.ascii_letters[k % 52] * (k % 20 + 1) + str(k) for k in rng.integers(0, people, rows).tolist()]
     points = rng.integers(0, places, (rows, 2)).astype(float)
-    return row_keys(persons(ids, "id", 0), points, np.zeros(rows, np.int64), rng.integers(0, 2, rows))
+    return row_keys(person_names(ids, "id", 0), points, np.zeros(rows, np.int64), rng.integers(0, 2, rows))
 
 
 @pytest.mark.parametrize("alike", [False, True])
@@ -68,7 +68,7 @@ def test_the_first_rows_of_each_person_are_used(most: int, alike: bool, monkeypa
     table = keys(np.random.default_rng(most), 1000, 230, 3)
     if alike:
         monkeypatch.setattr(contribution_bounding, "_mixed", lambda numbers: numbers % np.uint64(7))
-    found = used(table, most)
+    found = select_rows(table, most)
     rows = [row.tobytes() for row in table]
     for person in {row[:NAME_BYTES] for row in rows}:
         own = [place for place, row in enumerate(rows) if row.startswith(person)]
@@ -80,11 +80,11 @@ def test_nobody_elses_rows_matter() -> None:
     """Which of a person's rows are used is the same without the others, and in another order of all."""
     rng = np.random.default_rng(0)
     table = keys(rng, 2000, 300, 50)
-    found = used(table, 3)
+    found = select_rows(table, 3)
     mine = (table[:, :NAME_BYTES] == table[0, :NAME_BYTES]).all(axis=1)
-    assert np.array_equal(used(table[mine], 3), found[mine])
+    assert np.array_equal(select_rows(table[mine], 3), found[mine])
     order = rng.permutation(len(table))
-    again = used(table[order], 3)
+    again = select_rows(table[order], 3)
     assert sorted(map(bytes, table[order][again])) == sorted(map(bytes, table[found]))
 
 
@@ -93,6 +93,6 @@ def test_which_rows_are_used_does_not_lean_to_one_side() -> None:
     rng = np.random.default_rng(1)
     people, rows = 4000, 20
     points = rng.random((people * rows, 1))
-    owner = persons(np.repeat(np.arange(people), rows).tolist(), "id", 0)
+    owner = person_names(np.repeat(np.arange(people), rows).tolist(), "id", 0)
     table = row_keys(owner, points, np.zeros(len(points), np.int64), np.ones(len(points), np.int64))
-    assert abs(points[used(table, 1)].mean() - points.mean()) < 8 * np.sqrt(1 / 12 / people)
+    assert abs(points[select_rows(table, 1)].mean() - points.mean()) < 8 * np.sqrt(1 / 12 / people)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost._validation import unmasked
-from milepost.ingest.dataframes import readable
-from milepost.ingest.row_attributes import Roles
+from milepost._validation import unmask
+from milepost.ingest.dataframes import to_readable
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 
 SPACE = mp.L1({"x": (0, 10), "y": (0, 1000)})
@@ -108,7 +108,7 @@ def test_a_mask_that_hides_nothing_is_no_mask() -> None:
     """The table is read as it is."""
     for data in (np.ma.array(ROWS), np.ma.array(ROWS, mask=False), FIELDS[:1]):
         assert mp.exact(data, SPACE, [0, 0]) == mp.exact(ROWS[: len(data)], SPACE, [0, 0])
-    assert type(unmasked(np.ma.array(ROWS))) is np.ndarray
+    assert type(unmask(np.ma.array(ROWS))) is np.ndarray
 
 
 @pytest.mark.parametrize("values", [np.array([1, 1, 2]), np.array([1.0, 1.0, 2.0]), np.array(["1", "1", "2"], object)])
@@ -123,7 +123,7 @@ def test_a_hidden_entry_of_a_role_is_missing(values: Any, listed: bool) -> None:
     if values.dtype != object:
         with pytest.raises(mp.MilepostError, match="column 'weights' has a missing value or NaN in row 2"):
             mp.release(ROWS, SPACE, weights=given, max_weight=2, **words)
-    marks = Roles(groups=given, labels=[1, 2])
+    marks = RowColumns(groups=given, labels=[1, 2])
     group = marks.read(marks.sequences(), 3).group
     assert group is not None
     assert group.tolist() == [0, -1, 1]
@@ -157,7 +157,7 @@ def test_fields_are_read_by_name() -> None:
         mp.exact(turned.astype([("y", float), ("z", float)]), SPACE, [0, 0])
     for data, reason in ((turned.reshape(3, 1), "one dimension"), (np.zeros(2, [("x", float, 2)]), "'x' has several")):
         with pytest.raises(mp.MilepostError, match=reason):
-            readable(data)
+            to_readable(data)
 
 
 @pytest.mark.parametrize("make", [Frame, PolarsFrame, Interchanged, Streamed])
@@ -193,6 +193,6 @@ def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     right = list(frame[["x", "y"]].itertuples(index=False))
     assert mp.exact(right, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
     named = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
-    assert Table(named, SPACE, Roles(unit=0).change("replace"), roles=Roles(unit=0)).total() == 3
+    assert Table(named, SPACE, RowColumns(unit=0).change("replace"), roles=RowColumns(unit=0)).total() == 3
     table = mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 1000)})
     assert mp.exact(turned[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])

@@ -15,8 +15,8 @@ from rich.console import Console
 
 import milepost as mp
 from milepost.ingest.aggregation import known_count, records
-from milepost.ingest.batches import opened
-from milepost.ingest.progress import Display, passed, reading, showing
+from milepost.ingest.batches import open_stream
+from milepost.ingest.progress import Display, advance_share, reading, showing
 
 LINE = mp.L1({"x": (0, 1)})
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"  # the cursor
@@ -86,10 +86,10 @@ def test_a_share_tells_the_time_left_where_rows_are_unknown(clock: Callable[[flo
         one.advance(10)
         clock(30)
         assert "left" not in drawn(display)
-        passed(0.25)
+        advance_share(0.25)
         one.advance(10)
         assert "0:01:30 left" in drawn(display)
-        passed(1.5)  # a file that grew
+        advance_share(1.5)  # a file that grew
         assert "0:00:00 left" in drawn(display)
 
 
@@ -224,4 +224,4 @@ def test_rows_are_known_where_that_takes_no_pass(tmp_path: Path) -> None:
     for data in (table, table.to_pandas(), np.zeros((3, 1)), tmp_path / "a.parquet", str(tmp_path / "a.parquet")):
         assert known_count(data) == 3
     assert known_count(tmp_path / "a.csv") is None
-    assert known_count(opened(iter([table, table]))) is None
+    assert known_count(open_stream(iter([table, table]))) is None

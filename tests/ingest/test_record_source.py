@@ -12,16 +12,16 @@ import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
 from milepost.ingest.aggregation import read_sums
-from milepost.ingest.record_source import Anew, Kept, Sketched, source_of
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.record_source import InMemorySource, RereadSource, SketchSource, open_source
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.queries import Queries
 from tests.mechanisms.contract import SPACES, patched, places, points
 
-DIRECT = {name: space for name, space in SPACES.items() if space.host_columns is None and name != "towns"}
-SKETCHED = {name: space for name, space in SPACES.items() if space.host_columns is not None}
-ADDED = Change("add-remove")
+DIRECT = {name: space for name, space in SPACES.items() if space.embedding_columns is None and name != "towns"}
+SKETCHED = {name: space for name, space in SPACES.items() if space.embedding_columns is not None}
+ADDED = ProtectedChange("add-remove")
 
 
 def asked_of(space: Any, rows: Any) -> AnyArray:
@@ -48,24 +48,24 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     roles = data.draw(
         st.sampled_from(
             [
-                Roles(),
-                Roles(weights=weights, max_weight=4.0),
-                Roles(unit=persons, contributions=2),
-                Roles(unit=persons, contributions=3, weights=weights, max_weight=4.0),
+                RowColumns(),
+                RowColumns(weights=weights, max_weight=4.0),
+                RowColumns(unit=persons, contributions=2),
+                RowColumns(unit=persons, contributions=3, weights=weights, max_weight=4.0),
             ]
         )
     )
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
     block, cores = data.draw(st.sampled_from([1, 7, 1 << 16])), data.draw(st.sampled_from([None, 1, 5]))
-    kept = source_of(table, len(rows))
-    assert isinstance(kept, Kept)
+    kept = open_source(table, len(rows))
+    assert isinstance(kept, InMemorySource)
     wanted = read_sums(table.data, space, queries, None, roles, empty=True)
     with patched([(record_source, "BLOCK", block), (os, "cpu_count", lambda: cores)]):
         assert same(kept.sums(queries), wanted)
-    anew = Anew(table)
+    anew = RereadSource(table)
     assert same(anew.sums(queries), wanted)
     assert kept.total == anew.total == int(wanted.totals[0])
-    moved, away = kept.moved(queries.points)
+    moved, away = kept.shifted(queries.points)
     assert moved is queries.points
     assert not away.any()
 
@@ -75,10 +75,10 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
 def test_many_blocks_add_up(name: str) -> None:
     """More parts than are handed out at a time."""
     space = DIRECT[name]
-    table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, Change())
+    table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, ProtectedChange())
     queries = Queries(asked_of(space, np.random.default_rng(1).random((3, space.width))), space)
     with patched([(record_source, "BLOCK", 4)]):
-        assert same(source_of(table, 1500).sums(queries), table.sums(queries))
+        assert same(open_source(table, 1500).sums(queries), table.sums(queries))
 
 
 @pytest.mark.parametrize("name", [*DIRECT, *SKETCHED])
@@ -86,20 +86,20 @@ def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
     """Where that may be private; a public one must have rows."""
     space = SPACES[name]
     nobody = points(space, [[0.5] * space.width])[:0]
-    with patched([(record_source, "MOST_CELLS", 1 << 10)]):
-        found = source_of(Table(nobody, space, ADDED), 5)
-    queries = Queries(found.moved(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
+    with patched([(record_source, "MAX_CELLS", 1 << 10)]):
+        found = open_source(Table(nobody, space, ADDED), 5)
+    queries = Queries(found.shifted(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
     assert found.total == 0
     assert not found.sums(queries).values.any()
     assert int(found.sums(queries).totals[0]) == 0
-    with pytest.raises(mp.MilepostError, match="empty"), patched([(record_source, "MOST_CELLS", 1 << 10)]):
-        _ = source_of(Table(nobody, space, Change()), 5).total
+    with pytest.raises(mp.MilepostError, match="empty"), patched([(record_source, "MAX_CELLS", 1 << 10)]):
+        _ = open_source(Table(nobody, space, ProtectedChange()), 5).total
 
 
 def test_rows_that_all_weigh_nothing_are_no_rows() -> None:
     space = SPACES["disc"]
-    roles = Roles(weights=[0.0, 0.0], max_weight=1.0)
-    found = source_of(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
+    roles = RowColumns(weights=[0.0, 0.0], max_weight=1.0)
+    found = open_source(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
     assert found.total == 0
     assert not found.sums(Queries(asked_of(space, [[0.5, 0.5]]), space)).values.any()
 
@@ -108,10 +108,10 @@ def test_a_table_beyond_memory_is_read_anew() -> None:
     """By the number that the session is sized for, which is public, not by the rows themselves."""
     space = SPACES["disc"]
     table = Table(points(space, np.random.default_rng(0).random((50, 2))), space, ADDED)
-    assert isinstance(source_of(table, 50), Kept)
-    assert isinstance(source_of(table, record_source.MOST_NUMBERS), Anew)
+    assert isinstance(open_source(table, 50), InMemorySource)
+    assert isinstance(open_source(table, record_source.MAX_NUMBERS), RereadSource)
     queries = Queries(asked_of(space, [[0.1, 0.2], [0.9, 0.5]]), space)
-    assert same(source_of(table, record_source.MOST_NUMBERS).sums(queries), source_of(table, 50).sums(queries))
+    assert same(open_source(table, record_source.MAX_NUMBERS).sums(queries), open_source(table, 50).sums(queries))
 
 
 @pytest.mark.parametrize("name", SKETCHED)
@@ -129,21 +129,21 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     rows = data.draw(st.lists(record, min_size=1, max_size=12))
     asked = asked_of(space, data.draw(st.lists(record, min_size=1, max_size=4)))
     weights = [data.draw(st.sampled_from([0.0, 1.0, 4.0])) for _ in rows]
-    roles = Roles(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else Roles()
+    roles = RowColumns(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else RowColumns()
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
-    with patched([(record_source, "MOST_CELLS", cells)]):
-        found = source_of(table, len(rows))
-    assert isinstance(found, Sketched)
-    moved, away = found.moved(asked)
-    again, nothing = found.moved(moved)
+    with patched([(record_source, "MAX_CELLS", cells)]):
+        found = open_source(table, len(rows))
+    assert isinstance(found, SketchSource)
+    moved, away = found.shifted(asked)
+    again, nothing = found.shifted(moved)
     assert np.array_equal(again, moved)
-    assert nothing == pytest.approx(space.hosts.bias, rel=1e-3)
+    assert nothing == pytest.approx(space.embedding.bias, rel=1e-3)
     queries = Queries(moved, space)
     sums = found.sums(queries)
     own = np.ones(len(rows)) if roles.weights is None else np.array(weights) / 4 * 1024
     assert int(sums.totals[0]) == found.total == own.sum()
-    quanta, hosts = space.quantize(space.read(points(space, rows))), space.hosts
-    far = np.abs(quanta[:, None] - np.rint(space.place(moved))[None]) @ hosts.quantum
+    quanta, embedding = space.quantize(space.read(points(space, rows))), space.embedding
+    far = np.abs(quanta[:, None] - np.rint(space.position(moved))[None]) @ embedding.quantum
     assert sums.values[0] == pytest.approx(own @ far / queries.quantum, abs=0.5 + 1e-6 * own.sum())
     on_steps = space.point(quanta.astype(np.float64))
     exact = space.distance(on_steps, asked)
@@ -158,10 +158,10 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
 def test_cells_are_fine(name: str) -> None:
     """With the shipped sizes a query is moved by next to nothing: a millionth of the diameter, in few columns."""
     space = SKETCHED[name]
-    table = Table(points(space, np.random.default_rng(0).random((20, space.width))), space, Change())
-    found = source_of(table, 20)
+    table = Table(points(space, np.random.default_rng(0).random((20, space.width))), space, ProtectedChange())
+    found = open_source(table, 20)
     asked = asked_of(space, np.random.default_rng(1).random((50, space.width)))
-    assert found.moved(asked)[1].max() <= 1e-6 * space.diameter
+    assert found.shifted(asked)[1].max() <= 1e-6 * space.diameter
 
 
 def test_groups_have_no_sessions() -> None:
@@ -176,7 +176,7 @@ def test_a_table_that_changes_is_noticed(tmp_path: Any) -> None:
     path = tmp_path / "people.csv"
     path.write_text("x,y\n" + "0.5,-2\n" * 40)
     space = mp.L2(center={"x": 1, "y": -2}, radius=3)
-    with patched([(record_source, "MOST_NUMBERS", 10)]):
+    with patched([(record_source, "MAX_NUMBERS", 10)]):
         session = mp.interactive(path, space, epsilon=9, delta=1e-6, max_queries=5, mechanism="field")
     first = session.ask([1, -2])
     path.write_text("x,y\n" + "0.5,-2\n" * 41)

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost.ingest import aggregation, batches
-from milepost.ingest.aggregation import PLAIN, Chosen, blocks, choose, read_sketch, read_sums
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.aggregation import NO_ROW_COLUMNS, BoundedRows, blocks, bound_contributions, read_sketch, read_sums
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 from milepost.pipeline.selection import given_queries
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 from tests.quick import examples
 from tests.strategies import Visit, visits
@@ -50,7 +50,7 @@ def queries(space: mp.L1 = CITY) -> Queries:
     return found
 
 
-def total(data: Any, space: Any, roles: Roles = PLAIN) -> int:
+def total(data: Any, space: Any, roles: RowColumns = NO_ROW_COLUMNS) -> int:
     """Of a table whose number of rows is private."""
     return Table(data, space, roles.change("add-remove"), None, roles).total()
 
@@ -102,7 +102,7 @@ def marks(used: Sequence[Used], cells: int, groups: int) -> Any:
     return totals, cumulative
 
 
-def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
+def same(left: Sketch | DistanceSums, right: Sketch | DistanceSums) -> bool:
     assert type(left) is type(right)
     names = ("counts", "offsets", "totals") if isinstance(left, Sketch) else ("values", "totals")
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
@@ -120,7 +120,7 @@ def test_statistics_are_those_of_a_few_lines_of_python(
 ) -> None:
     """Groups, weights and contributions, each alone and together; an empty table is no error where that is private."""
     frame = frame_of(rows)
-    roles = Roles(
+    roles = RowColumns(
         groups="label" if labels else None,
         labels=labels,
         unit="person" if contributions else None,
@@ -133,7 +133,7 @@ def test_statistics_are_those_of_a_few_lines_of_python(
     totals, cumulative = marks(used, 8, groups)
     assert sketch.totals.tolist() == totals
     assert np.array_equal([sketch.cumulative(g) for g in range(groups)], cumulative)
-    sums, wanted = read_sums(frame, CITY, queries(), roles=roles, empty=True), Sums(len(WHERE), groups)
+    sums, wanted = read_sums(frame, CITY, queries(), roles=roles, empty=True), DistanceSums(len(WHERE), groups)
     for point, group, steps in used:
         distances = [[abs(point[0] - x) + abs(point[1] - y) for x, y in WHERE]]
         wanted.add(queries().quantize(np.array(distances)), np.array([group]), np.array([steps]))
@@ -214,7 +214,7 @@ def test_every_format_gives_the_same_integers(
             if way == "named" and kind in {"array", "rows"}:
                 continue
             table = tables[kind, 5 if way in {"named", "numbered"} else 2]
-            roles = Roles(**columns, labels=labels, contributions=3, max_weight=MOST)
+            roles = RowColumns(**columns, labels=labels, contributions=3, max_weight=MOST)
             sketch = read_sketch(table, space, roles=roles, cells=4)
             assert sketch.totals.tolist() == totals, (kind, way)
             assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, way)
@@ -229,7 +229,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
     )
     table = bring(kind, frame, tmp_path)
     numbered = {role: NAMES.index(name) for role, name in ROLES.items()}
-    roles = Roles(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MOST)
+    roles = RowColumns(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MOST)
     wanted, _ = marks(oracle(many, (1, 2), 2, True), 2, 2)
     for columns in (None, [3, 4]):
         assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == wanted
@@ -240,7 +240,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
 @pytest.mark.parametrize("contributions", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 10))])
 def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: list[Visit]) -> None:
     """Not their order, not other people's rows, nor how their ids are numbered."""
-    roles = Roles(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)
+    roles = RowColumns(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)
 
     def used(rows: Sequence[Visit]) -> list[list[float]]:
         result: list[list[float]] = []
@@ -250,7 +250,7 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
         return sorted(result)
 
     frame = frame_of(many)
-    chosen = choose(frame, CITY, None, roles)
+    chosen = bound_contributions(frame, CITY, None, roles)
     assert same(read_sketch(frame, CITY, roles=roles, chosen=chosen), read_sketch(frame, CITY, roles=roles))
     assert same(
         read_sums(frame, CITY, queries(), roles=roles, chosen=chosen), read_sums(frame, CITY, queries(), roles=roles)
@@ -269,7 +269,8 @@ def test_zeros_of_either_sign_are_one_point() -> None:
     """Equal rows come at the same place."""
     rows = [Visit(1, 0, 1.0, east, 2.0) for east in (0.0, -0.0)] + [Visit(1, 0, 1.0, 5.0, 5.0)]
     firsts = {
-        next(blocks(frame_of(order), CITY, None, 1, Roles(unit="person"))).points[0, 0] for order in (rows, rows[::-1])
+        next(blocks(frame_of(order), CITY, None, 1, RowColumns(unit="person"))).points[0, 0]
+        for order in (rows, rows[::-1])
     }
     assert len(firsts) == 1
 
@@ -288,7 +289,7 @@ IDS: list[tuple[list[Any], int]] = [
 def test_ids_that_are_spelled_alike_are_one_person(ids: list[Any], persons: int) -> None:
     """Numbers by their value, whatever type a column has given them."""
     points = np.arange(2.0 * len(ids)).reshape(-1, 2)
-    assert total(points, POINTS, roles=Roles(unit=ids)) == persons
+    assert total(points, POINTS, roles=RowColumns(unit=ids)) == persons
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -298,9 +299,9 @@ def test_a_type_that_another_row_has_set_changes_nothing(make: Callable[[dict[st
         kind = float if isinstance(last, float) else Decimal if isinstance(last, Decimal) else int
         cells = [*(kind(value) for value in (1, 2, 1, 2)), last]
         table = make({"east": [1.0, 2.0, 3.0, 4.0, 5.0], "north": [0.0] * 5, "plan": cells, "who": cells})
-        roles = Roles(groups="plan", labels=("1", 2))
+        roles = RowColumns(groups="plan", labels=("1", 2))
         assert read_sketch(table, CITY, roles=roles, cells=2).totals.tolist() == [2, 2]
-        assert total(table, CITY, roles=Roles(unit="who")) == 3
+        assert total(table, CITY, roles=RowColumns(unit="who")) == 3
 
 
 @pytest.mark.parametrize("last", ["8", "8.5", "x"])
@@ -309,9 +310,9 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
     path, filler = tmp_path / "visits.csv", "7,7,1,3,4\n" * 150_000
     path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
     assert len(list(batches.batches(path, None, CITY.columns))) > 1
-    roles = Roles(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
+    roles = RowColumns(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
     assert read_sketch(path, CITY, roles=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
-    assert total(path, CITY, roles=Roles(unit="who")) == 3
+    assert total(path, CITY, roles=RowColumns(unit="who")) == 3
 
 
 def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
@@ -319,10 +320,10 @@ def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
     weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]
     wanted = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
     points = np.zeros((len(weights), 2))
-    [block] = blocks(points, POINTS, None, 1, Roles(weights=weights, max_weight=2))
+    [block] = blocks(points, POINTS, None, 1, RowColumns(weights=weights, max_weight=2))
     assert block.weight is not None
     assert block.weight.tolist() == wanted
-    [block] = blocks(points[:2], POINTS, None, 1, Roles(weights=[1e308, 1e-310], max_weight=1e-308))
+    [block] = blocks(points[:2], POINTS, None, 1, RowColumns(weights=[1e308, 1e-310], max_weight=1e-308))
     assert block.weight is not None
     assert block.weight.tolist() == [1024, 10]
 
@@ -333,30 +334,30 @@ def test_unknown_and_missing_labels_are_other_or_nobodys(labels: tuple[Any, ...]
     cells = [1, "2", 2.0, None, np.nan, "", "3", "Other", pd.NA, True]
     points = np.column_stack([np.linspace(0, 10, 10), np.zeros(10)])
     known = {"1": 1, "2": 2, "other": 10 - len({"1", "2"} & set(map(str, labels))) - ("2" in map(str, labels))}
-    sketch = read_sketch(points, POINTS, roles=Roles(groups=cells, labels=labels), cells=2)
+    sketch = read_sketch(points, POINTS, roles=RowColumns(groups=cells, labels=labels), cells=2)
     assert sketch.totals.tolist() == [known[str(label)] for label in labels]
-    one = Roles(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
+    one = RowColumns(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
     assert total(points, POINTS, roles=one) == min(3, int(sketch.totals.sum()))
 
 
 def test_objects_have_roles() -> None:
     """Lists of words, rows of a mixed table, vectors in an array."""
     words = mp.AnyMetric(mp.edit_distance, 9, ["abc", "xyz"])
-    roles = Roles(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
+    roles = RowColumns(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
     asked = given_queries(words, None)
     assert asked is not None
     sums = read_sums(["abc", "abc", "xyz", "xyz"], words, asked, roles=roles)
     assert (sums.values[0] * asked.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
     frame = pd.DataFrame({"word": ["abc", "abc", "xyz", "xyz"], "who": list("aabb"), "w": [1, 1, 2, 2]})
-    named = Roles(unit="who", weights="w", max_weight=2)
+    named = RowColumns(unit="who", weights="w", max_weight=2)
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
         assert same(read_sums(table, words, asked, roles=named), sums)
     mixed = mp.Gower({"word": mp.category(["abc", "xyz"])})
-    assert read_sketch(frame, mixed, roles=Roles(groups="word", labels=["xyz"])).totals.tolist() == [2]
+    assert read_sketch(frame, mixed, roles=RowColumns(groups="word", labels=["xyz"])).totals.tolist() == [2]
     vectors = mp.AnyMetric(lambda x, y: float(np.abs(np.asarray(x) - np.asarray(y)).sum()), 9, [(0.0, 0.0)])
     asked = given_queries(vectors, None)
     assert asked is not None
-    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, roles=Roles(groups=0, labels=[7]))
+    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, roles=RowColumns(groups=0, labels=[7]))
     assert (sums.values * asked.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
 
 
@@ -365,17 +366,20 @@ def test_places_have_roles() -> None:
     places = gpd.GeoSeries.from_xy([13.4, 13.5, 13.6], [52.5, 52.6, 52.4], crs=4326)
     frame = gpd.GeoDataFrame({"who": ["a", "b", "a"], "plan": [1, 2, 1]}, geometry=places)
     berlin = mp.GreatCircle((52.5, 13.4), 40)
-    for roles in (Roles(groups="plan", labels=(1, 2), unit="who"), Roles(groups=1, labels=(1, 2), unit=list("aba"))):
+    for roles in (
+        RowColumns(groups="plan", labels=(1, 2), unit="who"),
+        RowColumns(groups=1, labels=(1, 2), unit=list("aba")),
+    ):
         assert read_sketch(frame, berlin, roles=roles).totals.tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'id'; it has who, plan, geometry"):
-        read_sketch(frame, berlin, roles=Roles(unit="id"))
+        read_sketch(frame, berlin, roles=RowColumns(unit="id"))
     with pytest.raises(mp.MilepostError, match="no columns"):
-        read_sketch(places, berlin, roles=Roles(unit="id"))
+        read_sketch(places, berlin, roles=RowColumns(unit="id"))
 
 
 def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) -> None:
     """Nor one in which no row counts; by default both are refused."""
-    empty, roles = frame_of([]), Roles(groups="label", labels=(1, 2), unit="person")
+    empty, roles = frame_of([]), RowColumns(groups="label", labels=(1, 2), unit="person")
     for kind in FORMATS[2:]:
         if kind != "batch":
             table = bring(kind, empty, tmp_path)
@@ -428,7 +432,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_bad_roles_are_refused(words: dict[str, Any], message: str) -> None:
     """What was expected, and what came."""
     with pytest.raises(mp.MilepostError, match=message):
-        Roles(**words)
+        RowColumns(**words)
 
 
 BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
@@ -447,9 +451,9 @@ def test_bad_cells_are_refused_and_not_quoted(kind: str, case: str, tmp_path: Pa
     columns, words = BAD[case]
     frame = pd.DataFrame({"east": [1.0, 2.0], "north": [1.0, 2.0], "who": ["a", "b"], "w": [1.0, 1.0]} | columns)
     table: Any = frame if kind == "lists" else bring(kind, frame, tmp_path)
-    roles = Roles(unit="who", weights="w", max_weight=100)
+    roles = RowColumns(unit="who", weights="w", max_weight=100)
     if kind == "lists":
-        roles = Roles(unit=frame["who"].tolist(), weights=frame["w"].tolist(), max_weight=100)
+        roles = RowColumns(unit=frame["who"].tolist(), weights=frame["w"].tolist(), max_weight=100)
         words = words.replace("'who'", "'unit'").replace("'w'", "'weights'")
     for read in (total, read_sketch):
         with pytest.raises(mp.MilepostError, match=words) as caught:
@@ -463,29 +467,29 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
     frame = frame_of([Visit(1, 1, 1.0, 1.0, 1.0), Visit(2, 1, 1.0, 1.0, 1.0)])
     path = tmp_path / "visits.csv"
     frame.to_csv(path, index=False)
-    cases: list[tuple[Any, Roles, str]] = [
-        (frame, Roles(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
-        (path, Roles(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
-        (frame.to_numpy(), Roles(unit="id"), "unit: the table has no column 'id'; it has 0, 1, 2, 3, 4"),
-        (frame, Roles(weights=5, max_weight=1), "weights: the table has no column 5"),
-        (frame, Roles(unit=-1), "unit: the table has no column -1"),
-        (frame, Roles(unit=[1]), "unit must have one entry a row, got 1 for a table with more rows"),
-        (frame, Roles(unit=[1, 2, 3]), "unit must have one entry a row, got 3 for a table with fewer rows"),
-        (path, Roles(weights=np.ones(3), max_weight=1), "weights must have one entry a row, got 3"),
-        (frame, Roles(unit=np.ones((2, 1))), "unit must be a column's name or a list.*several columns"),
-        (frame, Roles(unit=frame), "unit must be a column's name or a list.*several columns"),
-        (frame, Roles(unit="person", weights=0, max_weight=1), "unit and weights are both the column 'person'"),
-        (frame, Roles(unit=[object(), 1]), "id of row 1 in column 'unit' is neither text nor a number.*convert"),
-        (path, Roles(groups="east", labels=[1]), "'east' of visits.csv cannot be read as numbers and as text"),
+    cases: list[tuple[Any, RowColumns, str]] = [
+        (frame, RowColumns(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
+        (path, RowColumns(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
+        (frame.to_numpy(), RowColumns(unit="id"), "unit: the table has no column 'id'; it has 0, 1, 2, 3, 4"),
+        (frame, RowColumns(weights=5, max_weight=1), "weights: the table has no column 5"),
+        (frame, RowColumns(unit=-1), "unit: the table has no column -1"),
+        (frame, RowColumns(unit=[1]), "unit must have one entry a row, got 1 for a table with more rows"),
+        (frame, RowColumns(unit=[1, 2, 3]), "unit must have one entry a row, got 3 for a table with fewer rows"),
+        (path, RowColumns(weights=np.ones(3), max_weight=1), "weights must have one entry a row, got 3"),
+        (frame, RowColumns(unit=np.ones((2, 1))), "unit must be a column's name or a list.*several columns"),
+        (frame, RowColumns(unit=frame), "unit must be a column's name or a list.*several columns"),
+        (frame, RowColumns(unit="person", weights=0, max_weight=1), "unit and weights are both the column 'person'"),
+        (frame, RowColumns(unit=[object(), 1]), "id of row 1 in column 'unit' is neither text nor a number.*convert"),
+        (path, RowColumns(groups="east", labels=[1]), "'east' of visits.csv cannot be read as numbers and as text"),
     ]
     for table, roles, words in cases:
         with pytest.raises(mp.MilepostError, match=words):
             read_sketch(table, CITY, roles=roles)
     with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give unit="):
-        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), roles=Roles(unit=0))
+        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), roles=RowColumns(unit=0))
     path.write_bytes(b"east,north,who\n1,2,\xff\n")
     with pytest.raises(mp.MilepostError, match=r"'who' of visits.csv holds text that is not in UTF-8"):
-        read_sketch(path, CITY, roles=Roles(unit="who"))
+        read_sketch(path, CITY, roles=RowColumns(unit="who"))
 
 
 @pytest.mark.parametrize("before", [3, 5])
@@ -493,4 +497,6 @@ def test_a_table_that_changes_between_passes_is_refused(before: int) -> None:
     """Rows that came or went since the persons' rows were chosen."""
     frame = frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(4)])
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
-        read_sketch(frame, CITY, roles=Roles(unit="person"), chosen=Chosen(np.ones(before, dtype=bool), before))
+        read_sketch(
+            frame, CITY, roles=RowColumns(unit="person"), chosen=BoundedRows(np.ones(before, dtype=bool), before)
+        )

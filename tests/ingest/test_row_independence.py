@@ -117,7 +117,7 @@ def test_a_ball_far_from_zero_keeps_its_reach(dimension: int) -> None:
     way = np.random.default_rng(1).standard_normal((400, dimension))
     way = np.vstack([way, -way]) / np.linalg.norm(np.vstack([way, way]), axis=1, keepdims=True)
     quanta = space.quantize(space.read(np.vstack([farthest_pair(space), far + 3 * way])))
-    moved = max((np.abs(quanta - row) @ space.hosts.quantum).max() for row in quanta)
-    assert moved <= space.hosts.reach
+    moved = max((np.abs(quanta - row) @ space.embedding.quantum).max() for row in quanta)
+    assert moved <= space.embedding.sensitivity_bound
     with pytest.raises(mp.MilepostError, match="subtract an offset"):
         mp.L2(center=[1.02 * far] * dimension, radius=1.0)

@@ -21,14 +21,14 @@ import milepost as mp
 from milepost._typing import FloatArray
 from milepost.ingest import aggregation, files
 from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.ingest.batches import opened
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.batches import open_stream
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
 from milepost.pipeline.release import EXPECTED_ROWS
 from milepost.pipeline.selection import given_queries
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 from tests.chance import sure
 
@@ -44,9 +44,9 @@ SPACES: dict[str, tuple[Space, list[str] | None, Any]] = {
     "any": (mp.AnyMetric(mp.edit_distance, 12, queries=["Bonn", "Rome"]), ["city"], None),
 }
 ROLES = {
-    "plain": Roles(),
-    "groups": Roles("city", [*CITIES, "other"]),
-    "persons": Roles("city", CITIES, "person", 2, "weight", 1.5),
+    "plain": RowColumns(),
+    "groups": RowColumns("city", [*CITIES, "other"]),
+    "persons": RowColumns("city", CITIES, "person", 2, "weight", 1.5),
 }
 
 
@@ -104,7 +104,7 @@ WAYS: dict[str, Callable[[pa.Table, Path, Path], Any]] = {
 }
 
 
-def same(left: Sketch | Sums, right: Sketch | Sums) -> bool:
+def same(left: Sketch | DistanceSums, right: Sketch | DistanceSums) -> bool:
     names = ("counts", "offsets", "totals") if isinstance(left, Sketch) else ("values", "totals")
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
@@ -130,8 +130,8 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
     for way, bring in WAYS.items():
 
         def brought(bring: Callable[..., Any] = bring) -> Any:
-            found = opened(bring(people, folder, texts))
-            return found.kept() if isinstance(found, Stream) and roles.unit is not None else found
+            found = open_stream(bring(people, folder, texts))
+            return found.buffered() if isinstance(found, Stream) and roles.unit is not None else found
 
         assert same(read_sketch(brought(), space, columns, roles), sketch), way
         assert same(read_sums(brought(), space, queries, columns, roles), sums), way
@@ -207,14 +207,14 @@ def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_n_says_for_how_many_rows_an_iterator_is_read(people: pa.Table) -> None:
-    """Host coordinates are as many as suit so many; a million where nothing is said."""
+    """Embedding coordinates are as many as suit so many; a million where nothing is said."""
     space = mp.L2({"east": (0, 10), "north": (0, 10)})
     few: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-6}  # draws of noise
 
     def directions(n: int | None) -> int:
         released = mp.release(iter(people.to_batches(1000)), space, **few, mechanism="slopes", n=n)
         assert released.n == ROWS
-        return released.space.hosts.dimension
+        return released.space.embedding.dimension
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mp.PromiseWarning)
@@ -230,7 +230,7 @@ def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
         place.mkdir(parents=True)
         rows = people.filter(pa.compute.equal(people["city"], city))
         pq.write_table(rows.set_column(3, "city", pa.array(["nowhere"] * len(rows))), place / "part.parquet")
-    roles = Roles("city", CITIES)
+    roles = RowColumns("city", CITIES)
     assert same(read_sketch(tmp_path, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
     years = mp.L1({"year": (2000, 2040)})
     assert mp.exact(tmp_path, years, 2023.0) == 3
@@ -361,7 +361,7 @@ def test_an_error_of_the_iterator_is_its_own(people: pa.Table, tmp_path: Path) -
 
 def test_an_iterator_is_not_read_twice(people: pa.Table) -> None:
     """Half a table would be taken for the whole of it."""
-    stream = opened(iter(people.to_batches(1000)))
+    stream = open_stream(iter(people.to_batches(1000)))
     read_sketch(stream, PLANE)
     with pytest.raises(mp.MilepostError, match="can be read once only"):
         read_sketch(stream, PLANE)
@@ -428,7 +428,7 @@ class TallyOf:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the weight of all threads' rows so far, and in rows; the rest is not read."""
-    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 4 * 1024)
+    monkeypatch.setattr(sketch, "MAX_TOTAL", 4 * 1024)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     taken: list[int] = []
 
@@ -437,24 +437,24 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
             taken.append(place)
             yield np.ones((1 if weighted else 1024, 2))
 
-    roles = Roles(weights=1, max_weight=1) if weighted else Roles()
+    roles = RowColumns(weights=1, max_weight=1) if weighted else RowColumns()
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
-        aggregation.read(cast("Any", TallyOf()), opened(batches()), space, roles=roles)
+        aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, roles=roles)
     assert len(taken) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 
 def test_a_number_of_rows_that_is_known_is_refused_before_any_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that would be refused is not looked at."""
-    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 10)
+    monkeypatch.setattr(sketch, "MAX_TOTAL", 10)
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
         mp.release(np.full((11, 1), np.nan), mp.L1([(0, 1)]), epsilon=1)
 
 
 def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pass that chooses each person's rows has their total."""
-    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 10)
-    rows, people = np.zeros((11, 1)), Roles(unit=list(range(11)))
+    monkeypatch.setattr(sketch, "MAX_TOTAL", 10)
+    rows, people = np.zeros((11, 1)), RowColumns(unit=list(range(11)))
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
-        aggregation.choose(rows, mp.L1([(0, 1)]), None, people)
+        aggregation.bound_contributions(rows, mp.L1([(0, 1)]), None, people)

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.base import HostAnswerer, HostMechanism
+from milepost.mechanisms.base import CoordinateMechanism, CoordinateStatistic
 from milepost.mechanisms.coordinate import slopes
 from milepost.mechanisms.paper import game
 from milepost.privacy import noise, sparse_vector
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.columns import Column, Number
-from milepost.spaces.embeddings.embedding import QUANTA, Hosts
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding
 from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.mixed import MixedTable
 from milepost.spaces.objects import object_array
@@ -90,7 +90,7 @@ class Epoch(AboveThreshold):
 
     def __init__(self, transcript: "Transcript", threshold: int, sensitivity: int, epsilon: float) -> None:
         self.settings = threshold, sensitivity, epsilon
-        self.place = len(transcript.epochs)
+        self.position = len(transcript.epochs)
         first = len(transcript.streams)
         super().__init__(threshold, sensitivity, epsilon)
         self.query_scale = self._queries._scale
@@ -126,7 +126,7 @@ class Transcript:
 
     def test(self, epoch: Epoch) -> bool:
         """The next answer of the script."""
-        self._tests, self._after = self._tests + 1, epoch.place
+        self._tests, self._after = self._tests + 1, epoch.position
         return self._script[self._tests - 1] if self._tests <= len(self._script) else True
 
     def again(self) -> "Transcript":
@@ -196,7 +196,7 @@ def points(space: Any, fractions: Any) -> AnyArray:
 
 
 def opposites(space: Any) -> list[tuple[AnyArray, AnyArray]]:
-    """Pairs of records as far apart as there are: opposite corners, and the farthest in host coordinates."""
+    """Pairs of records as far apart as there are: opposite corners, and the farthest in embedding coordinates."""
     found = [(points(space, [0.0] * space.width), points(space, [1.0] * space.width))]
     if isinstance(space, Projected):
         left, right = farthest_pair(space)
@@ -215,12 +215,12 @@ def _cell(part: Column, fraction: float) -> Any:
     inside = min(max(fraction, 0.0), 1.0)
     if isinstance(part, Number):
         return part.low + fraction * (part.high - part.low)
-    return part.written(min(int(inside * max(part.size, 2)), max(part.size, 2) - 1))
+    return part.user_point(min(int(inside * max(part.size, 2)), max(part.size, 2) - 1))
 
 
 def sketch_of(space: Any, table: AnyArray, times: int = 1, cells: int = CELLS) -> Sketch:
     """The statistic of a table, through the front door of the space: reading, clipping and rounding included."""
-    sketch = Sketch(space.hosts.dimension, cells=cells)
+    sketch = Sketch(space.embedding.dimension, cells=cells)
     sketch.add(space.quantize(space.read(table)))
     return sketch.repeat(times)
 
@@ -251,7 +251,7 @@ QUICK = settings(
 class Contract:
     """What a mechanism must keep; a subclass says which one it is, and how its noise can be spoilt."""
 
-    mechanism: ClassVar[HostMechanism]
+    mechanism: ClassVar[CoordinateMechanism]
     refuses_pure: ClassVar[bool] = False
     adapts: ClassVar[bool] = False  # whether a coarse sketch will do
     fixed_size: ClassVar[bool] = True  # whether the file's size depends on public numbers only
@@ -262,8 +262,8 @@ class Contract:
         """Ways to draw `factor` times the noise: what to patch."""
         raise NotImplementedError
 
-    def short_reach(self, hosts: Hosts) -> tuple[Hosts, Sequence[tuple[Any, str, Any]]]:
-        """Hosts, or what to patch, so that records reach further than the noise was made for."""
+    def short_reach(self, embedding: Embedding) -> tuple[Embedding, Sequence[tuple[Any, str, Any]]]:
+        """Embedding, or what to patch, so that records reach further than the noise was made for."""
         raise NotImplementedError
 
     def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:
@@ -279,14 +279,16 @@ class Contract:
         assert GUARANTEES[kind] in self.offered()
         return GUARANTEES[kind]
 
-    def run(self, sketch: Sketch, space: Any, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> HostAnswerer:
-        return self.mechanism.run(sketch, hosts or space.hosts, Change(), guarantee)
+    def run(
+        self, sketch: Sketch, space: Any, guarantee: mp.Guarantee, embedding: Embedding | None = None
+    ) -> CoordinateStatistic:
+        return self.mechanism.run(sketch, embedding or space.embedding, ProtectedChange(), guarantee)
 
     def release(self, sketch: Sketch, space: Any, guarantee: mp.Guarantee) -> mp.Synopsis:
-        answerer = self.run(sketch, space, guarantee)
-        return mp.Synopsis(space, answerer, guarantee, Change(), int(sketch.totals[0]))
+        statistic = self.run(sketch, space, guarantee)
+        return mp.Synopsis(space, statistic, guarantee, ProtectedChange(), int(sketch.totals[0]))
 
-    def cost(self, first: Transcript, second: Transcript, answerer: HostAnswerer, pure: bool) -> Fraction:  # noqa: ARG002
+    def cost(self, first: Transcript, second: Transcript, statistic: CoordinateStatistic, pure: bool) -> Fraction:  # noqa: ARG002
         """What two runs on neighboring tables cost together: everything that they drew."""
         draws, epochs = pairs(first, second)
         total = sum((a.cost(b, pure) for a, b in draws), Fraction(0))
@@ -299,7 +301,7 @@ class Contract:
         pair: tuple[AnyArray, AnyArray],
         rest: Sketch | None = None,
         script: Sequence[bool] = (),
-        hosts: Hosts | None = None,
+        embedding: Embedding | None = None,
     ) -> float:
         """The share of the budget that replacing one record by another costs; never more than 1, exactly."""
         budget, pure = self.budget(guarantee)
@@ -308,15 +310,15 @@ class Contract:
         for transcript, record in zip((first, second), pair, strict=True):
             sketch = sketch_of(space, record)
             with transcript.listen():
-                answerer = self.run(sketch if rest is None else sketch + rest, space, guarantee, hosts)
-        cost = self.cost(first, second, answerer, pure)
+                statistic = self.run(sketch if rest is None else sketch + rest, space, guarantee, embedding)
+        cost = self.cost(first, second, statistic, pure)
         assert cost <= Fraction(budget), f"a pair of records costs {float(cost / Fraction(budget)):.12g} of the budget"
         return float(cost / Fraction(budget))
 
-    def search(self, space: Any, guarantee: mp.Guarantee, examples: int, hosts: Hosts | None = None) -> None:
+    def search(self, space: Any, guarantee: mp.Guarantee, examples: int, embedding: Embedding | None = None) -> None:
         """Opposite corners; then let Hypothesis look for records, and a table around them, that cost more."""
         for left, right in opposites(space):
-            self.pair_cost(space, guarantee, (left, right), hosts=hosts)
+            self.pair_cost(space, guarantee, (left, right), embedding=embedding)
         record = st.lists(places, min_size=space.width, max_size=space.width)
 
         @settings(QUICK, max_examples=examples)
@@ -332,16 +334,19 @@ class Contract:
         ) -> None:
             others = sketch_of(space, points(space, rest), times) if times else None
             pair = points(space, left), points(space, right)
-            target(self.pair_cost(space, guarantee, pair, others, script, hosts))
+            target(self.pair_cost(space, guarantee, pair, others, script, embedding))
 
         no_pair_costs_more()
 
-    def worst(self, space: Any, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> float:
+    def worst(self, space: Any, guarantee: mp.Guarantee, embedding: Embedding | None = None) -> float:
         """The largest cost over pairs of dyadic points, the same in every column, opposite corners among them."""
         grid = np.arange(17) / 16
         return max(
             self.pair_cost(
-                space, guarantee, (points(space, [a] * space.width), points(space, [b] * space.width)), hosts=hosts
+                space,
+                guarantee,
+                (points(space, [a] * space.width), points(space, [b] * space.width)),
+                embedding=embedding,
             )
             for a in grid
             for b in grid
@@ -373,9 +378,9 @@ class Contract:
         if self.refuses_pure:
             with silent():
                 for refusing in (
-                    lambda: self.mechanism.check(Change(), PURE),
+                    lambda: self.mechanism.check(ProtectedChange(), PURE),
                     lambda: self.run(sketch, space, PURE),
-                    lambda: self.mechanism.predict(space.hosts, ROWS, Change(), PURE),
+                    lambda: self.mechanism.predict(space.embedding, ROWS, ProtectedChange(), PURE),
                 ):
                     with pytest.raises(mp.MilepostError, match=r"needs delta > 0"):
                         refusing()
@@ -424,18 +429,20 @@ class Contract:
         """Noise made for less than the records can move, rounding included."""
         guarantee = self.guarantee(kind)
         space = SPACES["unequal weights"]
-        hosts, changes = self.short_reach(space.hosts)
+        embedding, changes = self.short_reach(space.embedding)
         with patched(changes):
-            assert self.refuses(lambda: self.worst(space, guarantee, hosts))
+            assert self.refuses(lambda: self.worst(space, guarantee, embedding))
 
-    def measure(self, sketch: Sketch, space: Any, guarantee: mp.Guarantee) -> Callable[[HostAnswerer], FloatArray]:
+    def measure(
+        self, sketch: Sketch, space: Any, guarantee: mp.Guarantee
+    ) -> Callable[[CoordinateStatistic], FloatArray]:
         """From a release to the errors of its numbers, in units of the scales that the cost was computed with."""
         transcript = Transcript()
         with transcript.listen():
-            answerer = self.run(sketch, space, guarantee)
+            statistic = self.run(sketch, space, guarantee)
         exact = np.concatenate([draw.values for draw in transcript.draws])
         scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
-        assert np.array_equal(answerer.tensors()["numbers"], exact)
+        assert np.array_equal(statistic.tensors()["numbers"], exact)
         assert scales.min() > 10
         return lambda released: np.asarray((released.tensors()["numbers"] - exact) / scales)
 
@@ -474,8 +481,8 @@ class Contract:
             synopsis.save(tmp_path / "file.milepost")
             again = mp.load(tmp_path / "file.milepost")
             assert again.card == synopsis.card
-            assert again.answerer.parameters() == synopsis.answerer.parameters()
-            tensors, others = synopsis.answerer.tensors(), again.answerer.tensors()
+            assert again.statistic.parameters() == synopsis.statistic.parameters()
+            tensors, others = synopsis.statistic.tensors(), again.statistic.tensors()
             assert tensors.keys() == others.keys()
             assert all(np.array_equal(tensors[key], others[key]) for key in tensors)
             asked = inside(space, np.random.default_rng(0).random((50, space.width)))
@@ -498,9 +505,15 @@ class Contract:
             (lambda: self.run(good, other, APPROXIMATE), "3 coordinates.* 1"),
             (lambda: self.run(empty, space, APPROXIMATE), "no records"),
             (lambda: self.run(grouped, space, APPROXIMATE), "groups"),
-            (lambda: self.mechanism.run(good, space.hosts, Change("add-remove"), APPROXIMATE), "rows"),
-            (lambda: self.mechanism.run(good, space.hosts, Change(groups=2), APPROXIMATE, n=9), "group|rows"),
-            (lambda: self.mechanism.run(good, space.hosts, Change(), APPROXIMATE, n=ROWS + 1), "has changed"),
+            (lambda: self.mechanism.run(good, space.embedding, ProtectedChange("add-remove"), APPROXIMATE), "rows"),
+            (
+                lambda: self.mechanism.run(good, space.embedding, ProtectedChange(groups=2), APPROXIMATE, n=9),
+                "group|rows",
+            ),
+            (
+                lambda: self.mechanism.run(good, space.embedding, ProtectedChange(), APPROXIMATE, n=ROWS + 1),
+                "has changed",
+            ),
         ]
         if not self.adapts:
             cases.append((lambda: self.run(coarse, space, APPROXIMATE), "cells"))
@@ -515,12 +528,12 @@ class Contract:
         space = SPACES[name]
         for guarantee in self.offered():
             sketch = even(space, ROWS)
-            answerer = self.run(sketch, space, guarantee)
-            tensors = answerer.tensors()
+            statistic = self.run(sketch, space, guarantee)
+            tensors = statistic.tensors()
             assert all(tensor.dtype == np.int64 for tensor in tensors.values())
-            parameters = json.loads(json.dumps(answerer.parameters()))
-            again = type(answerer).load(space.hosts, ROWS, parameters, tensors)
-            for left, right in zip(answerer.polygons(), again.polygons(), strict=True):
+            parameters = json.loads(json.dumps(statistic.parameters()))
+            again = type(statistic).load(space.embedding, ROWS, parameters, tensors)
+            for left, right in zip(statistic.functions(), again.functions(), strict=True):
                 assert np.array_equal(left.heights, right.heights)
 
     @spaces
@@ -554,9 +567,9 @@ class Contract:
             sketch = sketch_of(space, points(space, table), times)
             synopsis = self.release(sketch, space, guarantee)
             values, interval = synopsis.mean_distance(asked), synopsis.interval(asked)
-            assert np.all((values >= 0) & (values <= max(space.diameter, space.hosts.total) * (1 + 1e-9)))
+            assert np.all((values >= 0) & (values <= max(space.diameter, space.embedding.total_width) * (1 + 1e-9)))
             assert np.all((interval[:, 0] <= values) & (values <= interval[:, 1]))
-            assert 0 < synopsis.error() <= synopsis.error(uniform=True) <= space.hosts.reach
+            assert 0 < synopsis.error() <= synopsis.error(uniform=True) <= space.embedding.sensitivity_bound
 
     @spaces
     @guarantees
@@ -565,15 +578,15 @@ class Contract:
         guarantee, space = self.guarantee(kind), SPACES[name]
         n = 20_000
         with silent():
-            predicted = self.mechanism.predict(space.hosts, n, Change(), guarantee)
+            predicted = self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee)
         sketch = sketch_of(space, points(space, [[k / 250] * space.width for k in range(250)]), n // 250)
         with Transcript().listen():  # without noise
-            answerer = self.run(sketch, space, guarantee)
+            statistic = self.run(sketch, space, guarantee)
             self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
-        assert self.mechanism.predict(space.hosts, n, Change(), guarantee) == predicted
-        confidence = min(0.95, answerer.confidence)
+        assert self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee) == predicted
+        confidence = min(0.95, statistic.confidence)
         for uniform, error in ((False, predicted.error), (True, predicted.uniform)):
-            assert min(answerer.half_width(confidence, uniform), answerer.most) == pytest.approx(error, rel=0.25)
+            assert min(statistic.half_width(confidence, uniform), statistic.max_error) == pytest.approx(error, rel=0.25)
         if self.fixed_size and predicted.size is not None:
-            size = sum(tensor.nbytes for tensor in answerer.tensors().values())
+            size = sum(tensor.nbytes for tensor in statistic.tensors().values())
             assert 0.5 * size <= predicted.size <= 2 * size + 4000

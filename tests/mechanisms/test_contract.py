@@ -15,15 +15,15 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.coordinate import hats, slopes
 from milepost.mechanisms.paper import game, tangents
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import TangentLines, Tangents, convex_learner, interactive_margins
 from milepost.privacy import sparse_vector
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import QUANTA, Hosts, reach_of
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound
 from milepost.statistics.sketch import Sketch
 from tests.mechanisms.contract import (
     APPROXIMATE,
@@ -65,9 +65,9 @@ class TestSlopes(Contract):
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         return {"counts": [(slopes, "scales_of", times(factor, slopes.scales_of))]}
 
-    def short_reach(self, hosts: Hosts) -> tuple[Hosts, Sequence[tuple[Any, str, Any]]]:
+    def short_reach(self, embedding: Embedding) -> tuple[Embedding, Sequence[tuple[Any, str, Any]]]:
         """The reach of unrounded records that keep half a quantum from the ends: the rounding is dropped."""
-        return dataclasses.replace(hosts, reach=hosts.reach - hosts.bias), []
+        return dataclasses.replace(embedding, sensitivity_bound=embedding.sensitivity_bound - embedding.bias), []
 
     @pytest.mark.slow
     def test_another_process_gives_the_same_answers(self, tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ class TestHats(Contract):
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
         return {"sags": [(hats, "_scales", times(factor, hats._scales))]}
 
-    def short_reach(self, hosts: Hosts) -> tuple[Hosts, Sequence[tuple[Any, str, Any]]]:
+    def short_reach(self, embedding: Embedding) -> tuple[Embedding, Sequence[tuple[Any, str, Any]]]:
         """Noise for an interval that is one quantum shorter."""
-        return hosts, [(hats, "QUANTA", QUANTA - 1)]
+        return embedding, [(hats, "QUANTA", QUANTA - 1)]
 
 
 class TestTangents(Contract):
@@ -114,34 +114,34 @@ class TestTangents(Contract):
             "tests": [(sparse_vector, "noise_scales", times(factor, sparse_vector.noise_scales))],
         }
 
-    def short_reach(self, hosts: Hosts) -> tuple[Hosts, Sequence[tuple[Any, str, Any]]]:
+    def short_reach(self, embedding: Embedding) -> tuple[Embedding, Sequence[tuple[Any, str, Any]]]:
         """A tenth shorter: what the test's lattice and the first border give away would hide a part in a thousand."""
-        return hosts, [
-            (tangents, "reach_of", times(0.9, reach_of)),
+        return embedding, [
+            (tangents, "box_sensitivity_bound", times(0.9, box_sensitivity_bound)),
             (tangents, "_scan", tangents._scan.__wrapped__),  # without its memory
         ]
 
-    def worst(self, space: mp.L1, guarantee: mp.Guarantee, hosts: Hosts | None = None) -> float:
+    def worst(self, space: mp.L1, guarantee: mp.Guarantee, embedding: Embedding | None = None) -> float:
         """Opposite corners, read next to the low end, where value and slope both move most."""
         rest = even(space, 1000).repeat(100)
-        scans = self.mechanism.scans(hosts or space.hosts, 100_001, guarantee, rest.bits)
+        scans = self.mechanism.scans(embedding or space.embedding, 100_001, guarantee, rest.bits)
         script: list[bool] = []
         for scan in scans:  # say "above" first at border 1, then until nothing is tested any more
             before = int(np.flatnonzero(tangents._coarse_first(scan.cells) == 1)[0])
             script += [False] * before + [True] * scan.margins.updates
         pair = points(space, [0.0] * space.width), points(space, [1.0] * space.width)
-        return self.pair_cost(space, guarantee, pair, rest, script, hosts)
+        return self.pair_cost(space, guarantee, pair, rest, script, embedding)
 
-    def cost(self, first: Transcript, second: Transcript, answerer: Answerer, pure: bool) -> Fraction:
+    def cost(self, first: Transcript, second: Transcript, statistic: NoisyStatistic, pure: bool) -> Fraction:
         """Of each coordinate, the dearest test and the dearest reading, as many times as there may be updates."""
-        assert isinstance(answerer, TangentLines)
-        return sum((game_cost(first, second, scan.margins, pure) for scan in answerer.scans), Fraction(0))
+        assert isinstance(statistic, TangentLines)
+        return sum((game_cost(first, second, scan.margins, pure) for scan in statistic.scans), Fraction(0))
 
-    def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[Answerer], FloatArray]:
-        scans = self.mechanism.scans(space.hosts, int(sketch.totals[0]), guarantee, sketch.bits)
+    def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[NoisyStatistic], FloatArray]:
+        scans = self.mechanism.scans(space.embedding, int(sketch.totals[0]), guarantee, sketch.bits)
         exact = [sketch.only(i).coarsen(QUANTA >> scan.bits).borders() for i, scan in enumerate(scans)]
 
-        def errors(released: Answerer) -> FloatArray:
+        def errors(released: NoisyStatistic) -> FloatArray:
             assert isinstance(released, TangentLines)
             result = []
             for line in released.lines:
@@ -173,19 +173,19 @@ class TestTangents(Contract):
         space = SPACES["one column"]
         for guarantee in self.offered():
             with silent(), pytest.raises(mp.MilepostError, match="beta"):
-                Tangents(beta).run(even(space, 100), space.hosts, Change(), guarantee)
+                Tangents(beta).run(even(space, 100), space.embedding, ProtectedChange(), guarantee)
 
     @guarantees
     @pytest.mark.parametrize("name", ["one column", "unequal weights", "steps"])
     def test_no_pair_costs_an_interactive_game_more_than_the_budget(self, kind: str, name: str) -> None:
         """All coordinates read at once, at borders anywhere; with a reach too short the same check fails."""
         space, guarantee = SPACES[name], GUARANTEES[kind]
-        assert interactive_cost(space, space.hosts, guarantee) <= guarantee.budget
-        short = dataclasses.replace(space.hosts, reach=0.9 * space.hosts.reach)
+        assert interactive_cost(space, space.embedding, guarantee) <= guarantee.budget
+        short = dataclasses.replace(space.embedding, sensitivity_bound=0.9 * space.embedding.sensitivity_bound)
         assert interactive_cost(space, short, guarantee) > guarantee.budget
         for changes in self.mutations(0.9).values():
             with patched(changes):
-                assert interactive_cost(space, space.hosts, guarantee) > guarantee.budget
+                assert interactive_cost(space, space.embedding, guarantee) > guarantee.budget
 
 
 def game_cost(first: Transcript, second: Transcript, margins: Margins, pure: bool) -> Fraction:
@@ -196,14 +196,14 @@ def game_cost(first: Transcript, second: Transcript, margins: Margins, pure: boo
     for a, b in epochs:
         if a.settings == settings:
             tests.append(a.cost(b, pure))
-            readings.append(sum((c.cost(d, pure) for c, d in draws if c.after == a.place), Fraction(0)))
+            readings.append(sum((c.cost(d, pure) for c, d in draws if c.after == a.position), Fraction(0)))
     return margins.updates * (max(tests) + max(readings))
 
 
-def interactive_cost(space: mp.L1, hosts: Hosts, guarantee: mp.Guarantee) -> Fraction:
+def interactive_cost(space: mp.L1, embedding: Embedding, guarantee: mp.Guarantee) -> Fraction:
     """Of opposite corners and inner pairs, read at borders near the ends and in between."""
     rest = even(space, 999)
-    margins = interactive_margins(hosts, 1000, guarantee, 100, 0.05)
+    margins = interactive_margins(embedding, 1000, guarantee, 100, 0.05)
     fractions = [(0.0, 1.0), (1.0, 0.0), (0.0, 0.5), (0.3, 0.9)]
     costs = []
     for pair in fractions:
@@ -211,10 +211,10 @@ def interactive_cost(space: mp.L1, hosts: Hosts, guarantee: mp.Guarantee) -> Fra
         second = first.again()
         for transcript, fraction in zip((first, second), pair, strict=True):
             sketch = rest + sketch_of(space, points(space, [fraction] * space.width))
-            cells = hosts.span >> sketch.bits
+            cells = embedding.span >> sketch.bits
             asked = np.stack([np.minimum(k, cells) for k in (0, 1, CELLS // 3)] + [cells - 1, cells])
             with transcript.listen():
-                learner = convex_learner(hosts, margins)
-                list(PrivateGame(learner, sketch.borders(), hosts, margins).ask(asked))
+                learner = convex_learner(embedding, margins)
+                list(PrivateGame(learner, sketch.borders(), embedding, margins).ask(asked))
         costs.append(game_cost(first, second, margins, guarantee.pure))
     return max(costs)

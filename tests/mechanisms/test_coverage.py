@@ -18,7 +18,7 @@ from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.coordinate.hats import Hats, HatSags
 from milepost.mechanisms.coordinate.slopes import SlopeCounts, Slopes
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
 
@@ -78,23 +78,23 @@ class Case:
         mechanism: Slopes | Hats = Slopes() if self.mechanism == "slopes" else Hats()
         guarantee = Guarantee(1, 1e-6) if self.mechanism == "slopes" else Guarantee(1)
         sketch = read_sketch(people, space)
-        first = mechanism.run(sketch, space.hosts, Change(), guarantee)
+        first = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
         sketch = sketch.coarsen(1 << (24 - min(first.bits)))  # exact, and quicker to coarsen again
         points = _points(rng, people, first.bits[0])
         every = np.concatenate(list(points.values()))
         exact = mp.exact(people, space, every)
-        curves = [_half_cells(people[:, i], int(space.hosts.span[i]), first.bits[i]) for i in range(self.dimension)]
+        curves = [_half_cells(people[:, i], int(space.embedding.span[i]), first.bits[i]) for i in range(self.dimension)]
         both = (True, False) if first.approaches and self.dimension == 1 else (True,)
         covered = {raw: np.zeros(len(every)) for raw in both}
         within = dict.fromkeys(covered, 0)
         for _ in range(releases):
-            answerer = mechanism.run(sketch, space.hosts, Change(), guarantee)
-            synopsis = Synopsis(space, answerer, guarantee, Change(), self.n)
+            statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
+            synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), self.n)
             band = synopsis.error(uniform=True)
             for raw in both:
                 low, high = synopsis.interval(every, raw=raw).T
                 covered[raw] += (low <= exact) & (exact <= high)
-                within[raw] += _largest_error(answerer, curves, raw) <= band
+                within[raw] += _largest_error(statistic, curves, raw) <= band
         ends = np.cumsum([0] + [len(group) for group in points.values()])
         return {
             raw: Coverage(
@@ -161,11 +161,11 @@ def test_bands_hold_at_a_high_confidence(mechanism: str) -> None:
     space = mp.L1([(0, 1)] * 10, step=1 / STEPS)
     people = TABLES["steps"](np.random.default_rng(0), (10_000, 10))
     epsilon, delta = (1, 1e-6) if mechanism == "slopes" else (1, 0)
-    answerer = mp.release(people, space, epsilon=epsilon, delta=delta, mechanism=mechanism).answerer
-    assert isinstance(answerer, SlopeCounts | HatSags)
-    width, generator, passed = answerer.half_width(1 - 1e-5, uniform=True), np.random.default_rng(1), 0
+    statistic = mp.release(people, space, epsilon=epsilon, delta=delta, mechanism=mechanism).statistic
+    assert isinstance(statistic, SlopeCounts | HatSags)
+    width, generator, passed = statistic.half_width(1 - 1e-5, uniform=True), np.random.default_rng(1), 0
     for _ in range(10):
-        extremes = np.sum([noise.extremes(generator, 20_000) for noise in answerer._noise], axis=0)
+        extremes = np.sum([noise.extremes(generator, 20_000) for noise in statistic._noise], axis=0)
         passed += int((np.abs(extremes).max(axis=1) > width).sum())
     assert_rate(passed, 200_000, at_most=1e-5, against=2e-4)
 
@@ -193,9 +193,9 @@ def _half_cells(values: FloatArray, span: int, bits: int) -> tuple[FloatArray, F
     return places, (at * (2 * below - len(values)) + sums[-1] - 2 * sums[below]) / len(values)
 
 
-def _largest_error(answerer: SlopeCounts | HatSags, curves: list[tuple[FloatArray, FloatArray]], raw: bool) -> float:
+def _largest_error(statistic: SlopeCounts | HatSags, curves: list[tuple[FloatArray, FloatArray]], raw: bool) -> float:
     """sup |F̂ − F| over the box: coordinates vary freely, so their extremes add up."""
     errors = [
-        polygon.at(places) - exact for polygon, (places, exact) in zip(answerer.polygons(raw), curves, strict=True)
+        polygon.at(places) - exact for polygon, (places, exact) in zip(statistic.functions(raw), curves, strict=True)
     ]
     return float(max(sum(error.max() for error in errors), -sum(error.min() for error in errors)))

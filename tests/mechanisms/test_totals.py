@@ -10,12 +10,12 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray, IntArray
 from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.mechanisms.coordinate.count_origin import Anchor
+from milepost.mechanisms.coordinate.count_origin import CountOrigin
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.query.per_query import PerQuery
 from milepost.mechanisms.totals import Total
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.queries import Queries
 from tests.chance import assert_rate, assert_wrong_rate
 from tests.drawn_ahead import drawn_ahead
@@ -25,7 +25,7 @@ ROWS, RELEASES = 100, 3000
 LINE = mp.L1([(0, 1)])
 ASKED = np.array([[0.0], [0.1], [0.5], [1.0]])
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
-ADDED = Change("add-remove")
+ADDED = ProtectedChange("add-remove")
 
 
 def people() -> AnyArray:
@@ -42,9 +42,9 @@ def releases(name: str) -> tuple[Callable[[], Any], AnyArray]:
         return lambda: PerQuery(name).run(sums, queries, ADDED, guarantee, n=ROWS), np.arange(len(ASKED))
     mechanism, guarantee = (Slopes(), APPROXIMATE) if name == "slopes" else (Hats(), PURE)
     sketch = read_sketch(people(), LINE)
-    bits = min(mechanism.run(sketch, LINE.hosts, ADDED, guarantee, n=ROWS).bits)
+    bits = min(mechanism.run(sketch, LINE.embedding, ADDED, guarantee, n=ROWS).bits)
     sketch = sketch.coarsen(1 << (24 - bits))
-    return lambda: mechanism.run(sketch, LINE.hosts, ADDED, guarantee, n=ROWS), LINE.place(ASKED)
+    return lambda: mechanism.run(sketch, LINE.embedding, ADDED, guarantee, n=ROWS), LINE.position(ASKED)
 
 
 def coverage(name: str) -> tuple[IntArray, int, int]:
@@ -57,12 +57,12 @@ def coverage(name: str) -> tuple[IntArray, int, int]:
     with drawn_ahead():
         release, places = releases(name)
         for _ in range(RELEASES):
-            answerer = release()
-            off = np.abs(answerer.values(places, raw=True) - exact)
-            each += off <= answerer.half_widths(places, 0.95)
-            together += int((off <= answerer.half_width(0.95, uniform=True)).all())
-            answerer.total = replace(answerer.total, scale=answerer.total.scale * 0.01)
-            without += int(off[0] <= answerer.half_widths(places, 0.95)[0])
+            statistic = release()
+            off = np.abs(statistic.values(places, raw=True) - exact)
+            each += off <= statistic.half_widths(places, 0.95)
+            together += int((off <= statistic.half_width(0.95, uniform=True)).all())
+            statistic.total = replace(statistic.total, scale=statistic.total.scale * 0.01)
+            without += int(off[0] <= statistic.half_widths(places, 0.95)[0])
     return each, together, without
 
 
@@ -105,17 +105,19 @@ def test_an_unseen_group_has_no_interval() -> None:
 def test_no_record_is_farther_from_the_anchor_than_its_radius(name: str) -> None:
     """Lemma 2, in whole numbers over 2^bits: corners and random records, for both kinds of anchors."""
     space = SPACES[name]
-    hosts = space.hosts
+    embedding = space.embedding
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.integers(0, 2, (200, space.width)), rng.random((200, space.width))])
     images = space.quantize(space.read(points(space, rows)))
-    kinds = [Anchor(hosts, central=False)] + ([Anchor(hosts, central=True)] if hosts.symmetric else [])
+    kinds = [CountOrigin(embedding, central=False)] + (
+        [CountOrigin(embedding, central=True)] if embedding.symmetric else []
+    )
     for anchor in kinds:
         spent = np.zeros(len(images))
-        for i in range(hosts.dimension):
-            bits = int(hosts.step[i]).bit_length() - 1 if hosts.step[i] > 1 else 14
-            tops = (np.arange(int(hosts.span[i]) >> bits, dtype=np.int64) + 1) << bits
+        for i in range(embedding.dimension):
+            bits = int(embedding.step[i]).bit_length() - 1 if embedding.step[i] > 1 else 14
+            tops = (np.arange(int(embedding.span[i]) >> bits, dtype=np.int64) + 1) << bits
             marks = np.clip(tops[None] - images[:, i : i + 1], 0, 1 << bits)
             moved = ((marks - anchor.marks(i, bits)) / (1 << bits)) ** 2
-            spent += hosts.quantum[i] * (1 << bits) * moved.sum(axis=1)
+            spent += embedding.quantum[i] * (1 << bits) * moved.sum(axis=1)
         assert spent.max() <= anchor.radius * (1 + 1e-9)

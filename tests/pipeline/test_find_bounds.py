@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.row_attributes import RowColumns
 from milepost.pipeline import find_bounds
 from milepost.pipeline.find_bounds import Grid, Scales, Search, read_magnitudes
 from milepost.pipeline.space_spec import options_of, read_space, space_from_options, toml_of
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
-from milepost.spaces.bounds_provenance import Found
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.statistics.magnitudes import Magnitudes, edges, octave_borders
 from tests.chance import assert_rate
 from tests.quick import some_quick
@@ -84,7 +84,9 @@ def test_no_pair_of_neighbors_costs_more_than_epsilon(rows: list[list[float]], d
     other = data.draw(st.lists(values, min_size=width, max_size=width))
     whole = magnitudes_of(rows, width)
     replaced, removed = magnitudes_of([other, *rows[1:]], width), magnitudes_of(rows[1:], width)
-    swap, add = (Scales.of(Guarantee(epsilon), Change(relation), width) for relation in ("replace", "add-remove"))
+    swap, add = (
+        Scales.of(Guarantee(epsilon), ProtectedChange(relation), width) for relation in ("replace", "add-remove")
+    )
     assert cost_of(whole, replaced, swap) <= Fraction(epsilon)
     assert cost_of(whole, removed, add) <= Fraction(epsilon)
     assert cost_of(removed, whole, add) <= Fraction(epsilon)
@@ -97,14 +99,14 @@ def test_the_worst_pair_costs_all_of_it(relation: str, width: int) -> None:
     rows = np.full((40, width), 1.0)
     whole = magnitudes_of(rows, width)
     other = magnitudes_of(np.vstack([rows[1:], np.full((1, width), 1.5)]) if relation == "replace" else rows[1:], width)
-    scales = Scales.of(Guarantee(1.0), Change(relation), width)
+    scales = Scales.of(Guarantee(1.0), ProtectedChange(relation), width)
     # 1 and 1.5 have the same power of two: only the cells tell them apart
     share = 0.475 if relation == "replace" else 1
     assert float(cost_of(whole, other, scales)) == pytest.approx(share)
     if relation == "replace":
         far = magnitudes_of(np.vstack([rows[1:], np.full((1, width), -np.inf)]), width)
         assert float(cost_of(whole, far, scales)) == pytest.approx(0.95)
-        forgetful = Scales.of(Guarantee(1.0), Change("add-remove"), width)
+        forgetful = Scales.of(Guarantee(1.0), ProtectedChange("add-remove"), width)
         assert cost_of(whole, far, forgetful) > 1
     else:
         assert cost_of(whole, other, replace(scales, counts=0.9 * scales.counts)) > 1
@@ -118,14 +120,14 @@ def test_no_person_costs_more_than_epsilon(relation: str, rows: int) -> None:
     frame = pd.DataFrame({"income": [1.0] * 5 + [1.5] * 20, "person": ["x"] * 5 + list(range(20))})
     other = frame.assign(income=np.where(frame.person == "x", -np.inf, frame.income))
     other = other if relation == "replace" else other[other.person != "x"]
-    roles = Roles(unit="person", contributions=rows)
+    roles = RowColumns(unit="person", contributions=rows)
     pair = [read_magnitudes(side, "income", roles)[1] for side in (frame, other)]
     assert pair[0].total == 20 + rows
     scales = Scales.of(Guarantee(1.0), roles.change(relation), 1)
     cost = cost_of(pair[0], pair[1], scales)
     assert 0.94 < cost <= 1
     found = mp.find_bounds(frame, "income", epsilon=100, unit="person", contributions=rows, neighbors=relation)
-    assert found.found == Found(100.0, relation, 1, "person", rows)
+    assert found.found == BoundsProvenance(100.0, relation, 1, "person", rows)
     assert "person" in mp.release(frame, found, epsilon=1, columns="income").statement()
 
 
@@ -191,7 +193,7 @@ def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
         magnitudes = magnitudes_of(column, 1)
         good = 0
         for run in range(RUNS):
-            change = Change(("replace", "add-remove")[run % 2])
+            change = ProtectedChange(("replace", "add-remove")[run % 2])
             search = Search.run(magnitudes, Scales.of(Guarantee(epsilon), change, 1), 0.99)
             held, wide = held_and_wide(column, search)
             assert search.columns[0].bounds[0] < search.columns[0].bounds[1]
@@ -304,7 +306,7 @@ def test_bad_input_is_refused_before_noise(
 def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_path: Path) -> None:
     """In the card, in a file and its statement, in a space file, in an equal space; not where bounds are public."""
     space = mp.find_bounds(homes, ["east", "north"], epsilon=0.5, neighbors="add-remove", metric=metric)
-    record = Found(0.5, "add-remove", 2)
+    record = BoundsProvenance(0.5, "add-remove", 2)
     assert space.found == record
     synopsis = mp.release(homes, space, epsilon=1, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "homes.milepost")
@@ -327,7 +329,7 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
 
 def test_a_space_file_and_options_keep_odd_names_and_all_digits(tmp_path: Path) -> None:
     pairs = {'a "b" = \x7f\n\\': (-0.1, 1e300 / 3e250), "é c": (2**-40, 0.1 + 0.2)}
-    for space in (mp.L1(pairs, found=Found(0.1, "replace", 2)), mp.L2([(-1, 1), (0, 2.0**60)])):
+    for space in (mp.L1(pairs, found=BoundsProvenance(0.1, "replace", 2)), mp.L2([(-1, 1), (0, 2.0**60)])):
         (tmp_path / "odd.toml").write_text(toml_of(space), encoding="utf-8")
         read = read_space(tmp_path / "odd.toml")
         assert (read.columns, read.extent) == (space.columns, space.extent)

@@ -5,7 +5,13 @@ import pytest
 from scipy.stats import nbinom
 
 from milepost._typing import IntArray
-from milepost.pipeline.find_bounds import ends, hidden, seen, tail_of_sum, tails_of_sums
+from milepost.pipeline.find_bounds import (
+    detected_range,
+    hidden_count,
+    laplace_sum_tail,
+    laplace_sum_tails,
+    signal_range,
+)
 from milepost.privacy.noise import laplace
 from tests.chance import assert_rate
 
@@ -15,7 +21,7 @@ from tests.chance import assert_rate
 @pytest.mark.parametrize("failure", [0.05, 1e-6])
 def test_tails_of_sums_hold_and_are_close(scale: float, count: int, failure: float) -> None:
     """A sum of k draws is the difference of two negative binomial ones; its tail is summed exactly, a second method."""
-    limit = tail_of_sum(scale, count, failure)
+    limit = laplace_sum_tail(scale, count, failure)
     success = -np.expm1(-1 / scale)
     support = np.arange(int(count * scale * 4 + 80 * scale))
 
@@ -24,7 +30,7 @@ def test_tails_of_sums_hold_and_are_close(scale: float, count: int, failure: flo
 
     assert beyond(limit) <= failure * (1 + 1e-6)
     assert beyond(0.5 * limit - 2) > failure
-    assert tails_of_sums(scale, count, failure)[-1] >= limit
+    assert laplace_sum_tails(scale, count, failure)[-1] >= limit
 
 
 def blank(count: int, scale: float) -> IntArray:
@@ -33,7 +39,9 @@ def blank(count: int, scale: float) -> IntArray:
 
 def test_noise_alone_shows_nothing() -> None:
     """100 histograms at a failure of 0.05; noise that is twice as large as is said is seen in two of three."""
-    right, wrong = (sum(seen(blank(202, 5.0), scale, 0.05) is not None for _ in range(100)) for scale in (5.0, 2.5))
+    right, wrong = (
+        sum(detected_range(blank(202, 5.0), scale, 0.05) is not None for _ in range(100)) for scale in (5.0, 2.5)
+    )
     assert_rate(right, 100, at_most=0.05, against=0.5)
     assert_rate(wrong, 100, at_least=0.5, against=0.05)
 
@@ -45,7 +53,7 @@ def test_what_is_there_is_seen_with_as_much_around_it(width: int) -> None:
     for _ in range(80):
         exact = np.zeros(202, dtype=np.int64)
         exact[40 : 40 + width] = 4000 // width
-        found = ends(laplace(exact, 5.0), 5.0, 0, 0.01, zero=0)
+        found = signal_range(laplace(exact, 5.0), 5.0, 0, 0.01, zero=0)
         wrong += found is None or not 40 - 2 * width <= found[0] <= 40 < 40 + width <= found[1] <= 40 + 3 * width
     assert_rate(wrong, 80, at_most=0.01, against=0.4)
 
@@ -57,24 +65,24 @@ def test_tails_are_cut_where_that_is_certain() -> None:
     """
     exact = np.full(200, 500, dtype=np.int64)
     for _ in range(50):
-        assert ends(laplace(exact, 1.0), 1.0, 1300, 1e-8, zero=0) == (2, 198)
+        assert signal_range(laplace(exact, 1.0), 1.0, 1300, 1e-8, zero=0) == (2, 198)
 
 
 def test_an_end_does_not_pass_0_for_noise() -> None:
     exact = np.zeros(100, dtype=np.int64)
     exact[50:60] = 1000
-    assert ends(exact, 1.0, 0, 1e-3, zero=0) == (49, 61)
-    assert ends(exact, 1.0, 0, 1e-3, zero=50) == (50, 61)
-    assert ends(exact, 1.0, 0, 1e-3, zero=60) == (49, 60)
-    assert ends(exact, 1.0, 0, 1e-3, zero=55) == (49, 61)
-    assert ends(exact, 1.0, 0, 1e-3, zero=50, spread=0.5) == (50, 67)
-    assert ends(exact, 1.0, 0, 1e-3, zero=50, spread=1e300) == (50, 100)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=0) == (49, 61)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=50) == (50, 61)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=60) == (49, 60)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=55) == (49, 61)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=50, spread=0.5) == (50, 67)
+    assert signal_range(exact, 1.0, 0, 1e-3, zero=50, spread=1e300) == (50, 100)
 
 
 def test_ends_never_meet() -> None:
     """Even where all that is seen could be cut."""
     exact = np.zeros(10, dtype=np.int64)
     exact[4] = 100
-    assert ends(exact, 1.0, 1000, 1e-3, zero=0) == (3, 6)
-    assert ends(exact * 0, 1.0, 1000, 1e-3, zero=0) is None
-    assert 0 < hidden(1.0, 10, 1e-3) < 100
+    assert signal_range(exact, 1.0, 1000, 1e-3, zero=0) == (3, 6)
+    assert signal_range(exact * 0, 1.0, 1000, 1e-3, zero=0) is None
+    assert 0 < hidden_count(1.0, 10, 1e-3) < 100

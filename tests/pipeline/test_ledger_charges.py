@@ -73,14 +73,14 @@ def test_it_is_charged_before_the_table_is_read(
     path = tmp_path / "homes.csv"
     path.write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in PEOPLE.tolist()), "1,nan", ""]))
     seen: list[list[str]] = []
-    parts = batches.parts
+    parts = batches.batches_with_cells
 
     def noted(*arguments: Any, **options: Any) -> Iterator[Any]:
         seen.append(states(ledger))
         return parts(*arguments, **options)
 
     for module in ("milepost.ingest.batches", "milepost.ingest.aggregation"):
-        monkeypatch.setattr(f"{module}.parts", noted, raising=False)
+        monkeypatch.setattr(f"{module}.batches_with_cells", noted, raising=False)
     with pytest.raises(mp.MilepostError):
         CALLS[call](path, ledger)
     assert seen
@@ -133,7 +133,7 @@ def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkey
 
 def test_a_count_that_was_drawn_stays_spent(ledger: mp.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noisy number of rows is noise, too."""
-    monkeypatch.setattr(import_module("milepost.pipeline.release"), "released", failing)
+    monkeypatch.setattr(import_module("milepost.pipeline.release"), "run_release", failing)
     with pytest.raises(MemoryError):
         released(PEOPLE, ledger, neighbors="add-remove")
     assert states(ledger) == ["drawn"]

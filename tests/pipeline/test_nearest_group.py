@@ -82,7 +82,7 @@ def test_other_classes_are_left_out_or_other() -> None:
     assert set(model(classes=[0, 1]).fit(x, y).predict(x).tolist()) == {0, 1}
     assert set(model(classes=[0, "other"]).fit(x, y).predict(x).tolist()) == {0, "other"}
     empty = model(classes=[0, 1, 2, 3]).fit(x, y)
-    if not empty.synopsis_.group(3).answerer.total.seen:  # 99 times of 100
+    if not empty.synopsis_.group(3).statistic.total.seen:  # 99 times of 100
         with pytest.warns(mp.PromiseWarning, match="too small"):
             assert not empty.predict_proba(x)[:, 3].any()
 

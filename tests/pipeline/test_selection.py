@@ -9,10 +9,10 @@ import pytest
 
 import milepost as mp
 from milepost.mechanisms.base import Prediction
-from milepost.mechanisms.registry import NAMES
+from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.pipeline.selection import candidates, given_queries
 from milepost.privacy import noise
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.projected import Projected
 
@@ -46,7 +46,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> Any:
         pytest.fail("data was read")
 
-    for name in ("read", "blocks"):
+    for name in ("aggregate", "blocks"):
         monkeypatch.setattr(f"milepost.ingest.table.{name}", never)
     monkeypatch.setattr("milepost.ingest.batches.batches", never)
 
@@ -67,9 +67,9 @@ def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta
     planned = mp.plan(space, n=n, epsilon=1, delta=delta, queries=queries)
     errors = [prediction.error for prediction in planned.predictions]
     assert errors == sorted(errors)
-    assert {*by_name(planned), *planned.refused} == set(NAMES)
+    assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
     for name, prediction in by_name(planned).items():
-        (alone,), _ = candidates(space, queries, name).choices(n, Change(), mp.Guarantee(1, delta))
+        (alone,), _ = candidates(space, queries, name).choices(n, ProtectedChange(), mp.Guarantee(1, delta))
         assert alone.prediction == prediction
     taken = mp.release(np.full((n, 2), 5.0), space, epsilon=1, delta=delta, queries=queries)
     assert taken.mechanism == planned.best.mechanism
@@ -108,7 +108,7 @@ def test_without_queries_only_sketches_are_compared() -> None:
         planned = mp.plan(space, n=1000, epsilon=1, delta=1e-6)
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
     planned = mp.plan(WORDS, n=1000, epsilon=1, delta=1e-6)
-    assert {*by_name(planned), *planned.refused} == set(NAMES)
+    assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
     assert set(planned.refused) == {"field"}
 
 
@@ -121,7 +121,7 @@ def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
 def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
     """And only that one is predicted."""
     found = candidates(PLANE, asked(3), "slopes")
-    assert (list(found.hosts), list(found.direct)) == (["slopes"], [])
+    assert (list(found.coordinate), list(found.query)) == (["slopes"], [])
     people = np.full((5000, 2), 5.0)
     for name in ("slopes", "hats", "gaussian", "laplace"):
         taken = mp.release(people, PLANE, epsilon=1, delta=1e-6, mechanism=name, queries=asked(3))
@@ -233,7 +233,7 @@ def test_some_of_a_spaces_own_queries_may_be_given(mechanism: str) -> None:
         some.mean_distance(["post"])
 
 
-# The number of host coordinates.
+# The number of embedding coordinates.
 
 
 SIZED: dict[str, Space] = {
@@ -253,13 +253,13 @@ def test_a_release_has_the_chosen_number_of_directions(name: str, mechanism: str
     guarantee: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
     synopsis = mp.release(table, space, mechanism=mechanism, **guarantee)
     wanted = by_name(mp.plan(space, n=n, **guarantee))[mechanism].coordinates
-    assert synopsis.space.hosts.dimension == wanted
-    sizes = [variant.hosts.dimension for variant in space.sized(n)]
+    assert synopsis.space.embedding.dimension == wanted
+    sizes = [variant.embedding.dimension for variant in space.sized(n)]
     assert wanted in sizes
     assert sizes == sorted(sizes)
     synopsis.save(tmp_path / "file.milepost")
     again = mp.load(tmp_path / "file.milepost")
-    assert again.space.hosts.dimension == wanted
+    assert again.space.embedding.dimension == wanted
     assert again.space.to_json() == synopsis.space.to_json()
     points = ["mile", "stone"] if space.objects else np.full((2, space.width), 0.25)
     assert again.mean_distance(points).tolist() == synopsis.mean_distance(points).tolist()
@@ -268,7 +268,7 @@ def test_a_release_has_the_chosen_number_of_directions(name: str, mechanism: str
 
 def predicted(space: Space, mechanism: str, n: int) -> Prediction:
     """Of one mechanism, at (1, 1e-6)."""
-    (choice,), _ = candidates(space, None, mechanism).choices(n, Change(), mp.Guarantee(1, 1e-6))
+    (choice,), _ = candidates(space, None, mechanism).choices(n, ProtectedChange(), mp.Guarantee(1, 1e-6))
     return choice.prediction
 
 

@@ -1,4 +1,4 @@
-"""Remark 8.1: hosts in which one record changes s images at once get s times the noise, and pay for all s."""
+"""Remark 8.1: embedding in which one record changes s images at once get s times the noise, and pay for all s."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from milepost import L1, Guarantee
 from milepost._typing import IntArray
-from milepost.mechanisms.base import HostMechanism
+from milepost.mechanisms.base import CoordinateMechanism
 from milepost.mechanisms.coordinate.curves import cell_bits
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes, deviation_of, scales_of
 from milepost.mechanisms.paper import margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import Embedding
 from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
 
 SPACE = L1({"age": (18, 90), "height": (0, 2.2)}, weights={"height": 10}, step={"age": 1, "height": 0.1})
-ONE = SPACE.hosts
-TWO = replace(ONE, changes=2)
+ONE = SPACE.embedding
+TWO = replace(ONE, images_per_record=2)
 PURE, APPROXIMATE = Guarantee(1), Guarantee(1, 1e-6)
 N, QUERIES, BETA = 1000, 100, 0.05
 
@@ -33,11 +33,15 @@ every_mechanism = pytest.mark.parametrize(
 )
 
 
-def listened(mechanism: HostMechanism, hosts: Hosts, guarantee: Guarantee, first: Transcript, moved: float) -> None:
+def listened(
+    mechanism: CoordinateMechanism, embedding: Embedding, guarantee: Guarantee, first: Transcript, moved: float
+) -> None:
     """Run on a table in which two records stand at one end of every column, or at the other when moved is 1."""
     rest = sketch_of(SPACE, points(SPACE, [[0.2, 0.6], [0.9, 0.1]]), N // 2)
     with first.listen():
-        mechanism.run(sketch_of(SPACE, points(SPACE, [[moved, moved]] * 2)) + rest, hosts, Change(), guarantee)
+        mechanism.run(
+            sketch_of(SPACE, points(SPACE, [[moved, moved]] * 2)) + rest, embedding, ProtectedChange(), guarantee
+        )
 
 
 @pytest.mark.parametrize("images", [1, 2, 3, 7])
@@ -49,12 +53,12 @@ def test_a_guarantee_is_shared_between_images(images: int) -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "guarantee"), [(Slopes(), APPROXIMATE), (Hats(), PURE)], ids=["slopes", "hats"])
-def test_noise_scales_double(mechanism: HostMechanism, guarantee: Guarantee) -> None:
+def test_noise_scales_double(mechanism: CoordinateMechanism, guarantee: Guarantee) -> None:
     """σ of slopes and b of hats: every number is drawn with twice the scale (columns of steps keep their cells)."""
     scales = []
-    for hosts in (ONE, TWO):
+    for embedding in (ONE, TWO):
         transcript = Transcript()
-        listened(mechanism, hosts, guarantee, transcript, 0.0)
+        listened(mechanism, embedding, guarantee, transcript, 0.0)
         scales.append([draw.scale for draw in transcript.draws])
     assert scales[1] == pytest.approx([2 * scale for scale in scales[0]], rel=1e-9)
 
@@ -84,17 +88,17 @@ def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> Non
 
 
 @every_mechanism
-def test_two_images_pay_from_one_budget(mechanism: HostMechanism, guarantee: Guarantee) -> None:
+def test_two_images_pay_from_one_budget(mechanism: CoordinateMechanism, guarantee: Guarantee) -> None:
     """Two records go from corner to corner: within the budget with changes = 2, and over it with changes = 1.
 
     Costs are those of everything that was drawn, in rational arithmetic: of a test by how far its value has moved.
     """
     shares = []
-    for hosts in (TWO, ONE):
+    for embedding in (TWO, ONE):
         first = Transcript([False, True] * 20)
         second = first.again()
         for transcript, moved in ((first, 0.0), (second, 1.0)):
-            listened(mechanism, hosts, guarantee, transcript, moved)
+            listened(mechanism, embedding, guarantee, transcript, moved)
         draws, epochs = pairs(first, second)
         cost = sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0))
         cost += sum((a.cost(b, guarantee.pure) for a, b in epochs), Fraction(0))
@@ -110,11 +114,11 @@ def marks(position: int, bits: int, span: int) -> IntArray:
     return result
 
 
-def cost(hosts: Hosts, rho: float, bits: list[int], moves: list[tuple[list[int], list[int]]]) -> Fraction:
+def cost(embedding: Embedding, rho: float, bits: list[int], moves: list[tuple[list[int], list[int]]]) -> Fraction:
     """Σᵢ ‖Σ over moves of aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²): the cost of all moves at once."""
     total = Fraction(0)
-    for i, scale in enumerate(scales_of(hosts, hosts.reach / rho, bits)):
-        span = int(hosts.span[i])
+    for i, scale in enumerate(scales_of(embedding, embedding.sensitivity_bound / rho, bits)):
+        span = int(embedding.span[i])
         parts = [marks(left[i], bits[i], span) - marks(right[i], bits[i], span) for left, right in moves]
         squares = sum(int(change) ** 2 for change in np.sum(parts, axis=0).tolist() if change)
         total += Fraction(squares) / (2 * Fraction(scale) ** 2)
@@ -132,11 +136,11 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     box: list[tuple[float, float]], epsilon: float, images: int, data: st.DataObject
 ) -> None:
     """s moves at once, in exact rational arithmetic; s moves from corner to corner use the budget up."""
-    hosts = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).hosts
+    embedding = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).embedding
     whole = Guarantee(epsilon, 1e-6)
     each = whole.for_each(images).rho
-    bits = cell_bits(hosts, deviation_of(hosts, N, hosts.reach / each))
-    spans = hosts.span.tolist()
+    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / each))
+    spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
             st.integers(0, span) | st.sampled_from([0, span, 1 << b, (1 << b) + 1])
@@ -146,7 +150,7 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     found = [(data.draw(quanta), data.draw(quanta)) for _ in range(images)]
     corners = [([0] * len(spans), spans)] * images
     for moves in (found, corners):
-        assert cost(hosts, each, bits, moves) <= Fraction(whole.rho)
-    assert cost(hosts, each, bits, corners) >= Fraction(whole.rho) * (1 - Fraction(1, 10**9))
+        assert cost(embedding, each, bits, moves) <= Fraction(whole.rho)
+    assert cost(embedding, each, bits, corners) >= Fraction(whole.rho) * (1 - Fraction(1, 10**9))
     if images > 1:
-        assert cost(hosts, whole.rho, bits, corners) > Fraction(whole.rho)
+        assert cost(embedding, whole.rho, bits, corners) > Fraction(whole.rho)

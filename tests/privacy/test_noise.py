@@ -72,9 +72,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize("draw", [gaussian, laplace])
 def test_threads_draw_noise_of_their_own(threads: int, draw: Callable[[IntArray, float], IntArray]) -> None:
     """No draw comes twice: among 10⁴ of scale 2⁵⁵ one does with 10⁸/2 · 0.29/2⁵⁵ < 4e-10 at most."""
-    draws = draw(np.zeros(10_000, dtype=np.int64), noise.LARGEST_SCALE)
+    draws = draw(np.zeros(10_000, dtype=np.int64), noise.MAX_SCALE)
     assert len(np.unique(draws)) == 10_000
-    for quarter in draws.reshape(threads, -1) / noise.LARGEST_SCALE:
+    for quarter in draws.reshape(threads, -1) / noise.MAX_SCALE:
         assert_scale(quarter, law="laplace" if draw is laplace else "gaussian", against=1.3, comparisons=threads)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import IntArray
-from milepost.auditing.noise_trace import recording
+from milepost.auditing.noise_trace import record_noise
 from milepost.pipeline.release import SIZE_SHARE
 from milepost.privacy import noise
 from milepost.privacy.accounting.ledger import Charge
@@ -73,7 +73,7 @@ def test_noise_is_drawn_after_it_is_charged_and_said(
 def test_the_size_of_a_private_table_has_noise_for_all_rows_of_a_person(contributions: int, share: float) -> None:
     """Its scale is that of a share of ε, and what follows is sized for the rest."""
     unit: dict[str, Any] = {"unit": [str(row) for row in range(50)], "contributions": contributions}
-    with recording() as calls:
+    with record_noise() as calls:
         mp.release(ROWS, LINE, epsilon=5.0, mechanism="laplace", queries=[[0]], **PRIVATE, **unit)
     size, *rest = calls
     assert size.values.tolist() == [50]

@@ -19,7 +19,7 @@ import milepost as mp
 from milepost.mechanisms import totals
 from milepost.pipeline import selection
 from milepost.pipeline.release import SIZE_SHARE
-from milepost.privacy.protected_change import Change, Split
+from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.statistics import sketch
 from tests.mechanisms.contract import APPROXIMATE, PURE, QUICK, SPACES, Transcript, patched, places, points, silent
 from tests.quick import examples, some_quick
@@ -50,7 +50,7 @@ names = pytest.mark.parametrize("name", MECHANISMS)
 class Row:
     """A place in fractions of the columns' widths, a label and a weight."""
 
-    place: Sequence[float]
+    position: Sequence[float]
     label: str = "a"
     weight: float = 4.0
 
@@ -72,7 +72,7 @@ def release(space: Any, people: Sequence[Person], name: str, neighbors: str, who
         options["weights"] = [row.weight for _, row in rows]
     if "contributions" in who:
         options["unit"] = [number for number, _ in rows]
-    table = points(space, [row.place for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
+    table = points(space, [row.position for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
     if name not in ("gaussian", "laplace"):
         options.pop("queries", None)
     elif space.known is None and "queries" not in options:
@@ -251,11 +251,11 @@ def test_shares_of_a_budget_never_exceed_it(
     off: float,
 ) -> None:
     """Theorems 1 and 2 of docs/proofs/change.md in rational arithmetic; no more than rounding is left over."""
-    change = Change(neighbors, rows, max_weight=most, groups=groups)
+    change = ProtectedChange(neighbors, rows, max_weight=most, groups=groups)
     single = part * pair
     ends = 2 if neighbors == "replace" and groups in (2, 50) else 1
 
-    def costs(split: Split, total: Fraction, times: int) -> Fraction:
+    def costs(split: BudgetSplit, total: Fraction, times: int) -> Fraction:
         power = Fraction(split.power)
         one = Fraction(pair) / power if neighbors == "replace" else Fraction(0)
         return times * max(one, ends * (Fraction(single) / power + total))
@@ -304,7 +304,7 @@ def test_nothing_is_spent_where_too_little_would_be_left() -> None:
 
 @names
 def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketch, "LARGEST_TOTAL", 2 * 1024)
+    monkeypatch.setattr(sketch, "MAX_TOTAL", 2 * 1024)
     people = [Person([Row([0.5])])] * 3
     with silent(), pytest.raises(mp.MilepostError, match="at most 2"):
         release(mp.L1([(0, 1)]), people, name, "add-remove", WHO["weights"], n=None)
@@ -320,6 +320,6 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
 def test_what_does_not_fit_is_refused_before_the_size_is_drawn(
     space: mp.L1, options: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "MOST_NUMBERS", 1 << 17)
+    monkeypatch.setattr(selection, "MAX_NUMBERS", 1 << 17)
     with silent(), pytest.raises(mp.MilepostError, match=words):
         mp.release(np.zeros((50, 1)), space, **options)

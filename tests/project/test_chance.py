@@ -116,7 +116,7 @@ class Answers:
     beta: float = 0.0
 
     @property
-    def answerer(self) -> SimpleNamespace:
+    def statistic(self) -> SimpleNamespace:
         return SimpleNamespace(confidence=1 - self.beta)
 
     def mean_distance(self, asked: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.reporting.dp_registry import registry
+from milepost.reporting.dp_registry import registry_entry
 from tests.commands import runner
 
 ROWS = np.random.default_rng(0).uniform(0, 10, (20_000, 2))
@@ -32,7 +32,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 )
 def test_what_is_filled_in(words: dict[str, Any], variant: str, parameters: set[str], unit: str) -> None:
     synopsis = mp.release(ROWS, SPACE, epsilon=1, **words)
-    deployment = registry(synopsis)["deployment"]
+    deployment = registry_entry(synopsis)["deployment"]
     assert deployment["dp_variant"]["name"] == variant
     assert set(deployment["privacy_loss"]["privacy_parameters"]) == parameters
     assert deployment["privacy_loss"]["privacy_parameters"]["epsilon"] == 1
@@ -46,4 +46,4 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     synopsis = mp.release(ROWS, SPACE, epsilon=1)
     synopsis.save(tmp_path / "a.milepost")
     printed = runner(capsys)(f"show {tmp_path / 'a.milepost'} --registry")
-    assert json.loads(printed.out) == registry(synopsis)
+    assert json.loads(printed.out) == registry_entry(synopsis)

@@ -327,12 +327,12 @@ def test_geojson_of_contours_follows_the_field_and_is_cut_at_the_antimeridian(
 
 
 def test_a_line_is_cut_where_it_crosses() -> None:
-    there, back = geojson.cut(np.array([[179.0, 0], [181, 2], [183, 2]]))
+    there, back = geojson.split_at_antimeridian(np.array([[179.0, 0], [181, 2], [183, 2]]))
     assert there.tolist() == [[179, 0], [180, 1]]
     assert back.tolist() == [[-180, 1], [-179, 2], [-177, 2]]
-    (whole,) = geojson.cut(np.array([[5.0, 0], [6, 0]]))
+    (whole,) = geojson.split_at_antimeridian(np.array([[5.0, 0], [6, 0]]))
     assert whole.tolist() == [[5, 0], [6, 0]]
-    (touching,) = geojson.cut(np.array([[179.0, 0], [180, 0]]))
+    (touching,) = geojson.split_at_antimeridian(np.array([[179.0, 0], [180, 0]]))
     assert touching.tolist() == [[179, 0], [180, 0]]
 
 
@@ -496,7 +496,7 @@ def test_given_queries_are_bars_the_nearest_thirty(words: mp.Synopsis) -> None:
     (whiskers,) = [part for part in figure.axes[0].collections if hasattr(part, "get_segments")]
     start, stop = whiskers.get_segments()[5][:, 0]
     sixth = words.space.queries.index(list(found)[5])  # type: ignore[attr-defined]
-    assert (stop - start) / 2 == pytest.approx(words.answerer.half_widths(np.array([sixth]), 0.95)[0])
+    assert (stop - start) / 2 == pytest.approx(words.statistic.half_widths(np.array([sixth]), 0.95)[0])
     assert set(bars(words.plot(["word1", "color"]))) == {"word1", "color"}
 
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi import FastAPI
 
-from milepost.pipeline.space_spec import space_from_words
+from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.app import make_app
 from milepost.service.auth import create_key
-from milepost.service.schemas.requests import Building, Opening
+from milepost.service.schemas.requests import ReleaseRequest, SessionRequest
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from tests.events import wait_until
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30, "directions": 16}
@@ -55,7 +55,7 @@ OPENED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 class House:
     """A service in this process. keys: texts by name; nobody has none."""
 
-    office: Office
+    office: ServiceState
     app: FastAPI
     keys: dict[str, str]
 
@@ -122,16 +122,16 @@ def furnished(
     root: Path, spaces: dict[str, dict[str, Any]] = SPACES, *, sessions: bool = True, **settings: Any
 ) -> House:
     """A house at this place, with releases of these spaces."""
-    office = Office(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
+    office = ServiceState(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
     roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
-    keys = {name: create_key(office.register, name, role)[1] for name, role in roles.items()}
-    pq.write_table(people(), office.home.tables / "people.parquet")
-    office.home.ledger.create("people", rho=100.0)
+    keys = {name: create_key(office.database, name, role)[1] for name, role in roles.items()}
+    pq.write_table(people(), office.directory.tables / "people.parquet")
+    office.directory.ledger.create("people", rho=100.0)
     for name, words in spaces.items():
-        building = Building(id=name, title=name.title(), **MADE | words)
-        office.catalog.build(building, space_from_words(building.space), office.allowance("carla"))
+        building = ReleaseRequest(id=name, title=name.title(), **MADE | words)
+        office.releases.build(building, space_from_spec(building.space), office.quota("carla"))
     for name, analyst, words in OPENED if sessions else ():
-        opening = Opening(id=name, analyst=analyst, max_queries=5, **MADE | words)
-        office.desk.reserve(opening, space_from_words(opening.space))
-        office.desk.begin(opening, space_from_words(opening.space), office.allowance(analyst))
+        opening = SessionRequest(id=name, analyst=analyst, max_queries=5, **MADE | words)
+        office.sessions.reserve(opening, space_from_spec(opening.space))
+        office.sessions.begin(opening, space_from_spec(opening.space), office.quota(analyst))
     return House(office, make_app(office), keys)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from milepost.service.app import described
+from milepost.service.app import openapi_document
 from milepost.service.auth import create_key, revoke_key
 from tests.service.conftest import CITY, MADE, House
 
@@ -52,7 +52,7 @@ BODIES: dict[str, Any] = {
 
 
 def addresses(house: House) -> list[str]:
-    return [f"{method.upper()} {path}" for path, of in described(house.app)["paths"].items() for method in of]
+    return [f"{method.upper()} {path}" for path, of in openapi_document(house.app)["paths"].items() for method in of]
 
 
 def status(house: House, who: str, address: str, session: str = "annas") -> int:
@@ -133,12 +133,12 @@ def test_other_headers_are_no_key(house: House, sent: str) -> None:
 
 
 def test_keys_are_made_and_revoked_while_it_runs(house: House) -> None:
-    key, text = create_key(house.office.register, "dora", "analyst")
+    key, text = create_key(house.office.database, "dora", "analyst")
     house.keys["dora"] = text
     assert house.client("dora").get("/v1/me").json()["name"] == "dora"
-    assert [one.id for one in revoke_key(house.office.register, key.id)] == [key.id]
+    assert [one.id for one in revoke_key(house.office.database, key.id)] == [key.id]
     assert house.client("dora").get("/v1/me").status_code == 401
-    assert text.split("_")[2].encode() not in house.office.home.register.read_bytes()  # only a digest is kept
+    assert text.split("_")[2].encode() not in house.office.directory.register.read_bytes()  # only a digest is kept
 
 
 def test_headers_close_what_browsers_leave_open(house: House) -> None:

@@ -21,7 +21,7 @@ POINTS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", POINTS)
 def test_distances_and_centres(house: House, name: str) -> None:
-    anna, synopsis = house.client("anna"), mp.load(house.office.home.release(name))
+    anna, synopsis = house.client("anna"), mp.load(house.office.directory.release(name))
     answer = anna.post(f"/v1/releases/{name}/distances", {"points": POINTS[name]}).json()
     expected = [synopsis.mean_distance([point])[0] for point in POINTS[name]]
     assert answer["distances"] == pytest.approx(expected, rel=1e-12)
@@ -38,17 +38,17 @@ def test_what_is_told_of_releases(house: House) -> None:
     assert views == {"city": "map", "ages": "curve", "sides": "map", "given": "list", "mixed": "form", "words": "list"}
     for name in SPACES:
         found = anna.get(f"/v1/releases/{name}").json()
-        synopsis = mp.load(house.office.home.release(name))
+        synopsis = mp.load(house.office.directory.release(name))
         assert found["card"] == json.loads(json.dumps(synopsis.card))
         assert [field["name"] for field in found["fields"]] == found["columns"]
         assert anna.get(f"/v1/releases/{name}/statement").json()["text"] == synopsis.statement()
-        assert anna.get(f"/v1/releases/{name}/file").content == house.office.home.release(name).read_bytes()
+        assert anna.get(f"/v1/releases/{name}/file").content == house.office.directory.release(name).read_bytes()
     assert anna.get("/v1/releases/given").json()["known"] == [[1.0, 2.0], [5.0, 5.0]]
     assert anna.get("/v1/releases/mixed").json()["fields"][1]["labels"] == ["west", "east"]
 
 
 def test_groups(house: House) -> None:
-    anna, synopsis = house.client("anna"), mp.load(house.office.home.release("sides"))
+    anna, synopsis = house.client("anna"), mp.load(house.office.directory.release("sides"))
     found = anna.post("/v1/releases/sides/nearest", {"points": [[1, 5], [9, 5]]}).json()
     compared = synopsis.compare([[1, 5], [9, 5]])
     assert found["nearest"] == ["west", "east"]
@@ -60,7 +60,7 @@ def test_groups(house: House) -> None:
 def test_fields(house: House) -> None:
     anna = house.client("anna")
     field = anna.post("/v1/releases/city/field", {"steps": 10}).json()
-    synopsis = mp.load(house.office.home.release("city"))
+    synopsis = mp.load(house.office.directory.release("city"))
     values = np.array(field["values"], dtype=float)
     assert values.shape == (11, 11)
     assert values[5, 5] == pytest.approx(synopsis.mean_distance([field["y"][5], field["x"][5]]))

@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from milepost.errors import MilepostError, warn
-from milepost.pipeline.space_spec import space_from_words
+from milepost.pipeline.space_spec import space_from_spec
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.app import make_app
 from milepost.service.auth import revoke_key
-from milepost.service.database import Job, Opened, Release
-from milepost.service.schemas.requests import Building, Opening
+from milepost.service.database import JobRecord, ReleaseRecord, SessionRecord
+from milepost.service.schemas.requests import ReleaseRequest, SessionRequest
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from milepost.sessions.engines.field import FieldEngine
 from milepost.synopsis import file_format
 from tests.attacks.resource_limits import MEMORY, in_memory_of
@@ -103,7 +103,7 @@ def test_a_transcript_has_what_was_answered_while_it_was_closed(lodge: House, mo
     assert asked[0] == 200
     assert set(asked) <= {200, 409}
     assert sorted(names(lodge)) == [f"{k}" for k in range(4) if asked[k] == 200]
-    assert "annas" not in lodge.office.desk._sessions  # the table is forgotten
+    assert "annas" not in lodge.office.sessions._sessions  # the table is forgotten
 
 
 def test_nothing_but_the_clock_tells_when_an_answer_was_ready(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +175,9 @@ def test_nothing_waits_for_the_answers_of_sessions_but_these(tmp_path: Path, mon
     house = furnished(tmp_path, {"ages": SPACES["ages"]})
     names = ["annas", *(f"s{k}" for k in range(4))]
     for name in (*names[1:], "over"):
-        words = Opening(id=name, analyst="anna", max_queries=5, space=PLANE, **MADE | {"mechanism": "field"})
-        house.office.desk.reserve(words, space_from_words(words.space))
-        house.office.desk.begin(words, space_from_words(words.space), house.office.allowance("anna"))
+        words = SessionRequest(id=name, analyst="anna", max_queries=5, space=PLANE, **MADE | {"mechanism": "field"})
+        house.office.sessions.reserve(words, space_from_spec(words.space))
+        house.office.sessions.begin(words, space_from_spec(words.space), house.office.quota("anna"))
     assert house.client("carla").post("/v1/sessions/over/close").status_code == 204
     real, begun, told = FieldEngine.answer, Semaphore(0), Event()
 
@@ -273,7 +273,7 @@ def test_another_release_of_the_same_name_is_another(tmp_path: Path) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
     carla, anna = house.client("carla"), house.client("anna")
     for name, point in (("city", [52.5, 13.4]), ("ages", [40]), ("city", [52.5, 13.4])):
-        content = house.office.home.release(name).read_bytes()
+        content = house.office.directory.release(name).read_bytes()
         assert carla.request("PUT", "/v1/releases/new", content=content).status_code == 201
         shown = anna.get("/v1/releases/new").json()
         assert shown["columns"] == anna.get(f"/v1/releases/{name}").json()["columns"]
@@ -286,23 +286,23 @@ def test_another_release_of_the_same_name_is_another(tmp_path: Path) -> None:
 
 def test_of_two_uploads_at_once_one_is_stored_and_paid_for(tmp_path: Path) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
-    contents = [house.office.home.release(name).read_bytes() for name in ("city", "ages")]
-    charges = len(house.office.home.ledger.history("people"))
+    contents = [house.office.directory.release(name).read_bytes() for name in ("city", "ages")]
+    charges = len(house.office.directory.ledger.history("people"))
     path = "/v1/releases/new?dataset=people"
     answers = at_once(house, *(("carla", "PUT", path, {"content": content}) for content in contents))
     assert sorted(answer.status_code for answer in answers) == [201, 409]
     (stored,) = [k for k, answer in enumerate(answers) if answer.status_code == 201]
-    assert house.office.home.release("new").read_bytes() == contents[stored]
-    assert len(house.office.home.ledger.history("people")) == charges + 1
-    assert sorted(path.name[:4] for path in house.office.home.releases.iterdir()) == ["ages", "city", "new."]
+    assert house.office.directory.release("new").read_bytes() == contents[stored]
+    assert len(house.office.directory.ledger.history("people")) == charges + 1
+    assert sorted(path.name[:4] for path in house.office.directory.releases.iterdir()) == ["ages", "city", "new."]
     house.office.close()
 
 
 def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     house = furnished(tmp_path, {"city": SPACES["city"], "ages": SPACES["ages"]}, sessions=False)
-    house.office.home.release("city").write_bytes(b"junk")
+    house.office.directory.release("city").write_bytes(b"junk")
     house.office.close()
-    with Office(tmp_path, Settings()) as office:
+    with ServiceState(tmp_path, Settings()) as office:
         again = House(office, make_app(office), house.keys)
         listed = again.client("anna").get("/v1/releases").json()["releases"]
         assert [one["id"] for one in listed] == ["ages"]
@@ -315,16 +315,16 @@ def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path, capsys: pyt
 def test_what_is_no_release_stops_nothing(tmp_path: Path) -> None:
     """Folders of editors, folders with a file's name, files of others; those in the place of a release are told of."""
     house = furnished(tmp_path, {"ages": SPACES["ages"]}, sessions=False)
-    content = house.office.home.release("ages").read_bytes()
+    content = house.office.directory.release("ages").read_bytes()
     house.office.close()
-    releases = house.office.home.releases
+    releases = house.office.directory.releases
     for folder in (".ipynb_checkpoints", ".upload-7", ".x.milepost.7", "taken.milepost"):
         (releases / folder).mkdir()
         (releases / folder / "file").touch()
     for name in (".DS_Store", ".nfs0001", "notes.txt", "junk.milepost"):
         (releases / name).write_bytes(b"junk")
     before = sorted(releases.iterdir())
-    with Office(tmp_path, Settings()) as office:
+    with ServiceState(tmp_path, Settings()) as office:
         again = House(office, make_app(office), house.keys)
         carla = again.client("carla")
         assert [one["id"] for one in carla.get("/v1/releases").json()["releases"]] == ["ages"]
@@ -332,7 +332,7 @@ def test_what_is_no_release_stops_nothing(tmp_path: Path) -> None:
         assert (error["code"], "is in the place of a release" in error["detail"]) == ("refused", True)
         job = ended(again, carla.post("/v1/releases", {"id": "taken", **MADE | SPACES["ages"]}).json())
         assert (job["state"], "is in the place of a release" in job["detail"]) == ("failed", True)
-        assert len(office.home.ledger.history("people")) == 1
+        assert len(office.directory.ledger.history("people")) == 1
         assert sorted(releases.iterdir()) == before
         assert carla.request("PUT", "/v1/releases/junk", content=content).status_code == 201
 
@@ -394,7 +394,7 @@ def test_nobody_is_waited_for_who_has_no_key(house: House) -> None:
 def test_a_key_that_could_not_be_read_is_read_again(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A revoked one must not stay because the register failed once."""
     assert lodge.client("anna").get("/v1/me").status_code == 200
-    revoke_key(lodge.office.register, "anna")
+    revoke_key(lodge.office.database, "anna")
 
     def fail(*_: Any) -> Any:
         raise sqlite3.OperationalError("disk I/O error")
@@ -413,7 +413,7 @@ def test_a_job_whose_register_fails_is_over(lodge: House, monkeypatch: pytest.Mo
         raise MilepostError("the disk is full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(lodge.office.register, "change", full)
+        broken.setattr(lodge.office.database, "change", full)
         job = ended(lodge, carla.post("/v1/releases", words).json())
     assert (job["state"], job["detail"]) == ("failed", "the disk is full")
     assert ended(lodge, carla.post("/v1/releases", words).json())["state"] == "done"
@@ -426,7 +426,7 @@ def test_questions_have_an_end_though_they_are_free(tmp_path: Path) -> None:
     assert codes == [200, 200, 200, 409, 409]
     assert at_once(house, ask([1, 2], "1"))[0].status_code == 200
     house.office.close()
-    with Office(tmp_path, Settings(max_questions=3, clock=0.02)) as office:
+    with ServiceState(tmp_path, Settings(max_questions=3, clock=0.02)) as office:
         again = House(office, make_app(office), house.keys)
         answers = at_once(again, ask([1, 2], "7"), ask([1, 2], "2"))
         assert [answer.status_code for answer in answers] == [409, 200]
@@ -462,40 +462,40 @@ def asked_again(house: House, call: Call) -> httpx.Response:
 
 def test_a_session_in_its_store_waits_for_its_table(lodge: House) -> None:
     """The service ended after it was paid for and begun, and before the register said so."""
-    (first,) = lodge.office.register.all(Opened)[:1]
-    lodge.office.register.change(replace(first, state="opening"))
+    (first,) = lodge.office.database.all(SessionRecord)[:1]
+    lodge.office.database.change(replace(first, state="opening"))
     lodge.office.close()
-    table = lodge.office.home.tables / "people.parquet"
+    table = lodge.office.directory.tables / "people.parquet"
     content = table.read_bytes()
     for damaged, state in ((b"junk", "opening"), (content, "open")):
         table.write_bytes(damaged)
-        with Office(lodge.office.home.root, Settings()) as office:
-            assert office.desk.find("annas", None).state == state
+        with ServiceState(lodge.office.directory.root, Settings()) as office:
+            assert office.sessions.find("annas", None).state == state
 
 
 def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
     """Its file stayed because of a crash, and a job of the same name was waiting at another."""
     house = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
-    words = Building(id="city", **MADE | SPACES["city"])
-    house.office.register.remove(Release, "city")
-    upload = house.office.home.releases / ".upload-1"
+    words = ReleaseRequest(id="city", **MADE | SPACES["city"])
+    house.office.database.remove(ReleaseRecord, "city")
+    upload = house.office.directory.releases / ".upload-1"
     upload.write_bytes(b"half of it")
-    house.office.register.add(Job("1", "release", "city", "carla", words.model_dump_json(), "", "queued", ""))
+    house.office.database.add(JobRecord("1", "release", "city", "carla", words.model_dump_json(), "", "queued", ""))
     house.office.close()
-    with Office(tmp_path, Settings()) as office:
-        assert office.catalog.all() == []
+    with ServiceState(tmp_path, Settings()) as office:
+        assert office.releases.all() == []
         assert not upload.exists()
 
 
 def test_a_damaged_register_is_refused_and_the_directory_let_go(lodge: House) -> None:
     lodge.office.close()
-    content = lodge.office.home.register.read_bytes()
-    lodge.office.home.register.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
+    content = lodge.office.directory.register.read_bytes()
+    lodge.office.directory.register.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
     for _ in range(2):
         with pytest.raises(MilepostError, match="damaged"):
-            Office(lodge.office.home.root, Settings())
-    lodge.office.home.register.write_bytes(content)
-    Office(lodge.office.home.root, Settings()).close()
+            ServiceState(lodge.office.directory.root, Settings())
+    lodge.office.directory.register.write_bytes(content)
+    ServiceState(lodge.office.directory.root, Settings()).close()
 
 
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
@@ -510,13 +510,13 @@ def test_jobs_do_not_collect_what_others_are_told(lodge: House) -> None:
         other.join()
         warn("a note")
 
-    job = ended(lodge, lodge.office.jobs.begin("release", Building(id="new", space=PLANE, **MADE), "carla", work))
+    job = ended(lodge, lodge.office.jobs.begin("release", ReleaseRequest(id="new", space=PLANE, **MADE), "carla", work))
     assert (job["state"], job["detail"]) == ("done", "a note")
 
 
 def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> None:
     before = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
-    lodge.office.home.ledger.charge("people", Guarantee(1, 1e-6)).refund()
+    lodge.office.directory.ledger.charge("people", Guarantee(1, 1e-6)).refund()
     after = [lodge.client(who).get("/v1/datasets").json() for who in ("anna", "carla")]
     assert before[0] == after[0]
     assert before[1] != after[1]
@@ -534,7 +534,7 @@ def test_charges_that_were_given_back_are_the_curators_to_see(lodge: House) -> N
 )
 def test_edited_files_are_refused_and_not_stored(house: House, tmp_path: Path, path: list[str], value: Any) -> None:
     """Their digest is right, but what they say is not."""
-    card, tensors = file_format.read(house.office.home.release("city"))
+    card, tensors = file_format.read(house.office.directory.release("city"))
     place = card
     for word in path[:-1]:
         place = place[word]
@@ -543,4 +543,4 @@ def test_edited_files_are_refused_and_not_stored(house: House, tmp_path: Path, p
     content = (tmp_path / "edited.milepost").read_bytes()
     answer = house.client("carla").request("PUT", "/v1/releases/edited", content=content)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "refused")
-    assert not house.office.catalog.taken("edited")
+    assert not house.office.releases.taken("edited")

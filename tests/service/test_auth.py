@@ -6,33 +6,33 @@ import pytest
 
 import milepost as mp
 from milepost.service.auth import Keys, create_key, revoke_key
-from milepost.service.database import Key, Register
+from milepost.service.database import ApiKey, ServiceDatabase
 from tests.commands import runner
 
 
 @pytest.fixture
-def register(tmp_path: Path) -> Register:
-    return Register(tmp_path / "service.db")
+def register(tmp_path: Path) -> ServiceDatabase:
+    return ServiceDatabase(tmp_path / "service.db")
 
 
 @pytest.mark.parametrize("name", ["", " anna", "a\nb", "x" * 65, "a\u0308"])
-def test_names_are_one_line(register: Register, name: str) -> None:
+def test_names_are_one_line(register: ServiceDatabase, name: str) -> None:
     with pytest.raises(mp.MilepostError, match="1 to 64"):
         create_key(register, name, "analyst")
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan"), float("inf")])
-def test_shares_are_parts(register: Register, share: float) -> None:
+def test_shares_are_parts(register: ServiceDatabase, share: float) -> None:
     with pytest.raises(mp.MilepostError, match="share"):
         create_key(register, "anna", "analyst", share)
 
 
-def test_roles_are_two(register: Register) -> None:
+def test_roles_are_two(register: ServiceDatabase) -> None:
     with pytest.raises(mp.MilepostError, match="curator, analyst"):
         create_key(register, "anna", "admin")
 
 
-def test_a_person_may_have_several_keys(register: Register) -> None:
+def test_a_person_may_have_several_keys(register: ServiceDatabase) -> None:
     texts = [create_key(register, "anna", "analyst", share)[1] for share in (0.1, 0.5)]
     with register.watching() as watch:
         keys = Keys(watch)
@@ -54,11 +54,11 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "25%" in listed.out
     assert made.out.strip().split("_")[2] not in listed.out
     assert run(f"keys revoke anna --data-dir {tmp_path}").out == "revoked 1 key\n"
-    (key,) = Register(tmp_path / "service.db").all(Key)
+    (key,) = ServiceDatabase(tmp_path / "service.db").all(ApiKey)
     assert key.revoked
     assert run(f"keys revoke nobody --data-dir {tmp_path}").code == 2
 
 
-def test_no_name_is_a_keys_id(register: Register) -> None:
+def test_no_name_is_a_keys_id(register: ServiceDatabase) -> None:
     with pytest.raises(mp.MilepostError, match="id of a key"):
         create_key(register, "0123456789ab", "analyst")

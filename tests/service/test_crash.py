@@ -12,12 +12,12 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from milepost.pipeline.space_spec import space_from_words
+from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.auth import create_key
-from milepost.service.data_directory import Home
-from milepost.service.schemas.requests import Opening
+from milepost.service.data_directory import DataDirectory
+from milepost.service.schemas.requests import SessionRequest
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from milepost.sessions.store import Store
 from milepost.synopsis.serialization import load
 from tests.events import wait_until
@@ -38,17 +38,17 @@ OVER = ("done", "failed", "interrupted")
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, str]:
     """Of a data directory with a table, a budget, a session that asks the table, and one that has a synopsis."""
-    with Office(tmp_path / "data", Settings()) as office:
+    with ServiceState(tmp_path / "data", Settings()) as office:
         result = {
-            name: create_key(office.register, name, role)[1]
+            name: create_key(office.database, name, role)[1]
             for name, role in (("carla", "curator"), ("anna", "analyst"))
         }
-        pq.write_table(people(500), office.home.tables / "people.parquet")
-        office.home.ledger.create("people", epsilon=20, delta=1e-5)
+        pq.write_table(people(500), office.directory.tables / "people.parquet")
+        office.directory.ledger.create("people", epsilon=20, delta=1e-5)
         for name, mechanism in SESSIONS.items():
-            words = Opening(id=name, analyst="anna", max_queries=LIMIT, epsilon=1.0, mechanism=mechanism, **MADE)
-            office.desk.reserve(words, space_from_words(words.space))
-            office.desk.begin(words, space_from_words(words.space), office.allowance("anna"))
+            words = SessionRequest(id=name, analyst="anna", max_queries=LIMIT, epsilon=1.0, mechanism=mechanism, **MADE)
+            office.sessions.reserve(words, space_from_spec(words.space))
+            office.sessions.begin(words, space_from_spec(words.space), office.quota("anna"))
     return result
 
 
@@ -161,8 +161,8 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
         service = begin(root, "max_sessions=1000")
         try:
             with service.client(keys["anna"]) as anna, service.client(keys["carla"]) as carla:
-                transcripts(anna, Home(root), clients)
-                paid(anna, carla, Home(root), clients)
+                transcripts(anna, DataDirectory(root), clients)
+                paid(anna, carla, DataDirectory(root), clients)
                 over(carla, clients)
             assert service.log.read_text() == ""
             if number >= CRASHES and clients.busy:
@@ -174,7 +174,7 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
     assert clients.refused <= {"session_exhausted", "budget_exceeded", "busy"}
 
 
-def transcripts(anna: httpx.Client, home: Home, clients: Clients) -> None:
+def transcripts(anna: httpx.Client, home: DataDirectory, clients: Clients) -> None:
     """Whole: every answer that was received is there, the same is said again, and the limit is kept."""
     for session in SESSIONS:
         found = anna.get(f"/v1/sessions/{session}/transcript").json()
@@ -198,7 +198,7 @@ def transcripts(anna: httpx.Client, home: Home, clients: Clients) -> None:
             clients.keep((session, name), again)
 
 
-def paid(anna: httpx.Client, carla: httpx.Client, home: Home, clients: Clients) -> None:
+def paid(anna: httpx.Client, carla: httpx.Client, home: DataDirectory, clients: Clients) -> None:
     """Whatever answers has a charge that counts; no cap is passed."""
     account, history = home.ledger.account("people"), home.ledger.history("people")
     counted = [entry for entry in history if entry.counts]

@@ -8,11 +8,11 @@ import pytest
 
 import milepost as mp
 from milepost.service.app import make_app
-from milepost.service.auth import Allowance, QuotaError, create_key
-from milepost.service.database import Job, now
-from milepost.service.schemas.requests import Building
+from milepost.service.auth import Quota, QuotaError, create_key
+from milepost.service.database import JobRecord, now
+from milepost.service.schemas.requests import ReleaseRequest
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished, wait_until_over
 
 
@@ -68,7 +68,7 @@ def test_notes_of_the_library_reach_the_curator(lodge: House) -> None:
 
 
 def test_uploads(lodge: House) -> None:
-    carla, content = lodge.client("carla"), lodge.office.home.release("city").read_bytes()
+    carla, content = lodge.client("carla"), lodge.office.directory.release("city").read_bytes()
     charges = "/v1/datasets/people/charges"
     count = len(carla.get(charges).json()["charges"])
     for query, more in (("", 0), ("?dataset=people&title=Copy", 1), ("?dataset=people&paid=true", 1)):
@@ -83,33 +83,33 @@ def test_uploads(lodge: House) -> None:
         assert carla.request("DELETE", "/v1/releases/copy").status_code == 404
     for broken in (b"", b"junk", content[:-1], content[:1000]):
         assert carla.request("PUT", "/v1/releases/bad", content=broken).json()["error"]["code"] == "refused"
-    assert [path.name for path in lodge.office.home.releases.iterdir()] == ["city.milepost"]
+    assert [path.name for path in lodge.office.directory.releases.iterdir()] == ["city.milepost"]
 
 
 def test_an_upload_beyond_the_budget_is_not_stored(lodge: House) -> None:
-    carla, content = lodge.client("carla"), lodge.office.home.release("city").read_bytes()
-    lodge.office.home.ledger.create("small", epsilon=0.1, delta=1e-6)
+    carla, content = lodge.client("carla"), lodge.office.directory.release("city").read_bytes()
+    lodge.office.directory.ledger.create("small", epsilon=0.1, delta=1e-6)
     answer = carla.request("PUT", "/v1/releases/copy?dataset=small", content=content)
     assert answer.json()["error"]["code"] == "budget_exceeded"
     assert "does not allow" in answer.json()["error"]["detail"]
-    assert not lodge.office.home.release("copy").exists()
+    assert not lodge.office.directory.release("copy").exists()
 
 
 def test_shares_of_a_budget(tmp_path: Path) -> None:
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", epsilon=1)
-    annas = Allowance(ledger.path, "anna", 0.5)
+    annas = Quota(ledger.path, "anna", 0.5)
     annas.charge("homes", mp.Guarantee(0.3))
     with pytest.raises(QuotaError, match="50%"):
         annas.charge("homes", mp.Guarantee(0.3))
     annas.charge("homes", mp.Guarantee(0.2))
-    Allowance(ledger.path, "bert", 0.5).charge("homes", mp.Guarantee(0.5))
+    Quota(ledger.path, "bert", 0.5).charge("homes", mp.Guarantee(0.5))
     assert ledger.left("homes").nano == 0
     assert [entry.state for entry in ledger.history("homes")] == ["reserved", "returned", "reserved", "reserved"]
 
 
 def test_a_session_counts_to_its_analysts_share(lodge: House) -> None:
-    create_key(lodge.office.register, "dora", "analyst", share=1e-9)
+    create_key(lodge.office.database, "dora", "analyst", share=1e-9)
     words = {"id": "doras", "analyst": "dora", "max_queries": 5, "space": PLANE, **MADE}
     job = done(lodge, lodge.client("carla").post("/v1/sessions", words))
     assert (job["state"], "dora may spend" in job["detail"]) == ("failed", True)
@@ -142,18 +142,20 @@ def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_directory_is_served_once(lodge: House) -> None:
     with pytest.raises(mp.MilepostError, match="served by another process"):
-        furnished(lodge.office.home.root, {}, sessions=False)
+        furnished(lodge.office.directory.root, {}, sessions=False)
 
 
 def test_a_release_that_was_complete_when_the_service_ended_is_listed(lodge: House) -> None:
     """With its title and dataset; one that was not is interrupted, and what it cost stays spent."""
     office = lodge.office
     for name in ("whole", "lost"):
-        words = Building(id=name, title=f"The {name} one", space=PLANE, **MADE)
-        office.register.add(Job(f"job-{name}", "release", name, "carla", words.model_dump_json(), now(), "running", ""))
-    office.home.release("whole").write_bytes(office.home.release("city").read_bytes())
+        words = ReleaseRequest(id=name, title=f"The {name} one", space=PLANE, **MADE)
+        office.database.add(
+            JobRecord(f"job-{name}", "release", name, "carla", words.model_dump_json(), now(), "running", "")
+        )
+    office.directory.release("whole").write_bytes(office.directory.release("city").read_bytes())
     office.close()
-    with Office(office.home.root, Settings()) as again:
+    with ServiceState(office.directory.root, Settings()) as again:
         house = House(again, make_app(again), lodge.keys)
         listed = house.client("anna").get("/v1/releases").json()["releases"]
         assert [(one["title"], one["dataset"]) for one in listed][1:] == [("The whole one", "people")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from milepost import cli
-from milepost.service.app import described
+from milepost.service.app import openapi_document
 from milepost.service.errors import CODES
 from milepost.service.settings import Settings
 from tests import ROOT
@@ -25,7 +25,7 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_addresses(house: House) -> None:
-    found = [f"{method.upper()} {path}" for path, of in described(house.app)["paths"].items() for method in of]
+    found = [f"{method.upper()} {path}" for path, of in openapi_document(house.app)["paths"].items() for method in of]
     listed = {address: role for address, role, _ in rows("Addresses")}
     assert sorted(listed) == sorted(found)
     for address, role in listed.items():
@@ -34,7 +34,7 @@ def test_addresses(house: House) -> None:
 
 
 def test_every_address_is_described_with_an_example(house: House) -> None:
-    document = described(house.app)
+    document = openapi_document(house.app)
     for path, of in document["paths"].items():
         for method, operation in of.items():
             assert operation.get("description"), (method, path)

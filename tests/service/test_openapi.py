@@ -39,14 +39,14 @@ MADE_HERE = ("POST /v1/plan", "POST /v1/releases", "POST /v1/datasets", "GET /v1
 POINTS: list[Any] = [[52.5, 13.4], [30], [1, 2], [5, 5], [30, "west"], "west", [1, -0.0]]
 MAKING = {"space": [words["space"] for words in SPACES.values()], "table": ["people.parquet"], "dataset": ["people"]}
 VALUES: dict[str, dict[str, list[Any]]] = {  # that fit something here, by shape and name
-    "Asking": {"points": [[point] for point in POINTS], "group": [None, "west"]},
-    "Comparing": {"points": [[point] * 2 for point in POINTS]},
-    "Centering": {"group": [None, "west"]},
-    "Mapping": {"group": [None, "west"], "steps": [2, 10, 256]},
-    "Question": {"point": POINTS},
-    "Planning": {"space": MAKING["space"], "n": [1_000], "epsilon": [1.0], "error": [None], "contributions": [1]},
-    "Building": MAKING,
-    "Opening": MAKING | {"analyst": ["anna"]},
+    "DistanceRequest": {"points": [[point] for point in POINTS], "group": [None, "west"]},
+    "CompareRequest": {"points": [[point] * 2 for point in POINTS]},
+    "CenterRequest": {"group": [None, "west"]},
+    "GridRequest": {"group": [None, "west"], "steps": [2, 10, 256]},
+    "QuestionRequest": {"point": POINTS},
+    "PlanRequest": {"space": MAKING["space"], "n": [1_000], "epsilon": [1.0], "error": [None], "contributions": [1]},
+    "ReleaseRequest": MAKING,
+    "SessionRequest": MAKING | {"analyst": ["anna"]},
 }
 
 

@@ -10,7 +10,7 @@ from milepost.errors import MilepostError
 from milepost.service.app import make_app
 from milepost.service.errors import RefusedError
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from milepost.service.timing import Clock
 from tests.service.conftest import MADE, PLANE, House, furnished
 
@@ -56,7 +56,7 @@ def test_it_goes_on_after_a_restart(lodge: House) -> None:
     first = ask(lodge, "anna", "annas", [1, 2], "a")
     ask(lodge, "bert", "berts", [40], "b")
     lodge.office.close()
-    with Office(lodge.office.home.root, Settings(clock=0.01)) as office:
+    with ServiceState(lodge.office.directory.root, Settings(clock=0.01)) as office:
         house = House(office, make_app(office), lodge.keys)
         (told,) = house.client("anna").get("/v1/sessions").json()["sessions"]
         assert (told["state"], told["remaining"]) == ("open", 4)
@@ -69,8 +69,8 @@ def test_it_goes_on_after_a_restart(lodge: House) -> None:
 def test_a_table_that_changed_is_not_asked(lodge: House) -> None:
     """The curator learns why from the library; the analyst that it went wrong."""
     lodge.office.close()
-    (lodge.office.home.tables / "people.parquet").unlink()
-    with Office(lodge.office.home.root, Settings(clock=0.01)) as office:
+    (lodge.office.directory.tables / "people.parquet").unlink()
+    with ServiceState(lodge.office.directory.root, Settings(clock=0.01)) as office:
         house = House(office, make_app(office), lodge.keys)
         error = ask(house, "anna", "annas", [1, 2], "a")["error"]
         assert error == {"code": "internal", "status": 500, "message": error["message"]}

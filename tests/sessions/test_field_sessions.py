@@ -31,7 +31,7 @@ PEOPLE = np.random.default_rng(0).normal(0, 3, (2000, 2))
 @pytest.fixture(autouse=True)
 def small_sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells enough for these tables, made in a moment."""
-    monkeypatch.setattr(record_source, "MOST_CELLS", 1 << 12)
+    monkeypatch.setattr(record_source, "MAX_CELLS", 1 << 12)
 
 
 def opened(space: Any = DISC, people: AnyArray = PEOPLE, **options: Any) -> mp.Session:
@@ -295,7 +295,7 @@ def test_the_promise_of_a_session_knows_of_cells() -> None:
     """In many columns queries are moved by more than the noise of many rows, or of a large ε."""
     space = mp.L1([(0, 1)] * 400)
     people = np.random.default_rng(0).random((2000, 400))
-    with patched([(record_source, "MOST_CELLS", 1 << 20)]):
+    with patched([(record_source, "MAX_CELLS", 1 << 20)]):
         session = opened(space, people, epsilon=500)
     answer = session.ask(np.random.default_rng(1).random(400))
     assert answer.error <= session.error * 1.01
@@ -377,9 +377,9 @@ def test_neighbors_have_files_of_one_size_and_cards_of_one_kind(tmp_path: Path) 
     assert sizes[0] == sizes[1] == sizes[2]
     assert cards[0] == cards[1] == cards[2]
     added = [release(DISC, ASKED, people, neighbors="add-remove", n=2000) for people in (PEOPLE, PEOPLE[1:])]
-    parameters = [synopsis.answerer.parameters() for synopsis in added]
+    parameters = [synopsis.statistic.parameters() for synopsis in added]
     assert parameters[0] == parameters[1]
-    tensors = [synopsis.answerer.tensors() for synopsis in added]
+    tensors = [synopsis.statistic.tensors() for synopsis in added]
     assert [(key, value.dtype, value.shape) for key, value in tensors[0].items()] == [
         (key, value.dtype, value.shape) for key, value in tensors[1].items()
     ]
@@ -402,7 +402,7 @@ def test_plan_lists_field_and_its_noise_comes_true(name: str) -> None:
     planned = mp.plan(space, n=2000, epsilon=5, delta=1e-6, queries=asked)
     (predicted,) = [p for p in planned.predictions if p.mechanism == "field"]
     synopsis = release(space, asked)
-    assert isinstance(synopsis.answerer, NoisySums)
-    assert predicted.rms == pytest.approx(synopsis.answerer.deviation, rel=1e-6)
+    assert isinstance(synopsis.statistic, NoisySums)
+    assert predicted.rms == pytest.approx(synopsis.statistic.deviation, rel=1e-6)
     assert predicted.error == pytest.approx(synopsis.error(), rel=1e-6)
     assert predicted.uniform == pytest.approx(synopsis.error(uniform=True), rel=1e-6)

@@ -11,7 +11,7 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
-from milepost.ingest.record_source import Anew
+from milepost.ingest.record_source import RereadSource
 from milepost.ingest.stream import Stream
 from milepost.pipeline.interactive import stored_card
 from milepost.sessions.session import Answer, Session
@@ -46,12 +46,12 @@ class Readings:
 @pytest.fixture
 def read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any table is too large for memory."""
-    monkeypatch.setattr(record_source, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(record_source, "MAX_NUMBERS", 10)
 
 
 def begun(readings: Readings, **said: Any) -> Session:
     session = mp.interactive(Stream(readings), BOX, **SAID | said)
-    assert isinstance(session._engine._source, Anew)  # type: ignore[attr-defined]
+    assert isinstance(session._engine._source, RereadSource)  # type: ignore[attr-defined]
     return session
 
 

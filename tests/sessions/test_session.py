@@ -35,7 +35,7 @@ def test_answers_keep_their_promise() -> None:
             best = candidates[int(np.argmin([answer.value for answer in answers]))]
             step *= 0.97
             asked += list(zip(candidates, answers, strict=True))
-        assert session.updates <= session.most_updates
+        assert session.updates <= session.max_updates
         exact = mp.exact(people, space, np.array([point for point, _ in asked]))
         errors = np.abs(exact - [answer.value for _, answer in asked])
         assert errors.max() <= session.error
@@ -106,7 +106,7 @@ def test_threads_share_one_budget(homes: pd.DataFrame, city: mp.L1) -> None:
     points = np.random.default_rng(0).random((8, 100, 2)) * 10
     with ThreadPoolExecutor(8) as pool:
         answers = [answer for batch in pool.map(session.ask_many, points) for answer in batch]
-    assert session.updates == session.most_updates == sum(answer.updated for answer in answers)
+    assert session.updates == session.max_updates == sum(answer.updated for answer in answers)
     assert session.remaining == 0
 
 

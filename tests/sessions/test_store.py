@@ -23,7 +23,7 @@ from milepost.privacy import noise
 from milepost.sessions.engine import Step
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
-from milepost.sessions.store import LAYOUT, Store
+from milepost.sessions.store import SCHEMA, Store
 from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SAID, SPACE, opened, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
@@ -107,7 +107,7 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
     Without noise, so that how many tests learn something is no matter of chance.
     """
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
-    most = opened(path, "tangents").most_updates
+    most = opened(path, "tangents").max_updates
     fresh = iter(points(most + 20))
     errors = []
     for _ in range(most + 3):
@@ -145,7 +145,7 @@ def test_two_sessions_on_one_store_see_each_other(path: Path, kind: str) -> None
         asking, hearing = (one, other) if place % 2 else (other, one)
         assert asking.ask(point).value == hearing.ask(point).value
     assert one.remaining == other.remaining == LIMIT - 20
-    assert sum(step.opened for step in steps_of(path)) <= one.most_updates
+    assert sum(step.opened for step in steps_of(path)) <= one.max_updates
     assert len({step.key for step in steps_of(path)}) == 20
 
 
@@ -370,7 +370,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (f"PRAGMA user_version = {LAYOUT.version + 1}", "session store of a newer milepost"),
+        (f"PRAGMA user_version = {SCHEMA.version + 1}", "session store of a newer milepost"),
         ("PRAGMA user_version = 1", "tables of version 1"),
         ("PRAGMA user_version = 0", "tables of version 0"),
         ("PRAGMA application_id = 7", "SQLite file of another program"),
@@ -387,8 +387,8 @@ def test_stores_of_other_versions_are_left_alone(path: Path, change: str, words:
             call()
     assert path.read_bytes() == content
     with closing(sqlite3.connect(path)) as other:
-        other.execute(f"PRAGMA user_version = {LAYOUT.version}")
-        other.execute(f"PRAGMA application_id = {LAYOUT.application_id}")
+        other.execute(f"PRAGMA user_version = {SCHEMA.version}")
+        other.execute(f"PRAGMA application_id = {SCHEMA.application_id}")
     assert session.ask([3, 3]).remaining == LIMIT - 2
 
 
@@ -505,7 +505,7 @@ def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
         assert isinstance(engine, GameEngine)
         epoch = engine._game._epoch
         draws = [] if epoch is None else [epoch._threshold, *epoch._queries._drawn]  # none right after an update
-        places, _ = engine.places(np.array(points(30)))
+        places, _ = engine.positions(np.array(points(30)))
         everyone = np.arange(places.shape[1])
         numbers = [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]
     noisy = {int(one) for step in session._steps for one in np.frombuffer(step.released, dtype=np.int64)}

@@ -78,8 +78,8 @@ def kill(folder: Path, kind: str, times: int) -> None:
     assert len(steps_of(path)) == len(steps)
     if session.limit is not None:
         assert session.remaining == MOST - len(steps) <= MOST - len(delivered)
-        assert sum(step.opened for step in steps) <= session.most_updates
-    assert sum(step.updated for step in steps) == session.updates <= session.most_updates
+        assert sum(step.opened for step in steps) <= session.max_updates
+    assert sum(step.updated for step in steps) == session.updates <= session.max_updates
     # a beginning that was killed stays spent; the session itself is charged once
     charged = [entry for entry in ledger.history("homes") if entry.counts]
     once = charged[-1].cost.nano
@@ -136,7 +136,7 @@ def test_processes_share_one_session(tmp_path: Path, kind: str) -> None:
     session = opened(path, **CASES[kind], max_queries=ROOM)
     assert session.remaining == 0
     assert {point: (found.value, found.error) for point in together for found in [session.ask(point)]} == together
-    assert sum(step.opened for step in steps) <= session.most_updates
+    assert sum(step.opened for step in steps) <= session.max_updates
     names = [name for name, _, _ in session.transcript()]
     assert len(names) == len(set(names)) > 10
 

@@ -93,7 +93,7 @@ def check(path: Path, session: mp.Session, values: list[float], delivered: list[
     assert again.ask([9, 1]).value == session.ask([9, 1]).value
     steps = steps_of(path)
     assert len(steps) == len({step.key for step in steps}) == 7
-    assert sum(step.opened for step in steps) <= session.most_updates
+    assert sum(step.opened for step in steps) <= session.max_updates
     assert [name for name, _, _ in session.transcript()] == ["a", "b", "c"]
 
 

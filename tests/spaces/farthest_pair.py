@@ -1,4 +1,4 @@
-"""The pair of records that is farthest apart in host coordinates: where the reach of a space is attained, or nearly."""
+"""The pair of records that is farthest apart in an embedding: where its sensitivity bound is attained, or nearly."""
 
 import itertools
 from collections.abc import Callable

@@ -307,13 +307,13 @@ def test_images_that_are_all_the_same_promise_nothing() -> None:
     ]
     blind = [space for space in spaces if not np.ptp(space.places, axis=0).any()]
     assert blind
-    assert all(space.hosts.embedding == 1 for space in blind)
+    assert all(space.embedding.relative_error == 1 for space in blind)
 
 
 def test_one_query_is_an_isometry() -> None:
-    """k = 1: the only host coordinate is the distance itself."""
+    """k = 1: the only embedding coordinate is the distance itself."""
     space = mp.AnyMetric(mp.edit_distance, diameter=12, queries=["table"])
-    assert space.hosts.dimension == 1
+    assert space.embedding.dimension == 1
     assert space.distortion().product == 1
     synopsis = mp.release(WORDS * 1000, space, epsilon=100, delta=1e-6, mechanism="slopes")
     assert_promised(synopsis, "table", mp.exact(WORDS, space, "table"), at_most=0.3)
@@ -331,7 +331,7 @@ def test_equal_queries_have_equal_answers() -> None:
 
 
 def test_calibration_is_right_on_average_over_queries() -> None:
-    """Host distances fall short of the metric's; the factor makes their sum over pairs of queries the same."""
+    """Embedded distances fall short of the metric's; the factor makes their sum over pairs of queries the same."""
     rng = np.random.default_rng(0)
     places = rng.random((40, 2)) * 10
     matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
@@ -341,8 +341,8 @@ def test_calibration_is_right_on_average_over_queries() -> None:
     assert plain.distortion().expansion <= 1
     assert plain.distortion().contraction > 1.5
     images = calibrated.places
-    hosts = (np.abs(images[:, None] - images[None]) * calibrated.hosts.quantum).sum(axis=2)
-    assert hosts.sum() == pytest.approx(matrix[:20, :20].sum(), rel=1e-6)
+    embedding = (np.abs(images[:, None] - images[None]) * calibrated.embedding.quantum).sum(axis=2)
+    assert embedding.sum() == pytest.approx(matrix[:20, :20].sum(), rel=1e-6)
     assert calibrated.distortion().likely < plain.distortion().likely
     assert calibrated.distortion().expansion > 1
 
@@ -352,7 +352,7 @@ def test_the_papers_repetitions_follow_the_table() -> None:
     space = edits(repetitions="paper")
     assert space.sized(1000)[0].repetitions == math.ceil(512 * (math.log2(3) + math.log2(1000)))
     with pytest.raises(mp.MilepostError, match="sized"):
-        _ = space.hosts
+        _ = space.embedding
     with pytest.warns(mp.PromiseWarning, match="embedding"):
         synopsis = mp.release(WORDS * 100, space, epsilon=10, mechanism="hats")
     assert synopsis.space.to_json()["repetitions"] == math.ceil(512 * (math.log2(3) + math.log2(700)))

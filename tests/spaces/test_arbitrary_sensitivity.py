@@ -45,7 +45,7 @@ def rows_space(count: int, calibrate: bool = False, repetitions: int = 8) -> mp.
 
 def moved(space: mp.AnyMetric, left: AnyArray, right: AnyArray) -> Fraction:
     """Σ τ|q − q′|, exactly."""
-    triples = zip(space.hosts.quantum.tolist(), left.tolist(), right.tolist(), strict=True)
+    triples = zip(space.embedding.quantum.tolist(), left.tolist(), right.tolist(), strict=True)
     return sum((Fraction(t) * abs(a - b) for t, a, b in triples), Fraction(0))
 
 
@@ -66,7 +66,7 @@ def test_no_pair_passes_the_reach_whatever_the_function_says(data: st.DataObject
     quanta = images(space, [data.draw(row), data.draw(row)])
     assert quanta.min() >= 0
     assert quanta.max() <= QUANTA
-    assert moved(space, *quanta) <= Fraction(space.hosts.reach)
+    assert moved(space, *quanta) <= Fraction(space.embedding.sensitivity_bound)
 
 
 @pytest.mark.parametrize("calibrate", [False, True])
@@ -75,7 +75,7 @@ def test_the_reach_is_that_of_the_worst_pair(count: int, calibrate: bool) -> Non
     """Next to every query, and far from all: no triangle inequality allows both; noise a little short would be seen."""
     space = rows_space(count, calibrate)
     near, far = images(space, [(0.0,) * count, (DIAMETER,) * count])
-    reach = Fraction(space.hosts.reach)
+    reach = Fraction(space.embedding.sensitivity_bound)
     assert reach * (1 - Fraction(1, 10**12)) <= moved(space, near, far) <= reach
 
 
@@ -94,9 +94,9 @@ def test_no_pair_of_many_passes_the_reach(count: int, calibrate: bool) -> None:
         rows = np.where(generator.random(size) < 0.02, generator.choice(SPECIAL, size), rows)
         quanta = images(space, list(map(tuple, rows.tolist())))
         left, right = quanta[:5000], quanta[5000:]
-        far = np.abs(left - right) @ space.hosts.quantum
+        far = np.abs(left - right) @ space.embedding.quantum
         for k in np.argsort(far)[-5:]:
-            assert moved(space, left[k], right[k]) <= Fraction(space.hosts.reach)
+            assert moved(space, left[k], right[k]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 # One record, one image.

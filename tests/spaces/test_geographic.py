@@ -87,7 +87,10 @@ def queries_of(space: mp.GreatCircle, generator: np.random.Generator, count: int
 def moved(space: mp.GreatCircle | mp.Angular, left: Any, right: Any) -> Fraction:
     """Στ|q − q′| in rational arithmetic."""
     return sum(
-        (Fraction(t) * abs(int(x) - int(y)) for t, x, y in zip(space.hosts.quantum.tolist(), left, right, strict=True)),
+        (
+            Fraction(t) * abs(int(x) - int(y))
+            for t, x, y in zip(space.embedding.quantum.tolist(), left, right, strict=True)
+        ),
         Fraction(0),
     )
 
@@ -195,7 +198,7 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     space, generator = SPACES[name], np.random.default_rng(seed)
     images = space.quantize(space.read(rows_of(space, generator, 12)))
     for a, b in generator.integers(0, len(images), (5, 2)):
-        assert moved(space, images[a], images[b]) <= Fraction(space.hosts.reach)
+        assert moved(space, images[a], images[b]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 def border(space: mp.GreatCircle, turn: FloatArray, share: FloatArray) -> FloatArray:
@@ -218,23 +221,23 @@ def test_no_pair_of_many_on_a_cap_passes_the_reach(name: str) -> None:
         (border(space, turn, ones), border(space, others, generator.random(len(turn)) ** 0.1)),
     ):
         images = space.quantize(left), space.quantize(right)
-        along = np.abs(images[0] - images[1]) @ space.hosts.quantum
+        along = np.abs(images[0] - images[1]) @ space.embedding.quantum
         for k in np.argsort(along)[-3:]:
             exact = moved(space, images[0][k], images[1][k])
-            assert exact <= Fraction(space.hosts.reach)
+            assert exact <= Fraction(space.embedding.sensitivity_bound)
             farthest = max(farthest, float(exact))
-    assert farthest >= 0.97 * space.hosts.reach
+    assert farthest >= 0.97 * space.embedding.sensitivity_bound
 
 
 @every_angle
 def test_the_reach_of_angles_is_their_diameter(name: str) -> None:
     """A vector and its opposite differ on all sides, but for the plane's."""
     space = ANGLES[name]
-    assert space.hosts.reach == pytest.approx(math.pi, rel=1e-12)
+    assert space.embedding.sensitivity_bound == pytest.approx(math.pi, rel=1e-12)
     rows = np.random.default_rng(0).standard_normal((5, space.dim))
     left, right = space.quantize(space.read(rows)), space.quantize(space.read(-rows))
     assert (np.abs(left - right) == QUANTA).all()
-    assert moved(space, left[0], right[0]) <= Fraction(space.hosts.reach)
+    assert moved(space, left[0], right[0]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 # distances
@@ -252,12 +255,12 @@ def test_host_distances_are_an_isometry_up_to_the_proven_deviation(radius: float
         for _ in range(2)
     )
     right[: size // 3] = left[: size // 3] * [-1, -1, 1]
-    host = np.abs(space._positions(left) - space._positions(right)) @ space.hosts.quantum
+    host = np.abs(space._positions(left) - space._positions(right)) @ space.embedding.quantum
     exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
     off = np.abs(host - exact).max()
     assert off <= EARTH_KM * space._deviation
-    assert off <= space.hosts.bias
-    assert space.hosts.bias <= space.diameter * max(math.pi / 2 / count, 1e-5)
+    assert off <= space.embedding.bias
+    assert space.embedding.bias <= space.diameter * max(math.pi / 2 / count, 1e-5)
 
 
 @every_cap
@@ -380,18 +383,18 @@ def test_more_sides_are_closer_to_the_angle() -> None:
     for count in (64, 256, 1024):
         space = mp.Angular(16, count)
         left, right = generator.standard_normal((2, 2000, 16))
-        host = (np.abs(space.quantize(left) - space.quantize(right)) * space.hosts.quantum).sum(axis=1)
+        host = (np.abs(space.quantize(left) - space.quantize(right)) * space.embedding.quantum).sum(axis=1)
         unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left, right)]
         off = np.abs(host - np.arccos((unit[0] * unit[1]).sum(axis=1)))
-        assert np.mean(off <= space.hosts.embedding * math.pi) >= 0.93
-        assert space.hosts.embedding < 0.98 / math.sqrt(count)  # independent directions would have this
-        found.append(space.hosts.embedding)
+        assert np.mean(off <= space.embedding.relative_error * math.pi) >= 0.93
+        assert space.embedding.relative_error < 0.98 / math.sqrt(count)  # independent directions would have this
+        found.append(space.embedding.relative_error)
     assert found[0] / found[2] == pytest.approx(4, rel=0.2)
     plane = mp.Angular(2, 50)
     turns = generator.uniform(0, 2 * math.pi, (500, 1))
     rows = np.hstack([np.cos(turns), np.sin(turns)])
     images = plane.quantize(rows)
-    host = (np.abs(images[:, None] - images[None]) * plane.hosts.quantum).sum(axis=2)
+    host = (np.abs(images[:, None] - images[None]) * plane.embedding.quantum).sum(axis=2)
     assert np.abs(host - plane.distance(rows, rows)).max() <= math.pi / 50 * 1.001
 
 
@@ -412,12 +415,14 @@ def test_json_round_trip(name: str) -> None:
 def test_noise_is_near_that_of_a_single_query(name: str) -> None:
     """std ÷ single of slopes is √(Σw·reach)/diameter: 1.25 for small caps, 1 for half of the Earth."""
     space = CAPS[name]
-    ratio = math.sqrt(space.hosts.total * space.hosts.reach) / space.diameter
+    ratio = math.sqrt(space.embedding.total_width * space.embedding.sensitivity_bound) / space.diameter
     assert ratio <= (1.3 if space.count > 8 else 1.6)
 
 
 def test_noise_on_angles_is_that_of_a_single_query() -> None:
-    assert math.sqrt(ANGLES["wide"].hosts.total * ANGLES["wide"].hosts.reach) / math.pi == pytest.approx(1)
+    assert math.sqrt(
+        ANGLES["wide"].embedding.total_width * ANGLES["wide"].embedding.sensitivity_bound
+    ) / math.pi == pytest.approx(1)
 
 
 def test_directions_suit_the_table() -> None:
@@ -592,7 +597,7 @@ def test_queries_outside_are_answered_at_the_border() -> None:
     with pytest.warns(mp.PromiseWarning, match="outside"):
         synopsis = mp.release(people, space, epsilon=50, delta=1e-6, mechanism="gaussian", queries=queries)
     assert synopsis.queries is not None
-    own = [space.written(point) for point in synopsis.queries.points]
+    own = [space.user_point(point) for point in synopsis.queries.points]
     assert np.array_equal(synopsis.mean_distance(own), synopsis.mean_distance(queries))
 
 
@@ -659,9 +664,9 @@ def test_no_pair_of_many_in_a_cap_passes_the_reach(latitude: float, radius: floa
         generator.random((count, 1)) < 0.5, 2 * np.array([latitude, 30]) - left, generator.permutation(left)
     )
     quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
-    moved = np.abs(quanta[0] - quanta[1]) @ space.hosts.quantum
-    assert moved.max() <= space.hosts.reach
-    assert moved.max() >= 0.6 * space.hosts.reach
+    moved = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
+    assert moved.max() <= space.embedding.sensitivity_bound
+    assert moved.max() >= 0.6 * space.embedding.sensitivity_bound
 
 
 @pytest.mark.slow
@@ -673,5 +678,5 @@ def test_no_pair_of_many_vectors_passes_the_reach(dim: int) -> None:
     left = generator.standard_normal((100_000, dim)) * 10.0 ** generator.integers(-200, 200, (100_000, 1))
     right = np.where(generator.random((100_000, 1)) < 0.2, -left, generator.permutation(left))
     quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
-    moved = np.abs(quanta[0] - quanta[1]) @ space.hosts.quantum
-    assert 0.999 * space.hosts.reach <= moved.max() <= space.hosts.reach
+    moved = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
+    assert 0.999 * space.embedding.sensitivity_bound <= moved.max() <= space.embedding.sensitivity_bound

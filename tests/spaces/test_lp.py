@@ -34,11 +34,11 @@ def test_an_image_depends_on_its_own_record_only(bounds: list[tuple[float, float
 @given(boxes, st.data())
 def test_no_pair_passes_the_reach(bounds: list[tuple[float, float]], data: st.DataObject) -> None:
     """Σ τᵢ|qᵢ − q′ᵢ| ≤ reach in exact rational arithmetic, opposite corners included."""
-    hosts = L1(bounds).hosts
+    embedding = L1(bounds).embedding
     quanta = st.lists(st.sampled_from([0, 1, QUANTA - 1, QUANTA]), min_size=len(bounds), max_size=len(bounds))
     for left, right in [(data.draw(quanta), data.draw(quanta)), ([0] * len(bounds), [QUANTA] * len(bounds))]:
-        moved = sum(Fraction(t) * abs(a - b) for t, a, b in zip(hosts.quantum.tolist(), left, right, strict=True))
-        assert moved <= Fraction(hosts.reach)
+        moved = sum(Fraction(t) * abs(a - b) for t, a, b in zip(embedding.quantum.tolist(), left, right, strict=True))
+        assert moved <= Fraction(embedding.sensitivity_bound)
 
 
 @given(boxes, st.integers(0, 2**32 - 1))
@@ -48,9 +48,9 @@ def test_hosts_reproduce_the_distance(bounds: list[tuple[float, float]], seed: i
     low, high = np.array(bounds).T
     points = np.random.default_rng(seed).uniform(low, high, (20, len(bounds)))
     quanta = space.quantize(points)
-    hosts = (np.abs(quanta[:, None] - quanta[None]) * space.hosts.quantum).sum(axis=2)
-    tolerance = 2 * space.hosts.bias + 1e-9 * np.abs([low, high]).max()
-    assert hosts == pytest.approx(space.distance(points, points), abs=tolerance)
+    embedding = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
+    tolerance = 2 * space.embedding.bias + 1e-9 * np.abs([low, high]).max()
+    assert embedding == pytest.approx(space.distance(points, points), abs=tolerance)
 
 
 def test_weights_and_names() -> None:
@@ -64,7 +64,7 @@ def test_weights_and_names() -> None:
 def test_columns_without_width_or_weight_have_no_host() -> None:
     """They add nothing to the distance and cost nothing."""
     space = L1([(0, 1), (3, 3), (0, 5)], weights=[1, 1, 0])
-    assert space.hosts.dimension == 1
+    assert space.embedding.dimension == 1
     assert space.quantize(space.read(np.array([[0.5, 3, 2]]))).tolist() == [[QUANTA // 2]]
 
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.spaces.columns import MOST_LABELS
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.columns import MAX_LABELS
+from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.mixed import MixedTable
 from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM, assert_promised
@@ -110,15 +110,15 @@ class TestDistances:
         """Σ τ|q − q′| is the distance but for rounding to quanta."""
         rows = PEOPLE.read(np.array(people(60), dtype=object))
         images = PEOPLE.quantize(rows)
-        hosts = (np.abs(images[:, None] - images[None]) * PEOPLE.hosts.quantum).sum(axis=2)
-        np.testing.assert_allclose(hosts, PEOPLE.distance(rows, rows), atol=2 * PEOPLE.hosts.bias)
+        embedding = (np.abs(images[:, None] - images[None]) * PEOPLE.embedding.quantum).sum(axis=2)
+        np.testing.assert_allclose(embedding, PEOPLE.distance(rows, rows), atol=2 * PEOPLE.embedding.bias)
         assert PEOPLE.distortion().largest == 0
 
     def test_a_matrix_in_blocks_is_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """However few pairs are in memory at a time."""
         rows = PEOPLE.read(np.array(people(50), dtype=object))
         whole = PEOPLE.distance(rows, rows[:7])
-        monkeypatch.setattr("milepost.spaces.numeric.CACHED", 20)
+        monkeypatch.setattr("milepost.spaces.numeric.CACHE_NUMBERS", 20)
         assert np.array_equal(PEOPLE.distance(rows, rows[:7]), whole)
 
     @pytest.mark.parametrize("size", [1, 2, 7, 50])
@@ -169,10 +169,10 @@ def images(space: MixedTable, rows: Sequence[Sequence[Any]]) -> Any:
     return space.quantize(space.read(batch))
 
 
-def host_distance(hosts: Hosts, left: Any, right: Any) -> Fraction:
+def host_distance(embedding: Embedding, left: Any, right: Any) -> Fraction:
     """Σ τᵢ|qᵢ − q′ᵢ|, exactly."""
     moved = np.abs(left - right).tolist()
-    return sum((Fraction(t) * m for t, m in zip(hosts.quantum.tolist(), moved, strict=True) if m), Fraction(0))
+    return sum((Fraction(t) * m for t, m in zip(embedding.quantum.tolist(), moved, strict=True) if m), Fraction(0))
 
 
 def extremes(space: MixedTable) -> tuple[list[Any], list[Any]]:
@@ -188,10 +188,10 @@ shares = st.lists(st.sampled_from([0.0, 1.0, 0.5, 1 / 3]) | st.floats(-0.1, 1.1)
 def test_no_pair_of_records_passes_the_reach(space: mp.Gower, left: list[float], right: list[float]) -> None:
     """In exact arithmetic, rounding included; rows that differ in everything come up to it."""
     one, two, low, high = images(space, [rows_of(space, left), rows_of(space, right), *extremes(space)])
-    reach = Fraction(space.hosts.reach)
-    assert host_distance(space.hosts, one, two) <= reach
-    assert (1 - Fraction(1, 10**12)) * reach <= host_distance(space.hosts, low, high) <= reach
-    assert space.hosts.reach == pytest.approx(space.diameter, rel=1e-12)
+    reach = Fraction(space.embedding.sensitivity_bound)
+    assert host_distance(space.embedding, one, two) <= reach
+    assert (1 - Fraction(1, 10**12)) * reach <= host_distance(space.embedding, low, high) <= reach
+    assert space.embedding.sensitivity_bound == pytest.approx(space.diameter, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -206,8 +206,8 @@ def test_no_pair_of_many_passes_the_reach() -> None:
         ]
         space = mp.Gower(parts, weights=rng.uniform(0.01, 10, 6).tolist())
         found = images(space, [rows_of(space, rng.choice([0, 1, rng.random()], 6).tolist()) for _ in range(2000)])
-        reach = Fraction(space.hosts.reach)
-        assert all(host_distance(space.hosts, found[k], found[k + 1]) <= reach for k in range(0, 2000, 2))
+        reach = Fraction(space.embedding.sensitivity_bound)
+        assert all(host_distance(space.embedding, found[k], found[k + 1]) <= reach for k in range(0, 2000, 2))
 
 
 class TestReading:
@@ -418,7 +418,7 @@ class TestAnswers:
         assert tuple(center) == NAMES
         if noisy:  # its mean distance is within twice the promise of the least, and with another label it is not
             least, found = mp.exact(rows, PEOPLE, [("b", 30.0, True, 4), tuple(center.values())])
-            off = 2 * synopsis.error(synopsis.answerer.confidence, uniform=True)
+            off = 2 * synopsis.error(synopsis.statistic.confidence, uniform=True)
             assert found <= least + off
             assert mp.exact(rows, PEOPLE, [("a", 30.0, True, 4), ("b", 30.0, False, 4)]).min() > least + off
         else:
@@ -533,8 +533,11 @@ class TestFiles:
         assert again == space
         assert again.columns == space.columns
         for name in ("weight", "low", "high", "span", "step", "quantum"):
-            assert np.array_equal(getattr(again.hosts, name), getattr(space.hosts, name))
-        assert (again.hosts.reach, again.hosts.simplex) == (space.hosts.reach, space.hosts.simplex)
+            assert np.array_equal(getattr(again.embedding, name), getattr(space.embedding, name))
+        assert (again.embedding.sensitivity_bound, again.embedding.category_blocks) == (
+            space.embedding.sensitivity_bound,
+            space.embedding.category_blocks,
+        )
 
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", "gaussian", "laplace"])
     def test_a_file_answers_to_the_bit(self, mechanism: str, tmp_path: Path) -> None:
@@ -594,7 +597,7 @@ def nothing() -> Any:
         (lambda: mp.category([]), "list of 1 to 4,096 labels"),
         (lambda: mp.category("abc"), "list of 1 to 4,096 labels"),
         (lambda: mp.category({"a", "b"}), "list of 1 to 4,096 labels"),  # type: ignore[arg-type]
-        (lambda: mp.category(range(MOST_LABELS + 1)), "list of 1 to 4,096 labels"),
+        (lambda: mp.category(range(MAX_LABELS + 1)), "list of 1 to 4,096 labels"),
         (lambda: mp.category(["a", "b", "a"]), "each label once"),
         (lambda: mp.category(["1", 1]), "each label once"),
         (lambda: mp.category(["a", "other", "other"]), "each label once"),
@@ -621,8 +624,8 @@ def test_a_label_may_be_named_other() -> None:
 
 def test_a_large_table_of_labels_is_read() -> None:
     """As many labels as a category may have, in several columns."""
-    space = mp.Hamming([list(range(MOST_LABELS))] * 2)
-    assert space.hosts.dimension == 2 * (MOST_LABELS + 1)
+    space = mp.Hamming([list(range(MAX_LABELS))] * 2)
+    assert space.embedding.dimension == 2 * (MAX_LABELS + 1)
     assert mp.exact([(5, 7), (5, 8)], space, (5, 7)) == 0.5
 
 

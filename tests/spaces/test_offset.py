@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.coordinate.count_origin import Anchor
+from milepost.mechanisms.coordinate.count_origin import CountOrigin
 from milepost.spaces.box import Box
 from milepost.spaces.numeric import MAX_OFFSET
 
@@ -58,9 +58,9 @@ def test_a_column_too_narrow_for_floats_is_refused() -> None:
 
 def cost_of_one(space: Any, rows: Any) -> Fraction:
     """The largest Στ|q − middle| of some records, in exact arithmetic."""
-    hosts = space.hosts
-    away = np.abs(space.quantize(space.read(rows)).astype(np.int64) - (hosts.span // 2))
-    quantum = [Fraction(value) for value in hosts.quantum.tolist()]
+    embedding = space.embedding
+    away = np.abs(space.quantize(space.read(rows)).astype(np.int64) - (embedding.span // 2))
+    quantum = [Fraction(value) for value in embedding.quantum.tolist()]
     return max(sum((t * a for t, a in zip(quantum, row, strict=True)), Fraction(0)) for row in away.tolist())
 
 
@@ -76,7 +76,9 @@ def test_no_record_is_farther_from_the_middle_than_half_of_the_reach(
     monkeypatch.setattr(Box, "check_offset", lambda self: None)  # noqa: ARG005
     space = make([bounds] * 8, directions=64)
     signs = np.array([[(k >> j) & 1 for j in range(8)] for k in range(256)])
-    assert cost_of_one(space, np.where(signs, *bounds[::-1])) <= Fraction(Anchor(space.hosts, central=True).radius)
+    assert cost_of_one(space, np.where(signs, *bounds[::-1])) <= Fraction(
+        CountOrigin(space.embedding, central=True).radius
+    )
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Theorem 7: a release over an embedding answers between the contracted and the expanded truth, ± the ℓ₁ promise.
 
-Every space × every mechanism × every guarantee that it gives. The ℓ₁ promise is that of the same hosts without their
-embedding: noise, interpolation and rounding, for all asked queries together but for a false alarm. Each pair is also
-compared with an oracle, the mean host distance of the table, straight from the images.
+Every space × every mechanism × every guarantee that it gives. The ℓ₁ promise is that of the embedding without its
+error: noise, interpolation and rounding, for all asked queries together but for a false alarm. Each pair is also
+compared with an oracle, the mean embedded distance of the table, straight from the images.
 """
 
 import dataclasses
@@ -17,15 +17,15 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.base import Answerer
-from milepost.mechanisms.registry import DIRECT, mechanisms
+from milepost.mechanisms.base import NoisyStatistic
+from milepost.mechanisms.registry import QUERY_MECHANISMS, coordinate_mechanisms
 from milepost.privacy import noise
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 from tests import chance
 
@@ -105,8 +105,8 @@ class Case:
 
     def host_distances(self) -> FloatArray:
         """The oracle: Σ τ|q(x) − place(y)| of every pair."""
-        images, places = self.space.quantize(self.records), self.space.place(self.queries)
-        return np.array([np.abs(images - place) @ self.space.hosts.quantum for place in places]).T
+        images, places = self.space.quantize(self.records), self.space.position(self.queries)
+        return np.array([np.abs(images - place) @ self.space.embedding.quantum for place in places]).T
 
     def distortion(self) -> tuple[float, float]:
         """Expansion and contraction (Definition 5): of the projections over all directions, else of these pairs."""
@@ -115,12 +115,12 @@ class Case:
         if isinstance(self.space, Projected):
             found = self.space.distortion()
             return found.expansion, found.contraction
-        exact, hosts = self.distances(), self.host_distances()
+        exact, embedding = self.distances(), self.host_distances()
         apart = exact > 0
-        ratios = hosts[apart] / exact[apart]
-        rounding = float(np.sum(self.space.hosts.quantum))  # half a quantum on either side
-        assert (hosts[~apart] <= rounding).all()
-        assert self.expands or (hosts <= exact + rounding).all()
+        ratios = embedding[apart] / exact[apart]
+        rounding = float(np.sum(self.space.embedding.quantum))  # half a quantum on either side
+        assert (embedding[~apart] <= rounding).all()
+        assert self.expands or (embedding <= exact + rounding).all()
         # two vectors on the same side of every hyperplane have the same image, however small the angle
         return float(ratios.max()), float(1 / ratios.min()) if ratios.min() > 0 else math.inf
 
@@ -164,16 +164,20 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
     confidence = chance.confidence(len(case.asked))
     if mechanism in PLAIN:
         queries = Queries(case.queries, case.space)
-        sums = Sums(queries.count)
+        sums = DistanceSums(queries.count)
         sums.add(queries.quantize(case.distances()))
-        direct: Answerer = DIRECT[mechanism].run(sums.repeat(times), queries, Change(), guarantee)
+        direct: NoisyStatistic = QUERY_MECHANISMS[mechanism].run(
+            sums.repeat(times), queries, ProtectedChange(), guarantee
+        )
         places: AnyArray = np.arange(queries.count)
         return direct.values(places), direct.half_widths(places, confidence)
-    hosts = dataclasses.replace(case.space.hosts, embedding=0.0, clipped=0.0)
-    sketch = Sketch(hosts.dimension)
+    embedding = dataclasses.replace(case.space.embedding, relative_error=0.0, clipping_error=0.0)
+    sketch = Sketch(embedding.dimension)
     sketch.add(case.space.quantize(case.records))
-    hosted = mechanisms(chance.FALSE_ALARM)[mechanism].run(sketch.repeat(times), hosts, Change(), guarantee)
-    places = case.space.place(case.queries)
+    hosted = coordinate_mechanisms(chance.FALSE_ALARM)[mechanism].run(
+        sketch.repeat(times), embedding, ProtectedChange(), guarantee
+    )
+    places = case.space.position(case.queries)
     return hosted.values(places), hosted.half_widths(places, min(confidence, hosted.confidence))
 
 
@@ -189,7 +193,7 @@ def combinations(guarantees: dict[str, tuple[str, ...]], slow: Sequence[str]) ->
 
 
 def lies_between(case: Case, mechanism: str, answers: FloatArray, room: FloatArray) -> bool:
-    """Theorem 7, and that the ℓ₁ release itself is as near to the mean host distance."""
+    """Theorem 7, and that the ℓ₁ release itself is as near to the mean embedded distance."""
     exact = case.distances().mean(axis=0)
     expansion, contraction = (1.0, 1.0) if mechanism in PLAIN else case.distortion()
     below, above = answers <= exact * expansion + room, answers >= exact / contraction - room
@@ -197,7 +201,7 @@ def lies_between(case: Case, mechanism: str, answers: FloatArray, room: FloatArr
 
 
 def oracle(case: Case, mechanism: str) -> FloatArray:
-    """The mean of host distances, or of exact ones where a mechanism works on these."""
+    """The mean of embedded distances, or of exact ones where a mechanism works on these."""
     distances = case.distances() if mechanism in PLAIN else case.host_distances()
     return np.asarray(distances.mean(axis=0))
 

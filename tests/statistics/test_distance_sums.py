@@ -15,19 +15,21 @@ from milepost.privacy import noise
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.distance_sums import DistanceSums
+from milepost.statistics.sketch import MAX_TOTAL
 
 tables = arrays.arrays(np.int64, st.tuples(st.integers(0, 12), st.just(3)), elements=st.integers(0, QUANTA))
 
 
-def sums_of(table: IntArray, group: IntArray | None = None, weight: IntArray | None = None, groups: int = 1) -> Sums:
-    result = Sums(table.shape[1], groups)
+def sums_of(
+    table: IntArray, group: IntArray | None = None, weight: IntArray | None = None, groups: int = 1
+) -> DistanceSums:
+    result = DistanceSums(table.shape[1], groups)
     result.add(table, group, weight)
     return result
 
 
-def same(one: Sums, other: Sums) -> bool:
+def same(one: DistanceSums, other: DistanceSums) -> bool:
     return np.array_equal(one.values, other.values) and np.array_equal(one.totals, other.totals)
 
 
@@ -36,7 +38,7 @@ def test_sums_do_not_depend_on_order(table: IntArray, order: Random) -> None:
     """Exact integers: any order of the rows, all at once or one by one."""
     rows = list(range(len(table)))
     order.shuffle(rows)
-    one = Sums(3)
+    one = DistanceSums(3)
     for row in rows:
         one.add(table[row : row + 1])
     assert same(one, sums_of(table))
@@ -79,20 +81,20 @@ def test_sums_that_do_not_fit_are_refused() -> None:
     """Of other queries or groups, or of more weight than 64 bits hold."""
     row = np.full((1, 3), QUANTA, dtype=np.int64)
     with pytest.raises(mp.MilepostError, match="do not add up"):
-        _ = Sums(3) + Sums(2)
+        _ = DistanceSums(3) + DistanceSums(2)
     with pytest.raises(mp.MilepostError, match="do not add up"):
-        _ = Sums(3, groups=2) + Sums(3)
-    most = sums_of(row).repeat(LARGEST_TOTAL)
-    assert most.values[0, 0] == QUANTA * LARGEST_TOTAL  # no overflow
+        _ = DistanceSums(3, groups=2) + DistanceSums(3)
+    most = sums_of(row).repeat(MAX_TOTAL)
+    assert most.values[0, 0] == QUANTA * MAX_TOTAL  # no overflow
     for refused in (
         lambda: most + sums_of(row),
         lambda: most.add(row),
         lambda: most.repeat(2),
-        lambda: sums_of(row, weight=np.array([LARGEST_TOTAL + 1])),
+        lambda: sums_of(row, weight=np.array([MAX_TOTAL + 1])),
     ):
         with pytest.raises(mp.MilepostError, match=r"at most 137,438,953,472 rows"):
             refused()
-    assert most.totals[0] == LARGEST_TOTAL
+    assert most.totals[0] == MAX_TOTAL
 
 
 def test_an_unknown_group_is_refused() -> None:

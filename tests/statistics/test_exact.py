@@ -14,8 +14,8 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.statistics import sketch as module
-from milepost.statistics.distance_sums import Sums
-from milepost.statistics.sketch import LARGEST_TOTAL, Sketch
+from milepost.statistics.distance_sums import DistanceSums
+from milepost.statistics.sketch import MAX_TOTAL, Sketch
 
 ENDS = [0, 1, 2, QUANTA // 2 - 1, QUANTA // 2, QUANTA - 2, QUANTA - 1, QUANTA]
 ODD = [0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, math.inf, -math.inf, 1e308, -1e308, 0.5, 1.0, -1.0, 3.0, 2**-25]
@@ -83,15 +83,15 @@ def test_a_sketch_is_a_sum_of_integers(
 @pytest.mark.parametrize("rows", [3, 5000])
 def test_weights_up_to_the_largest_total_are_summed_exactly(cells: int, rows: int) -> None:
     """The heaviest table that there may be, at the far end and next to it."""
-    weight = np.full(rows, (LARGEST_TOTAL - 1) // rows)
-    weight[0] += LARGEST_TOTAL - int(weight.sum())
+    weight = np.full(rows, (MAX_TOTAL - 1) // rows)
+    weight[0] += MAX_TOTAL - int(weight.sum())
     quanta = np.full((rows, 2), QUANTA)
     quanta[1:, 1] = QUANTA - 1
     sketch = Sketch(2, cells=cells)
     sketch.add(quanta, None, weight)
-    size, light = QUANTA // cells, LARGEST_TOTAL - int(weight[0])
-    assert sketch.counts[0, :, -1].tolist() == [LARGEST_TOTAL] * 2
-    assert sketch.offsets[0, :, -1].tolist() == [LARGEST_TOTAL * size, LARGEST_TOTAL * size - light]
+    size, light = QUANTA // cells, MAX_TOTAL - int(weight[0])
+    assert sketch.counts[0, :, -1].tolist() == [MAX_TOTAL] * 2
+    assert sketch.offsets[0, :, -1].tolist() == [MAX_TOTAL * size, MAX_TOTAL * size - light]
     with pytest.raises(mp.MilepostError, match=r"at most 137,438,953,472 rows"):
         sketch.add(quanta[:1])
 
@@ -108,9 +108,9 @@ def test_an_image_outside_its_interval_is_refused(wrong: int, rows: int) -> None
             Sketch(2, cells=16).add(quanta.astype(kind))
 
 
-@pytest.mark.parametrize("statistic", [Sketch(3, 4, 8), Sums(3, 4)])
+@pytest.mark.parametrize("statistic", [Sketch(3, 4, 8), DistanceSums(3, 4)])
 @pytest.mark.parametrize("wrong", [-1, 4])
-def test_a_record_of_no_group_is_refused(statistic: Sketch | Sums, wrong: int) -> None:
+def test_a_record_of_no_group_is_refused(statistic: Sketch | DistanceSums, wrong: int) -> None:
     """It would be counted in another."""
     with pytest.raises(mp.MilepostError, match="groups are numbered"):
         statistic.add(np.zeros((5000, 3), dtype=np.int64), np.full(5000, wrong))
@@ -125,7 +125,7 @@ def test_sums_are_sums_of_integers(groups: int, heaviest: int | None) -> None:
     quanta = images(rows, count, 1) * generator.choice([-1, 1], (rows, count))
     group = generator.integers(0, groups, rows)
     weight = np.ones(rows, dtype=np.int64) if heaviest is None else generator.integers(0, heaviest + 1, rows)
-    found = Sums(count, groups)
+    found = DistanceSums(count, groups)
     found.add(quanta, None if groups == 1 else group, None if heaviest is None else weight)
     values, totals = [[0] * count for _ in range(groups)], [0] * groups
     for row, of, own in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
@@ -157,8 +157,8 @@ def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
     batch: pa.RecordBatch | FloatArray = np.array(table, order="F" if kind == "F" else "C")
     if kind == "arrow":
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
-    monkeypatch.setattr("milepost.spaces.embeddings.embedding.CACHED", 1000)
-    monkeypatch.setattr("milepost.spaces.numeric.TURNED", 700)
+    monkeypatch.setattr("milepost.spaces.embeddings.embedding.CACHE_NUMBERS", 1000)
+    monkeypatch.setattr("milepost.spaces.numeric.TRANSPOSED_ROWS", 700)
     found = space.quantize(space.read(batch))
     assert found.dtype == np.int32
     assert found.flags.f_contiguous

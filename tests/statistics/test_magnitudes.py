@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.statistics.magnitudes import LARGEST, SIDE, SMALLEST, Magnitudes, cell_of, edges, octave_borders
+from milepost.statistics.magnitudes import MAX_VALUE, MIN_VALUE, SIDE, Magnitudes, cell_of, edges, octave_borders
 
 values = st.floats(allow_nan=False) | st.integers(-300, 300).map(float) | st.integers(-45, 65).map(lambda k: 2.0**k)
 
@@ -30,11 +30,11 @@ def test_a_value_is_in_its_cell(value: float) -> None:
     """Sizes from 2⁶⁰ on, infinite ones too, are in the outermost cells; a value below 0 may be its cell's upper end."""
     cell = int(cell_of(np.array([value]))[0])
     low, high = edges()[cell : cell + 2]
-    inside = max(min(value, 2.0**LARGEST), -(2.0**LARGEST))
+    inside = max(min(value, 2.0**MAX_VALUE), -(2.0**MAX_VALUE))
     assert low <= inside <= high
-    assert value < 0 or inside < high or inside == 2.0**LARGEST
+    assert value < 0 or inside < high or inside == 2.0**MAX_VALUE
     assert cell == {math.inf: 2 * SIDE - 1, -math.inf: 0}.get(value, cell)
-    assert abs(value) >= 2.0**SMALLEST or cell in (SIDE - 1, SIDE)
+    assert abs(value) >= 2.0**MIN_VALUE or cell in (SIDE - 1, SIDE)
 
 
 @given(st.lists(values, min_size=1, max_size=20), st.lists(st.sampled_from(edges().tolist()), min_size=2, unique=True))

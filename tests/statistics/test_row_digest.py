@@ -9,8 +9,8 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import aggregation, batches
-from milepost.ingest.aggregation import DigestedOf, SumsOf
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.aggregation import DigestedSpec, SumsSpec
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
 from tests.mechanisms.contract import SPACES, patched, points
@@ -88,14 +88,14 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     space = SPACES[name]
     rows = points(space, np.random.default_rng(2).random((100, space.width)))
     weights = np.arange(100) % 4 / 3
-    roles = Roles(weights=weights, max_weight=1.0)
+    roles = RowColumns(weights=weights, max_weight=1.0)
     found = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
         with patched(
             [(batches, "BATCH_ROWS", batch), (aggregation, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
         ):
-            wanted = DigestedOf(SumsOf(space, 1), KEY)
-            found.add(aggregation.read(wanted, rows, space, roles=roles).digest.to_bytes())
+            wanted = DigestedSpec(SumsSpec(space, 1), KEY)
+            found.add(aggregation.aggregate(wanted, rows, space, roles=roles).digest.to_bytes())
             table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
             table.blocks()
             assert table.fingerprint is not None
@@ -104,7 +104,7 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
 
 
 def test_a_statistic_is_the_same_with_a_digest() -> None:
-    space, roles = mp.L1([(0, 1), (0, 1)]), Roles(groups=list("abc" * 13 + "a"), labels=["a", "b"])
+    space, roles = mp.L1([(0, 1), (0, 1)]), RowColumns(groups=list("abc" * 13 + "a"), labels=["a", "b"])
     plain = Table(ROWS, space, roles.change("replace"), None, roles)
     fixed = plain.with_fingerprint(Fingerprint())
     assert np.array_equal(plain.sketch(space).counts, fixed.sketch(space).counts)
@@ -128,6 +128,6 @@ def test_neither_key_nor_digest_is_shown() -> None:
     fingerprint = Fingerprint(key=KEY)
     fingerprint.check(RowDigest())
     assert repr(fingerprint) == f"Fingerprint(changed={CHANGED!r})"
-    assert "key" not in repr(DigestedOf(SumsOf(SPACES["disc"], 1), KEY))
+    assert "key" not in repr(DigestedSpec(SumsSpec(SPACES["disc"], 1), KEY))
     assert any(fingerprint.expected)
     assert len(fingerprint.expected) == 32

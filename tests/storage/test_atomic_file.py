@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import milepost as mp
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 
 @pytest.mark.parametrize("before", [None, b"before"])
@@ -24,7 +24,7 @@ def test_what_is_raised_meanwhile_leaves_what_was_there(
 
 
 def fail_halfway(path: Path, failure: type[BaseException]) -> None:
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(b"half")
         assert any(one.name.startswith(".answers.csv.") for one in path.parent.iterdir())
         raise failure
@@ -35,7 +35,7 @@ def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
     path, plain = tmp_path / "answers.csv", tmp_path / "plain"
     plain.touch()
     path.write_bytes(b"before")
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(b"after")
         assert path.read_bytes() == b"before"
     assert path.read_bytes() == b"after"
@@ -50,7 +50,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "fsync", full)
     with (
         pytest.raises(mp.MilepostError, match=r"answers.csv cannot be written: No space left"),
-        whole_file(tmp_path / "answers.csv") as stream,
+        atomic_write(tmp_path / "answers.csv") as stream,
     ):
         stream.write(b"all")
     assert not list(tmp_path.iterdir())
@@ -59,6 +59,6 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["missing/answers.csv", "file/answers.csv"])
 def test_a_folder_that_is_none_is_one_clear_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(mp.MilepostError, match="cannot be written"), whole_file(tmp_path / name):
+    with pytest.raises(mp.MilepostError, match="cannot be written"), atomic_write(tmp_path / name):
         pytest.fail("nothing can be written there")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]

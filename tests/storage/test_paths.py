@@ -8,7 +8,7 @@ import pytest
 
 import milepost as mp
 from milepost.cli import main
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 from milepost.storage.paths import local_path
 
 SPACE = mp.L1([(0, 10)])
@@ -18,7 +18,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "exact": lambda path: mp.exact(path, SPACE, [5]),
     "bounds": lambda path: mp.find_bounds(path, epsilon=1),
     "load": mp.load,
-    "write": lambda path: whole_file(path).__enter__(),
+    "write": lambda path: atomic_write(path).__enter__(),
     "ledger": mp.Ledger,
     "store": lambda path: mp.interactive([[1.0]], SPACE, epsilon=1, max_queries=1, store=path),
 }

@@ -129,7 +129,7 @@ def test_damaged_files_are_refused(synopsis: mp.Synopsis, tmp_path: Path) -> Non
         refused(bytes(flipped))
     assert "not a milepost" in refused(b"east,north\n1,2\n")
     assert "no 'milepost' card" in refused(safetensors.numpy.save({"x": np.zeros(3)}))
-    tensors = synopsis.answerer.tensors()
+    tensors = synopsis.statistic.tensors()
     file_format.write(bad, synopsis.card | {"format": synopsis.card["format"] + 1}, tensors)
     assert "newer" in refused(bad.read_bytes())
     file_format.write(bad, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
@@ -150,7 +150,7 @@ def test_a_file_appears_whole_or_not_at_all(synopsis: mp.Synopsis, tmp_path: Pat
 
 def test_every_released_number_is_an_integer_on_its_lattice(synopsis: mp.Synopsis) -> None:
     """The file holds noisy integers; floats are made from them and the card when it is read."""
-    tensors = synopsis.answerer.tensors()
+    tensors = synopsis.statistic.tensors()
     assert all(tensor.dtype == np.int64 for tensor in tensors.values())
     assert len({len(tensor) for tensor in tensors.values()}) == 1
 

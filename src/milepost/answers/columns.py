@@ -8,15 +8,15 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.answers.released_data import ReleasedData
 from milepost.errors import MilepostError
-from milepost.ingest.dataframes import Likeness
+from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms.coordinate.piecewise_linear import Polygon, possible
+from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, nearest_feasible
 from milepost.spaces.numeric import read_matrix
 
 
 def part(
     synopsis: ReleasedData, points: Any, columns: Sequence[str | int], raw: bool
-) -> tuple[FloatArray, bool, Likeness | None]:
+) -> tuple[FloatArray, bool, FrameTemplate | None]:
     """Some columns' part of the distance; points have these columns only, the others stand in the middle."""
     space = synopsis.space
     if space.objects:
@@ -27,17 +27,19 @@ def part(
     given = read_matrix(batch, names if space.columns else None, len(names))
     whole = np.tile(space.center, (len(given), 1))
     whole[:, places] = given
-    return synopsis.hosted.parts(space.place(space.read_queries(whole)), coordinates, raw), single, like
+    return synopsis.coordinates.parts(space.position(space.read_queries(whole)), coordinates, raw), single, like
 
 
 def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
     """The share of people at or below each value of a column, from the slope of its part of the distance."""
     i = _coordinate(synopsis, column)
-    hosts = synopsis.space.hosts
+    embedding = synopsis.space.embedding
     at = _numbers(values, f"values of column {column!r}")
-    positions = (at - hosts.low[i]) / (hosts.high[i] - hosts.low[i]) * hosts.span[i]
-    shares = (_possible(synopsis, i).slope(np.atleast_1d(positions)) / hosts.quantum[i] + 1) / 2
-    shares = np.where(np.atleast_1d(at) < hosts.low[i], 0, np.where(np.atleast_1d(at) >= hosts.high[i], 1, shares))
+    positions = (at - embedding.low[i]) / (embedding.high[i] - embedding.low[i]) * embedding.span[i]
+    shares = (_possible(synopsis, i).slope(np.atleast_1d(positions)) / embedding.quantum[i] + 1) / 2
+    shares = np.where(
+        np.atleast_1d(at) < embedding.low[i], 0, np.where(np.atleast_1d(at) >= embedding.high[i], 1, shares)
+    )
     shares = np.clip(shares, 0, 1)
     return float(shares[0]) if at.ndim == 0 else shares
 
@@ -48,44 +50,44 @@ def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
     wanted = _numbers(q, "q")
     if not ((wanted >= 0) & (wanted <= 1)).all():
         raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
-    hosts, polygon = synopsis.space.hosts, _possible(synopsis, i)
-    shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / hosts.quantum[i] + 1) / 2)
+    embedding, polygon = synopsis.space.embedding, _possible(synopsis, i)
+    shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / embedding.quantum[i] + 1) / 2)
     shares = np.clip(shares, 0, 1)
-    if hosts.step[i] > 1:  # between two steps the slope is the share at or below the first
+    if embedding.step[i] > 1:  # between two steps the slope is the share at or below the first
         positions = polygon.nodes[np.searchsorted(shares, wanted)]
-        positions = np.rint(positions / hosts.step[i]) * hosts.step[i]  # tangents cross between steps
+        positions = np.rint(positions / embedding.step[i]) * embedding.step[i]  # tangents cross between steps
     else:  # in a cell it is about the share below the middle
         middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
         positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
-    result = hosts.low[i] + positions / hosts.span[i] * (hosts.high[i] - hosts.low[i])
+    result = embedding.low[i] + positions / embedding.span[i] * (embedding.high[i] - embedding.low[i])
     return float(result) if wanted.ndim == 0 else result
 
 
 def explain(synopsis: ReleasedData, point: Any) -> dict[str, float]:
     """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
     columns = _host_columns(synopsis)
-    positions, _, _ = synopsis.read(point)
+    positions, _, _ = synopsis.read_points(point)
     if len(positions) != 1:
         raise MilepostError(f"explain takes one point, got {len(positions)}")
-    hosts, answerer = synopsis.space.hosts, synopsis.hosted
-    positions = answerer.reached(positions)
-    whole = float(answerer.values(positions)[0])
-    shares = np.array([answerer.parts(positions, [i])[0] for i in range(hosts.dimension)])
+    embedding, statistic = synopsis.space.embedding, synopsis.coordinates
+    positions = statistic.reached(positions)
+    whole = float(statistic.values(positions)[0])
+    shares = np.array([statistic.parts(positions, [i])[0] for i in range(embedding.dimension)])
     # the whole is moved into its possible range, and the columns with it, by their widths
-    shares += (whole - shares.sum()) * hosts.spread / hosts.spread.sum()
+    shares += (whole - shares.sum()) * embedding.spread / embedding.spread.sum()
     result = dict.fromkeys(synopsis.space.names, 0.0)
     for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
         result[synopsis.space.names[column]] += share
     return result
 
 
-def _possible(synopsis: ReleasedData, i: int) -> Polygon:
-    """The curve of host coordinate i with slopes that some table could have, so that shares do not fall."""
-    return possible(synopsis.hosted.polygons(raw=True)[i], float(synopsis.space.hosts.quantum[i]))
+def _possible(synopsis: ReleasedData, i: int) -> PiecewiseLinear:
+    """The curve of embedding coordinate i with slopes that some table could have, so that shares do not fall."""
+    return nearest_feasible(synopsis.coordinates.functions(raw=True)[i], float(synopsis.space.embedding.quantum[i]))
 
 
 def _coordinates(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
-    """Host coordinates of columns; those without width or weight have none."""
+    """Embedding coordinates of columns; those without width or weight have none."""
     places = _places(synopsis, columns)
     return [i for i, column in enumerate(_host_columns(synopsis).tolist()) if column in places]
 
@@ -118,8 +120,8 @@ def _coordinate(synopsis: ReleasedData, column: str | int) -> int:
 
 
 def _host_columns(synopsis: ReleasedData) -> IntArray:
-    columns = synopsis.space.host_columns
-    _ = synopsis.hosted
+    columns = synopsis.space.embedding_columns
+    _ = synopsis.coordinates
     if columns is None:
         raise MilepostError(f"a {synopsis.space.kind} release knows distances, not columns: this answer needs columns")
     return columns

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.answers.released_data import ReleasedData
-from milepost.answers.text import labelled, spell
+from milepost.answers.text import point_text, with_unit
 from milepost.errors import MilepostError, warn
-from milepost.ingest.dataframes import Likeness
+from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import named_queries, query_points
 from milepost.mechanisms.groups import Groups, Label
 
@@ -43,18 +43,18 @@ class Comparison:
     distance: FloatArray
     error: FloatArray
     seen: BoolArray
-    place: IntArray
+    nearest_index: IntArray
     margin: FloatArray
     flip: FloatArray
     confidence: float
     unit: str
-    like: Likeness | None = None
+    like: FrameTemplate | None = None
     names: list[str] | None = None
 
     @property
     def nearest(self) -> AnyArray:
         """The label of the nearest group of each point."""
-        return labels_at(self.labels, self.place)
+        return labels_at(self.labels, self.nearest_index)
 
     def arrow(self) -> pa.Table:
         """A row a point: the nearest group, margin and flip, then distance and error of every group.
@@ -62,7 +62,7 @@ class Comparison:
         A column has one type: labels of different types are text there.
         """
         columns: dict[str, Any] = {
-            "nearest": pa.array(labels_at(self.labels, self.place, text=True).tolist()),
+            "nearest": pa.array(labels_at(self.labels, self.nearest_index, text=True).tolist()),
             "margin": self.margin,
             "flip": self.flip,
         }
@@ -72,22 +72,22 @@ class Comparison:
 
     def frame(self) -> Any:
         """The same as a frame of the library that the points came in, with their index; of pandas for other points."""
-        return (self.like or Likeness("pandas")).frame(self.arrow().to_pydict())
+        return (self.like or FrameTemplate("pandas")).frame(self.arrow().to_pydict())
 
     def table(self, most: int | None = None) -> Table:
         """The comparison as a rich table, of the first points only where `most` says of how many."""
         table = Table(box=SIMPLE)
         table.add_column("point")
         for label, seen in zip(self.labels, self.seen, strict=True):
-            heading = labelled(f"to {label}", self.unit) if seen else f"to {label} (too small)"
+            heading = with_unit(f"to {label}", self.unit) if seen else f"to {label} (too small)"
             table.add_column(escape(heading), justify="right")
         for name in ("nearest", "margin", "noise could change it"):
             table.add_column(name, justify="right")
         for i, point in enumerate(self.asked[:most]):
-            name = spell(point) if self.names is None else self.names[i]
+            name = point_text(point) if self.names is None else self.names[i]
             pairs = zip(self.distance[i], self.error[i], self.seen, strict=True)
             cells = [f"{_digits(value, 4)} ± {_digits(error, 2)}" if seen else "–" for value, error, seen in pairs]
-            winner = escape(str(self.labels[self.place[i]]))
+            winner = escape(str(self.labels[self.nearest_index[i]]))
             table.add_row(escape(name), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
         return table
 
@@ -107,37 +107,37 @@ def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | N
 
 def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
     """The same of points as the space reads them."""
-    groups = synopsis.grouped
-    places = synopsis.places(queries)
-    distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
+    groups = synopsis.groups
+    places = synopsis.positions(queries)
+    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
     error, deviation = (_errors(groups, places, level) for level in (synopsis.confidence, ONE_SIGMA))
     seen = seen_groups(groups)
     place, margin = _winners(distance, seen)
     flip = np.clip(1 - _first(distance, deviation, place, seen), 0, 1)
-    asked = [synopsis.space.written(query) for query in queries]
+    asked = [synopsis.space.user_point(query) for query in queries]
     return Comparison(
         groups.labels, asked, distance, error, seen, place, margin, flip, synopsis.confidence, synopsis.space.unit
     )
 
 
-def nearest_groups(synopsis: ReleasedData, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
+def nearest_groups(synopsis: ReleasedData, points: Any) -> tuple[AnyArray, bool, FrameTemplate | None]:
     """The label of the nearest group of each point, whether it was one single point, and their frame's likeness."""
-    groups = synopsis.grouped
+    groups = synopsis.groups
     batch, single, like = query_points(points, synopsis.space)
-    places = synopsis.places(synopsis.space.read_queries(batch))
-    distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
+    places = synopsis.positions(synopsis.space.read_queries(batch))
+    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
     return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, like
 
 
-def chances(synopsis: ReleasedData, points: Any) -> FloatArray:
+def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
     """How likely each group is the nearest, float64[k, groups], if true distances lie around those found as errors say.
 
     A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.
     """
-    groups = synopsis.grouped
+    groups = synopsis.groups
     batch, _, _ = query_points(points, synopsis.space)
-    places = synopsis.places(synopsis.space.read_queries(batch))
-    distance = np.column_stack([answerer.values(places) for answerer in groups.answerers])
+    places = synopsis.positions(synopsis.space.read_queries(batch))
+    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
     deviation, seen = _errors(groups, places, ONE_SIGMA), seen_groups(groups)
     shares = np.zeros_like(distance)
     for k in np.flatnonzero(seen).tolist():
@@ -155,7 +155,7 @@ def labels_at(labels: tuple[Label, ...], places: IntArray, text: bool = False) -
 
 def seen_groups(groups: Groups) -> BoolArray:
     """Which groups are larger than the noise of their counts; says so when some are not."""
-    seen = np.array([answerer.total.seen for answerer in groups.answerers])
+    seen = np.array([statistic.total.seen for statistic in groups.statistics])
     if not seen.all():
         small = ", ".join(repr(label) for label, large in zip(groups.labels, seen, strict=True) if not large)
         rest = "all of them are used" if not seen.any() else "they are passed over"
@@ -174,7 +174,9 @@ def _winners(distance: FloatArray, seen: BoolArray) -> tuple[IntArray, FloatArra
 
 def _errors(groups: Groups, places: AnyArray, confidence: float) -> FloatArray:
     """Half-widths of every group's answers: float64[k, groups]."""
-    widths = [np.minimum(answerer.half_widths(places, confidence), answerer.most) for answerer in groups.answerers]
+    widths = [
+        np.minimum(statistic.half_widths(places, confidence), statistic.max_error) for statistic in groups.statistics
+    ]
     return np.column_stack(widths)
 
 

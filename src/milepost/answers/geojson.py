@@ -14,7 +14,7 @@ import numpy as np
 from milepost._typing import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 PLACES = 7  # of a longitude or latitude: a centimetre
 
@@ -33,7 +33,7 @@ def point(place: Sequence[float], geographic: bool, properties: dict[str, Any]) 
 
 def lines(parts: Iterable[FloatArray], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
     """Lines float64[k, 2] of x and y (longitude and latitude) as one Feature, cut at the antimeridian."""
-    pieces = [piece for part in parts for piece in (cut(part) if geographic else [part])]
+    pieces = [piece for part in parts for piece in (split_at_antimeridian(part) if geographic else [part])]
     return _feature("MultiLineString", [piece.tolist() for piece in pieces], properties)
 
 
@@ -49,11 +49,11 @@ def check(space: Space) -> None:
 def write(path: Path, content: dict[str, Any]) -> None:
     """One line, without NaN; the file appears whole or not at all."""
     line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(line.encode())
 
 
-def cut(line: FloatArray) -> list[FloatArray]:
+def split_at_antimeridian(line: FloatArray) -> list[FloatArray]:
     """A line whose longitudes run on beyond ±180 as lines within ±180 (RFC 7946, 3.1.9)."""
     turns = np.floor((line[:, 0] + 180) / 360)
     pieces, piece = [], [line[0]]

@@ -14,7 +14,7 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 
 SIDE = 100  # steps along a column where nothing is said
-MOST_POINTS = 1 << 20
+MAX_POINTS = 1 << 20
 BLOCK = 1 << 14  # points that are asked about at a time
 LEVELS = 8
 
@@ -182,10 +182,10 @@ def _columns(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -
     counts = [
         1 + math.floor(width / one * (1 + 1e-12)) if width else 1 for width, one in zip(widths, steps, strict=True)
     ]
-    if math.prod(counts) > MOST_POINTS:
+    if math.prod(counts) > MAX_POINTS:
         raise MilepostError(
             f"a step of {step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; at most "
-            f"{MOST_POINTS:,} are made"
+            f"{MAX_POINTS:,} are made"
         )
     triples = zip(extent, steps, counts, strict=True)
     return [np.minimum(low + one * np.arange(count), high) for (low, high), one, count in triples]

@@ -9,13 +9,13 @@ import numpy as np
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.ingest.dataframes import Likeness, shaped
+from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms.base import Answerer, HostAnswerer
+from milepost.mechanisms.base import CoordinateStatistic, NoisyStatistic
 from milepost.mechanisms.groups import Groups, Label
-from milepost.mechanisms.registry import ANSWERERS
+from milepost.mechanisms.registry import COORDINATE_STATISTICS
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
@@ -30,21 +30,21 @@ class ReleasedData:
     """
 
     space: Space
-    answerer: Answerer
+    statistic: NoisyStatistic
     guarantee: Guarantee
-    change: Change
+    change: ProtectedChange
     n: int  # rows, or weight in steps; a noisy number unless `change.public_total`
     queries: Queries | None = None  # the only points it answers, where these were given
 
     @property
     def mechanism(self) -> str:
         """The name of the mechanism that made it."""
-        return self.answerer.mechanism
+        return self.statistic.mechanism
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The groups of a release that has some."""
-        return self.answerer.labels if isinstance(self.answerer, Groups) else ()
+        return self.statistic.labels if isinstance(self.statistic, Groups) else ()
 
     @property
     def known(self) -> AnyArray | None:
@@ -54,7 +54,7 @@ class ReleasedData:
     @property
     def confidence(self) -> float:
         """0.95, or less when the release was made with a beta that does not promise as much."""
-        return min(0.95, self.answerer.confidence)
+        return min(0.95, self.statistic.confidence)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -71,22 +71,22 @@ class ReleasedData:
             "n": self.n if self.change.public_total else None,
             "labels": list(self.labels),
             "mechanism": self.mechanism,
-            "parameters": self.answerer.parameters(),
+            "parameters": self.statistic.parameters(),
             "queries": None if self.queries is None else self.queries.to_json(),
             "versions": dict(_versions()),
         }
 
     def group(self, label: Any) -> Self:
         """The release of one group alone; the guarantee is that of all groups together."""
-        answerer = self.grouped.of(label)
-        return replace(self, answerer=answerer, n=answerer.total.size)
+        statistic = self.groups.of(label)
+        return replace(self, statistic=statistic, n=statistic.total.size)
 
     def mean_distance(self, points: Any, *, group: Any = None, raw: bool = False) -> Any:
         """Return the average distance from each point to the people in the table; see `Synopsis.mean_distance`."""
         if group is not None:
             return self.group(group).mean_distance(points, raw=raw)
-        places, single, like = self.read(points)
-        return shaped(self.answerer.values(places, raw), single, like, "mean_distance")
+        places, single, like = self.read_points(points)
+        return shape_answers(self.statistic.values(places, raw), single, like, "mean_distance")
 
     def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
         """Low and high end of each answer, bias included.
@@ -96,9 +96,9 @@ class ReleasedData:
         """
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
-        places, single, like = self.read(points)
-        values, widths = self.answerer.values(places, raw), self.answerer.half_widths(places, confidence)
-        widths = widths if raw else np.minimum(widths, self.answerer.most)
+        places, single, like = self.read_points(points)
+        values, widths = self.statistic.values(places, raw), self.statistic.half_widths(places, confidence)
+        widths = widths if raw else np.minimum(widths, self.statistic.max_error)
         ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
         if single:
             return float(ends[0, 0]), float(ends[0, 1])
@@ -111,52 +111,52 @@ class ReleasedData:
         """
         if group is not None:
             return self.group(group).error(confidence, uniform)
-        return min(self.answerer.half_width(confidence, uniform), self.answerer.most)
+        return min(self.statistic.half_width(confidence, uniform), self.statistic.max_error)
 
     def center(self) -> Any:
         """The point with the least average distance, float64[columns]; one of the queries where these are given."""
         if self.known is not None:
-            return self.space.written(self.known[int(np.argmin(self.answerer.values(self.places(self.known))))])
-        if self.space.host_columns is not None:  # a sum over columns is least where each part is
-            lowest = np.array([polygon.lowest() for polygon in self.hosted.polygons()])
-            for block in self.space.hosts.simplex:  # the commonest label
-                shares = [polygon.heights[0] for polygon in self.hosted.polygons()[block]]
+            return self.space.user_point(self.known[int(np.argmin(self.statistic.values(self.positions(self.known))))])
+        if self.space.embedding_columns is not None:  # a sum over columns is least where each part is
+            lowest = np.array([polygon.lowest() for polygon in self.coordinates.functions()])
+            for block in self.space.embedding.category_blocks:  # the commonest label
+                shares = [polygon.heights[0] for polygon in self.coordinates.functions()[block]]
                 lowest[block] = np.arange(len(shares)) == np.argmax(shares)
-            return self.space.written(self.space.point(lowest[None])[0])
+            return self.space.user_point(self.space.point(lowest[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps.tolist():  # F is convex: look around at ever shorter distances
             around = self.space.inside(np.vstack([start, self.space.around(start, step)]))
-            start = around[int(np.argmin(self.answerer.values(self.places(around))))]
+            start = around[int(np.argmin(self.statistic.values(self.positions(around))))]
         return start
 
-    def read(self, points: Any) -> tuple[AnyArray, bool, Likeness | None]:
+    def read_points(self, points: Any) -> tuple[AnyArray, bool, FrameTemplate | None]:
         """Places of points as users write them, whether it was one single point, and their frame's likeness."""
         batch, single, like = query_points(points, self.space)
-        return self.places(self.space.read_queries(batch)), single, like
+        return self.positions(self.space.read_queries(batch)), single, like
 
-    def places(self, points: AnyArray) -> AnyArray:
-        """Host positions of points as the space reads them, or their numbers among the given queries."""
-        return self.space.place(points) if self.queries is None else self.queries.find(self.space.inside(points))
+    def positions(self, points: AnyArray) -> AnyArray:
+        """Embedding positions of points as the space reads them, or their numbers among the given queries."""
+        return self.space.position(points) if self.queries is None else self.queries.find(self.space.inside(points))
 
     @property
-    def grouped(self) -> Groups:
-        """The answerers of all groups, of a release that has some."""
-        if not isinstance(self.answerer, Groups):
+    def groups(self) -> Groups:
+        """The statistics of all groups, of a release that has some."""
+        if not isinstance(self.statistic, Groups):
             raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
-        return self.answerer
+        return self.statistic
 
     @property
-    def hosted(self) -> HostAnswerer:
-        """The answerer, where it estimates functions of host coordinates."""
-        if isinstance(self.answerer, Groups):
-            self.answerer.refuse()
-        if not isinstance(self.answerer, HostAnswerer):
+    def coordinates(self) -> CoordinateStatistic:
+        """The statistic, where it estimates functions of embedding coordinates."""
+        if isinstance(self.statistic, Groups):
+            self.statistic.refuse()
+        if not isinstance(self.statistic, CoordinateStatistic):
             raise MilepostError(
                 f"a {self.mechanism} release knows distances to its queries only: this answer needs more; release "
-                f"with one of {', '.join(ANSWERERS)}"
+                f"with one of {', '.join(COORDINATE_STATISTICS)}"
             )
-        return self.answerer
+        return self.statistic
 
 
 @cache

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from milepost.answers import geojson
 from milepost.answers.released_data import ReleasedData
-from milepost.answers.text import labelled, spell
+from milepost.answers.text import point_text, with_unit
 from milepost.errors import MilepostError
 from milepost.ingest.query_points import named_queries
 from milepost.spaces.base import Space
@@ -68,7 +68,7 @@ class Sites:
     def table(self) -> Table:
         """The sites as a rich table."""
         table = Table(box=SIMPLE)
-        for name in ("rank", "site", labelled("mean distance", self.space.unit), "± error", "farther than the first"):
+        for name in ("rank", "site", with_unit("mean distance", self.space.unit), "± error", "farther than the first"):
             table.add_column(name, justify="left" if name == "site" else "right")
         for site in self:
             verdict = "" if site.rank == 1 else "yes" if site.beyond_noise else "too close to call"
@@ -90,12 +90,12 @@ def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None 
         raise MilepostError("there are no sites to rank; give at least one point")
     if names is None and like is not None and like.index is not None:
         names = [str(name) for name in like.index]
-    words = [spell(point) for point in asked] if names is None else names
+    words = [point_text(point) for point in asked] if names is None else names
     values = np.asarray(synopsis.mean_distance(asked))
     errors = synopsis.interval(asked, synopsis.confidence)[:, 1] - values
     # all at once: each fails with an equal share, or the promise is about all answers anyway
     each = 1 - (1 - synopsis.confidence) / len(asked)
-    if each <= synopsis.answerer.confidence:
+    if each <= synopsis.statistic.confidence:
         joint = synopsis.interval(asked, each)[:, 1] - values
     else:
         joint = np.full(len(asked), synopsis.error(synopsis.confidence, uniform=True))
@@ -110,5 +110,5 @@ def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None 
 
 def _written(space: Space, query: Any) -> Any:
     """A point as its user writes it, rows of numbers as tuples."""
-    result = space.written(query)
+    result = space.user_point(query)
     return tuple(result.tolist()) if isinstance(result, np.ndarray) else result

@@ -5,21 +5,21 @@ from typing import Any
 
 import numpy as np
 
-MOST_SPELT = 8  # numbers of a point without a name
+MAX_NUMBERS = 8  # numbers of a point without a name
 
 
-def spell(point: Any) -> str:
+def point_text(point: Any) -> str:
     """A point in a few words."""
     if isinstance(point, Mapping):
-        return ", ".join(f"{name} {spell(value)}" for name, value in point.items())
+        return ", ".join(f"{name} {point_text(value)}" for name, value in point.items())
     if isinstance(point, tuple | list | np.ndarray):
-        rest = f", … ({len(point)} in all)" if len(point) > MOST_SPELT else ""
-        return ", ".join(spell(value) for value in point[:MOST_SPELT]) + rest
+        rest = f", … ({len(point)} in all)" if len(point) > MAX_NUMBERS else ""
+        return ", ".join(point_text(value) for value in point[:MAX_NUMBERS]) + rest
     if not isinstance(point, float) or not 1e-4 <= abs(point) < 1e9:
         return f"{point:g}" if isinstance(point, float) else str(point)
     return np.format_float_positional(point, 5, unique=False, fractional=False, trim="-")
 
 
-def labelled(words: str, unit: str) -> str:
+def with_unit(words: str, unit: str) -> str:
     """Words for a number, with its unit where that is known."""
     return f"{words} ({unit})" if unit else words

@@ -42,8 +42,8 @@ class Outcomes:
 Draw = Callable[[int], Outcomes]
 
 
-SLOW = 50  # of so many samples that are asked for, code that is run one by one gives one
-FEWEST = 4000  # samples that a case takes, if so many are asked for, however slow it is
+SLOW_SAMPLES = 50  # of so many samples that are asked for, code that is run one by one gives one
+MIN_SAMPLES = 4000  # samples that a case takes, if so many are asked for, however slow it is
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Case:
 
     def samples(self, asked: int) -> int:
         """How many of each table are drawn when so many are asked for."""
-        return min(asked, max(FEWEST, asked // self.every))
+        return min(asked, max(MIN_SAMPLES, asked // self.every))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
         """So many outcomes of each table; those of one table are independent of each other."""
@@ -86,6 +86,6 @@ def gaussian_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: An
 
 def sketch_of(space: Space, records: Sequence[Any], cells: int) -> Sketch:
     """A small sketch of a small table."""
-    sketch = Sketch(space.hosts.dimension, cells=cells)
+    sketch = Sketch(space.embedding.dimension, cells=cells)
     sketch.add(space.quantize(np.asarray(records, dtype=np.float64)))
     return sketch

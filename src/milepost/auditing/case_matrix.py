@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from milepost.auditing import fixtures
 from milepost.auditing.case import Case
 from milepost.auditing.claims import Claim, Pure, gaussian
-from milepost.auditing.fixtures import World
-from milepost.auditing.worst_case_search import Rows, Search, Searched
+from milepost.auditing.fixtures import Fixture
+from milepost.auditing.worst_case_search import Rows, Search, SearchedCase
 from milepost.pipeline.interactive import interactive
 from milepost.pipeline.release import release
 from milepost.privacy.guarantee import Guarantee
@@ -19,10 +19,10 @@ LABELS = ["a", "b"]
 MAX_WEIGHT = 8.0
 
 
-class Row(NamedTuple):
+class Record(NamedTuple):
     """A record."""
 
-    place: Any
+    position: Any
     group: str = "a"
     weight: float = MAX_WEIGHT
     person: str = "somebody"
@@ -30,21 +30,21 @@ class Row(NamedTuple):
 
 def rests(place: Any, other: Any) -> list[Rows]:
     """The rest of a table: one record in another place, so that the mover's cell is else empty; or a duplicate."""
-    return [(Row(other, person="another"),), (Row(place, person="another"),)]
+    return [(Record(other, person="another"),), (Record(place, person="another"),)]
 
 
 def replaced(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
     """One record is in one place or another; it may be the only one."""
     for left, right in combinations(places, 2):
         for rest in [(), *rests(left, places[0])]:
-            yield (*rest, Row(left)), (*rest, Row(right))
+            yield (*rest, Record(left)), (*rest, Record(right))
 
 
 def added(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
     """One record is there or not; in one of the groups where there are any."""
     for place in places:
         for rest in rests(place, places[0]):
-            yield (*rest, Row(place)), rest
+            yield (*rest, Record(place)), rest
 
 
 def grouped(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
@@ -53,24 +53,24 @@ def grouped(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
         for group in LABELS:
             if (left, "a") != (right, group):
                 rest = rests(left, places[0])[0]
-                yield (*rest, Row(left)), (*rest, Row(right, group))
+                yield (*rest, Record(left)), (*rest, Record(right, group))
 
 
 def weighted(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
     """One record of the largest weight, or more, moves, or loses its weight."""
     for left, right in product(places, repeat=2):
         rest = rests(left, places[0])[0]
-        yield (*rest, Row(left)), (*rest, Row(right, weight=0.0))
+        yield (*rest, Record(left)), (*rest, Record(right, weight=0.0))
         if left != right:
-            yield (*rest, Row(left, weight=9 * MAX_WEIGHT)), (*rest, Row(right))
+            yield (*rest, Record(left, weight=9 * MAX_WEIGHT)), (*rest, Record(right))
 
 
 def owned(places: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
     """All rows of one person, three of which two count, go from one place to another, or to nowhere."""
     for left, right in combinations(places, 2):
         rest = rests(left, places[0])[0]
-        yield (*rest, *[Row(left)] * 3), (*rest, *[Row(right)] * 3)
-        yield (*rest, *[Row(left)] * 3), rest
+        yield (*rest, *[Record(left)] * 3), (*rest, *[Record(right)] * 3)
+        yield (*rest, *[Record(left)] * 3), rest
 
 
 class Relation(NamedTuple):
@@ -92,7 +92,7 @@ RELATIONS = {
 }
 
 
-def releasing(world: World, relation: Relation, mechanism: str, guarantee: Guarantee) -> Search:
+def release_search(world: Fixture, relation: Relation, mechanism: str, guarantee: Guarantee) -> Search:
     """A search over the releases of a world's tables."""
     space = world.space()
     queries: dict[str, Any] = (
@@ -103,19 +103,19 @@ def releasing(world: World, relation: Relation, mechanism: str, guarantee: Guara
         columns: dict[str, Any] = {
             word: [getattr(row, field) for row in rows] for word, field in relation.roles.items()
         }
-        table = world.rows([row.place for row in rows])
+        table = world.rows([row.position for row in rows])
         told: dict[str, Any] = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mechanism": mechanism}
         return release(table, space, **told, **queries, **relation.said, **columns)
 
     return Search(run, relation.pairs(world.places))
 
 
-def asking(world: World, relation: Relation, guarantee: Guarantee) -> Search:
+def session_search(world: Fixture, relation: Relation, guarantee: Guarantee) -> Search:
     """A search over field's sessions: the world's queries are asked one after the other."""
     space = world.space()
 
     def run(rows: Rows) -> object:
-        table = world.rows([row.place for row in rows])
+        table = world.rows([row.position for row in rows])
         told: dict[str, Any] = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mechanism": "field"}
         session = interactive(table, space, max_queries=len(world.queries), **told, **relation.said)
         return [session.ask(point) for point in world.queries]
@@ -157,16 +157,16 @@ def field_cases() -> Iterator[Case]:
     """All queries at once in three spaces, and one after the other in a session."""
     yield from _cases("field", ZCDP, (fixtures.steps, fixtures.earth, fixtures.letters))
     for name in ("replace", "add-remove"):
-        search = asking(replace(fixtures.line(), places=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
-        yield Searched.of("field", f"line, session, {name}", gaussian(ZCDP.rho), search)
+        search = session_search(replace(fixtures.line(), places=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
+        yield SearchedCase.of("field", f"line, session, {name}", gaussian(ZCDP.rho), search)
 
 
 def _cases(
-    mechanism: str, guarantee: Guarantee, spaces: Sequence[Callable[[], World]], others: Sequence[str] = OTHERS
+    mechanism: str, guarantee: Guarantee, spaces: Sequence[Callable[[], Fixture]], others: Sequence[str] = OTHERS
 ) -> Iterator[Case]:
     """All spaces with a replaced record, the first one with other relations too."""
     claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else gaussian(guarantee.rho)
     for make, name in [*((make, "replace") for make in spaces), *((spaces[0], name) for name in others)]:
         world = make()
-        search = releasing(world, RELATIONS[name], mechanism, guarantee)
-        yield Searched.of(mechanism, f"{world.name}, {name}", claim, search)
+        search = release_search(world, RELATIONS[name], mechanism, guarantee)
+        yield SearchedCase.of(mechanism, f"{world.name}, {name}", claim, search)

@@ -8,22 +8,22 @@ import numpy as np
 
 from milepost._typing import IntArray
 from milepost.auditing import case_matrix
-from milepost.auditing.case import SLOW, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
+from milepost.auditing.case import SLOW_SAMPLES, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.auditing.claims import Claim, Gaussian, Pure, concentrated
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.pipeline.find_bounds import Grid, Scales, Search
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import gaussian, laplace
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
 from milepost.sessions.engines.game import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1
 from milepost.spaces.metrics import precomputed
-from milepost.statistics.magnitudes import LARGEST, Magnitudes
-from milepost.statistics.sketch import Borders, Sketch
+from milepost.statistics.magnitudes import MAX_VALUE, Magnitudes
+from milepost.statistics.sketch import CellBorders, Sketch
 
 
 def noise_cases() -> Iterator[Case]:
@@ -69,27 +69,27 @@ def tangents_cases() -> Iterator[Case]:
         claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else concentrated(guarantee.rho)
         left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
         tables = f"lines, one of {n} records from corner to corner, d = {dimension}"
-        yield Case(Tangents.name, tables, claim, left, right, every=SLOW)
+        yield Case(Tangents.name, tables, claim, left, right, every=SLOW_SAMPLES)
     yield _any_metric_case(Guarantee(24.0), 101)
 
 
 def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
-    """Lines of an AnyMetric with two points, asked twice about one: a record moves, and all its host coordinates."""
+    """Return lines of an AnyMetric with two points, asked twice about one: a record moves, in all its coordinates."""
     space = AnyMetric(precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 0], repetitions=1)
     points = [[0.0, 0.0], [1.0, 1.0]]  # as distances to the queries
     pair = [sketch_of(space, [mover, *points * (n // 2)], cells=2) for mover in points]
     left, right = (_release(space, sketch, pair, guarantee) for sketch in pair)
     tables = f"lines, one of {n} records from one of two points to the other"
-    return Case(Tangents.name, tables, Pure(guarantee.epsilon), left, right, every=SLOW)
+    return Case(Tangents.name, tables, Pure(guarantee.epsilon), left, right, every=SLOW_SAMPLES)
 
 
 def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
     mechanism = Tangents(beta=0.9)
-    scans = mechanism.run(sketch, space.hosts, Change(), guarantee).scans
+    scans = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee).scans
     exact = [[side.only(i).coarsen(scan.cells).borders() for side in pair] for i, scan in enumerate(scans)]
 
     def release() -> tuple[list[int], float]:
-        tensors = mechanism.run(sketch, space.hosts, Change(), guarantee).tensors()
+        tensors = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee).tensors()
         kinds, score = [0] * len(scans), 0.0  # the borders of each coordinate's lines, as digits
         for i, border, value, count in zip(*(tensors[name].tolist() for name in tensors), strict=True):
             kinds[i] = kinds[i] * (scans[i].cells + 2) + border + 1
@@ -104,7 +104,7 @@ def _repeat(once: Callable[[], tuple[int | list[int], float]], runs: int) -> Out
     return Outcomes.of(kinds=np.array(kinds), score=np.array(scores))
 
 
-def _line_score(exact: list[Borders], margins: Margins, border: int, value: float, count: float) -> float:
+def _line_score(exact: list[CellBorders], margins: Margins, border: int, value: float, count: float) -> float:
     left, right = (np.array([side.value[0, border], side.below[0, border]], dtype=np.float64) for side in exact)
     scale = np.array([margins.value_scale[0], margins.slope_scale[0]])
     return (laplace_ratio if margins.pure else gaussian_ratio)(np.array([value, count]), left, right, scale)
@@ -123,14 +123,14 @@ def session_cases() -> Iterator[Case]:
     queries = [near] * 5 + [far, near]
     pair = [sketch_of(space, [[mover], *table], cells) for mover in (0, 1)]
     for guarantee in (Guarantee(12.0), Guarantee(24.0, 1e-6)):
-        solved = interactive_margins(space.hosts, len(table) + 1, guarantee, len(queries), 0.9)
+        solved = interactive_margins(space.embedding, len(table) + 1, guarantee, len(queries), 0.9)
         width = noise_scales(solved.sensitivity, solved.epsilon_test)[1]
-        low = float(pair[0].borders().value[0, 1]) * space.hosts.quantum[0] / solved.n / solved.lattice
+        low = float(pair[0].borders().value[0, 1]) * space.embedding.quantum[0] / solved.n / solved.lattice
         margins = replace(solved, updates=1, threshold=round(low + width / 2), margin=np.zeros(1), alpha=0.0)
-        cost = margins.cost(space.hosts)
+        cost = margins.cost(space.embedding)
         claim: Claim = Pure(cost) if guarantee.pure else concentrated(cost)
         left, right = (_session(space, sketch, pair, margins, queries) for sketch in pair)
-        yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right, every=SLOW)
+        yield Case(Tangents.name, "session, one of 20 records from end to end", claim, left, right, every=SLOW_SAMPLES)
 
 
 def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, queries: list[float]) -> Draw:
@@ -139,7 +139,7 @@ def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, qu
 
     def transcript() -> tuple[int, float]:
         engine = GameEngine(sketch, space, margins)
-        answers = engine.answer(engine.places(points)[0])
+        answers = engine.answer(engine.positions(points)[0])
         updated = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
         other = next((k for k in range(updated + 1, len(queries)) if queries[k] != queries[updated]), None)
         if other is None:
@@ -147,14 +147,14 @@ def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, qu
         # the first answer after the update is the tangent's value, and the one at the other end tells its slope
         value = answers[updated].value
         slope = (answers[other].value - value) / (queries[other] - queries[updated])
-        sums = value * margins.n / space.hosts.quantum[0], (slope + 1) * margins.n / 2
+        sums = value * margins.n / space.embedding.quantum[0], (slope + 1) * margins.n / 2
         return updated, _line_score(exact, margins, round(queries[updated] * sketch.cells), *sums)
 
     return partial(_repeat, transcript)
 
 
 # a coarser public grid than the default, for speed: the code is the same
-GRID = Grid(np.array([-(2.0**LARGEST), 0.0, 1.0, 2.0, 2.0**LARGEST]), cells=4)
+GRID = Grid(np.array([-(2.0**MAX_VALUE), 0.0, 1.0, 2.0, 2.0**MAX_VALUE]), cells=4)
 OTHERS = 30  # rows beside the one that moves, so that something is found
 
 
@@ -168,11 +168,11 @@ def bounds_cases() -> Iterator[Case]:
     guarantee = Guarantee(4.0)
     for neighbors, rows in (("replace", ([1.0], [-np.inf])), ("add-remove", ([1.0], []))):
         pair = [table(mover) for mover in rows]
-        scales = Scales.of(guarantee, Change(neighbors), 1)
+        scales = Scales.of(guarantee, ProtectedChange(neighbors), 1)
         claim: Claim = Pure(guarantee.epsilon)
         draws = [draw(magnitudes, pair, scales) for magnitudes in pair]
         words = {"replace": "one of 31 rows from 1 to −∞", "add-remove": "one of 31 rows, or 30"}
-        yield Case("bounds", words[neighbors], claim, *draws, every=SLOW)
+        yield Case("bounds", words[neighbors], claim, *draws, every=SLOW_SAMPLES)
 
 
 def table(mover: list[float]) -> Magnitudes:

@@ -9,7 +9,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.auditing.case import Outcomes
 from milepost.auditing.claims import Claim
 
-MOST_THRESHOLDS = 200
+MAX_THRESHOLDS = 200
 PRIOR = 2.0  # runs of each table that every kind is taken to have had, so that a rare one does not look decisive
 
 
@@ -35,7 +35,7 @@ def choose(claim: Claim, left: Outcomes, right: Outcomes, failure: float) -> Eve
     ratios = tuple(_learn(left.kinds[:, k], right.kinds[:, k]) for k in range(left.kinds.shape[1]))
     evidence = [np.sort(weigh(outcomes, ratios)) for outcomes in (left, right)]
     seen = np.sort(np.concatenate(evidence))
-    places = np.linspace(0, len(seen) - 1, min(len(seen), MOST_THRESHOLDS)).astype(np.int64)
+    places = np.linspace(0, len(seen) - 1, min(len(seen), MAX_THRESHOLDS)).astype(np.int64)
     limits = np.unique(seen[places])
     best, found = 0.0, None
     for from_left in (True, False):

@@ -17,7 +17,7 @@ from milepost.spaces.mixed import Hamming
 
 
 @dataclass(frozen=True)
-class World:
+class Fixture:
     """A space, places for records, and points to ask about.
 
     places: ends of the space, a border between cells and what is just beside it, and what is outside.
@@ -31,47 +31,47 @@ class World:
     rows: Callable[[Sequence[Any]], Any] = lambda places: np.array(places, dtype=np.float64).reshape(len(places), -1)
 
 
-def steps() -> World:
+def steps() -> Fixture:
     """Whole numbers from 0 to 2: two cells. 9 is outside, and counts as 2."""
-    return World("steps", lambda: L1([(0, 2)], step=1), (0, 1, 2, 9), queries=[[0]])
+    return Fixture("steps", lambda: L1([(0, 2)], step=1), (0, 1, 2, 9), queries=[[0]])
 
 
-def line() -> World:
+def line() -> Fixture:
     """An interval of 16 cells: its ends, the middle border, one quantum before it, and the middle of a cell."""
     places = (0.0, 1.0, 0.5, 0.5 - 1 / QUANTA, 1 / 32, 1 / 16)
-    return World("line", lambda: L1([(0, 1)]), places, queries=[[0.0], [0.1]])
+    return Fixture("line", lambda: L1([(0, 1)]), places, queries=[[0.0], [0.1]])
 
 
-def plane() -> World:
+def plane() -> Fixture:
     """Two columns of steps, of unlike weights; all corners, and the middle."""
     places = ((0, 0), (0, 2), (2, 0), (2, 2), (1, 1))
-    return World("plane", lambda: L1([(0, 2), (0, 2)], weights=[1, 3], step=[1, 1]), places, queries=[[0, 0]])
+    return Fixture("plane", lambda: L1([(0, 2), (0, 2)], weights=[1, 3], step=[1, 1]), places, queries=[[0, 0]])
 
 
-def disc() -> World:
+def disc() -> Fixture:
     """Points at the rim, between two directions and on one, the center, and one outside."""
     places = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (9.0, 9.0))
-    return World("disc", lambda: L2(center=[0, 0], radius=1, directions=2), places, queries=[[0, -1]])
+    return Fixture("disc", lambda: L2(center=[0, 0], radius=1, directions=2), places, queries=[[0, -1]])
 
 
-def earth() -> World:
+def earth() -> Fixture:
     """North and south end of a circle on the earth, its east end and its center: latitude and longitude."""
     places = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
-    return World("earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=2), places, queries=[[1, 0]])
+    return Fixture("earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=2), places, queries=[[1, 0]])
 
 
-def angles() -> World:
+def angles() -> Fixture:
     """Two opposite directions in the plane, a right angle, and half of one."""
     places = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-    return World("angles", lambda: Angular(2, directions=2), places, queries=[[1, 0]])
+    return Fixture("angles", lambda: Angular(2, directions=2), places, queries=[[1, 0]])
 
 
-def letters() -> World:
+def letters() -> Fixture:
     """Words of one letter."""
-    return World("letters", lambda: Hamming(["abc"]), ("a", "b", "c"), queries=[["a"], ["b"]], rows=list)
+    return Fixture("letters", lambda: Hamming(["abc"]), ("a", "b", "c"), queries=[["a"], ["b"]], rows=list)
 
 
-def objects() -> World:
+def objects() -> Fixture:
     """Four objects with a distance that breaks the triangle inequality: 0 is next to 2 and far from 3, 1 the reverse.
 
     The queries are 2 and 3, which are near each other: their distances to a record should hardly differ, and do.
@@ -81,4 +81,4 @@ def objects() -> World:
     def space() -> Space:
         return AnyMetric(precomputed(table), diameter=1, queries=[2, 3], repetitions=1)
 
-    return World("objects", space, (0, 1, 2, 3), rows=list)
+    return Fixture("objects", space, (0, 1, 2, 3), rows=list)

@@ -34,7 +34,7 @@ class Call:
 
 
 @contextmanager
-def recording() -> Iterator[list[Call]]:
+def record_noise() -> Iterator[list[Call]]:
     """Every call of the noise while the block lasts, which draws as ever; coordinates come one after the other."""
     calls: list[Call] = []
     add, threads = noise._add, slopes.THREADS
@@ -54,15 +54,15 @@ def recording() -> Iterator[list[Call]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tape:
+class NoiseTrace:
     """The calls of one run, in their order."""
 
     calls: tuple[Call, ...]
 
     @classmethod
-    def of(cls, run: Callable[[], object]) -> "Tape":
+    def of(cls, run: Callable[[], object]) -> "NoiseTrace":
         """Run once."""
-        with recording() as calls:
+        with record_noise() as calls:
             run()
         return cls(tuple(calls))
 
@@ -83,11 +83,11 @@ class Tape:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class TracePair:
     """The tapes of two neighboring tables."""
 
-    left: Tape
-    right: Tape
+    left: NoiseTrace
+    right: NoiseTrace
 
     def __post_init__(self) -> None:
         if self.left.shape != self.right.shape:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
-FEWEST_SAMPLES = 100
-FARTHEST = 2.0  # of the axis; what is known to be wrong may be far beyond
+MIN_SAMPLES = 100
+MAX_SHARE = 2.0  # of the axis; what is known to be wrong may be far beyond
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def audit(
     >>> mp.audit(samples=1000, mechanism="noise").violated
     False
     """
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < FEWEST_SAMPLES:
-        raise MilepostError(f"samples must be a whole number of at least {FEWEST_SAMPLES}, got {samples!r}")
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < MIN_SAMPLES:
+        raise MilepostError(f"samples must be a whole number of at least {MIN_SAMPLES}, got {samples!r}")
     chosen = list(shipped_cases() if cases is None else cases)
     if mechanism is not None:
         names = list(dict.fromkeys(case.mechanism for case in chosen))
@@ -158,17 +158,17 @@ def _draw(report: Report) -> "Figure":
     count = len(report.findings)
     figure = style.figure_class()(figsize=(9, 1.5 + 0.2 * count), layout="constrained")
     axes: Any = figure.subplots()
-    style.clean(axes)
+    style.clean_axes(axes)
     for place, finding in enumerate(reversed(report.findings)):
         color = style.OTHER if finding.violated else style.ANSWER
-        axes.plot([0, min(finding.ratio, FARTHEST)], [place, place], color=color, lw=1.2)
-        axes.plot(min(finding.ratio, FARTHEST), place, color=color, marker="o", ms=4)
+        axes.plot([0, min(finding.ratio, MAX_SHARE)], [place, place], color=color, lw=1.2)
+        axes.plot(min(finding.ratio, MAX_SHARE), place, color=color, marker="o", ms=4)
         if finding.exact_ratio is not None:
-            axes.plot(min(finding.exact_ratio, FARTHEST), place, color=style.LINES, marker="|", ms=9)
+            axes.plot(min(finding.exact_ratio, MAX_SHARE), place, color=style.LINES, marker="|", ms=9)
     axes.axvline(1, color=style.INK, lw=1)
     labels = [f"{one.case.mechanism}: {one.case.pair}" for one in reversed(report.findings)]
-    axes.set_yticks(range(count), [style.plain(label, 64) for label in labels], fontsize=7)
-    axes.set_xlim(0, FARTHEST if report.violated else 1.1)
+    axes.set_yticks(range(count), [style.plain_label(label, 64) for label in labels], fontsize=7)
+    axes.set_xlim(0, MAX_SHARE if report.violated else 1.1)
     axes.set_xlabel("share of the claim: measured at least (dot), exactly on this pair (mark)")
     axes.set_title(f"{report.samples:,} samples of each table", color=style.INK, fontsize=11, loc="left")
     return figure

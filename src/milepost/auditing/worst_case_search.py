@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from milepost.auditing.case import FEWEST, Case, Outcomes
+from milepost.auditing.case import MIN_SAMPLES, Case, Outcomes
 from milepost.auditing.claims import Claim
-from milepost.auditing.noise_trace import Pair, Tape
+from milepost.auditing.noise_trace import NoiseTrace, TracePair
 
-MOST_NUMBERS = 2  # with noise in a run of all samples that are asked for; where more differ, fewer runs are drawn
+MAX_NUMBERS = 2  # with noise in a run of all samples that are asked for; where more differ, fewer runs are drawn
 
 Rows = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class WorstPair:
     """A pair of tables, what is said of it, and how many were tried."""
 
     rows: tuple[Rows, Rows]
-    pair: Pair
+    pair: TracePair
     tried: int
 
 
@@ -30,24 +30,24 @@ class Search:
         self.release, self._pairs = release, list(pairs)
 
     @cached_property
-    def worst(self) -> Found:
+    def worst(self) -> WorstPair:
         """The pair of the largest true loss."""
-        tapes: dict[Rows, Tape] = {}
+        tapes: dict[Rows, NoiseTrace] = {}
         for rows in (side for pair in self._pairs for side in pair):
             if rows not in tapes:
-                tapes[rows] = Tape.of(partial(self.release, rows))
-        found = [Found(rows, Pair(tapes[rows[0]], tapes[rows[1]]), len(self._pairs)) for rows in self._pairs]
+                tapes[rows] = NoiseTrace.of(partial(self.release, rows))
+        found = [WorstPair(rows, TracePair(tapes[rows[0]], tapes[rows[1]]), len(self._pairs)) for rows in self._pairs]
         return max(found, key=lambda one: one.pair.loss)
 
 
 @dataclass(frozen=True)
-class Searched(Case):
+class SearchedCase(Case):
     """A case whose outcomes are drawn from the tapes of the worst pair."""
 
     search: Search = field(kw_only=True)
 
     @classmethod
-    def of(cls, mechanism: str, tables: str, claim: Claim, search: Search) -> "Searched":
+    def of(cls, mechanism: str, tables: str, claim: Claim, search: Search) -> "SearchedCase":
         """The search is made when the case is drawn."""
 
         def side(place: int) -> Callable[[int], Outcomes]:
@@ -56,7 +56,7 @@ class Searched(Case):
         return cls(mechanism, tables, claim, side(0), side(1), search=search)
 
     @property
-    def found(self) -> Found:
+    def found(self) -> WorstPair:
         """The worst pair."""
         return self.search.worst
 
@@ -68,7 +68,7 @@ class Searched(Case):
     def samples(self, asked: int) -> int:
         """All that are asked for, unless many numbers differ."""
         numbers = max(1, len(self.found.pair.moved))
-        return min(asked, max(FEWEST, asked * MOST_NUMBERS // numbers))
+        return min(asked, max(MIN_SAMPLES, asked * MAX_NUMBERS // numbers))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
         """Of both tables, with the same noise."""

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.command_group import Commands
+from milepost.cli.command_group import CommandGroup
 from milepost.cli.examples import BEGIN
 from milepost.cli.terminal import fail, note
 
 app = typer.Typer(
-    cls=Commands,
+    cls=CommandGroup,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -38,7 +38,7 @@ def command(name: str) -> Any:
     return found
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """All commands; the help takes their names and lines from the table, so that it need not load them."""
 
     @property

@@ -137,7 +137,7 @@ TableArgument = Annotated[
 SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file that `milepost release` wrote.")]
 
 
-def loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
+def load_synopsis(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
     """A synopsis, or the group of it that is asked about; any_group: whether none has to be."""
     synopsis = mp.load(file)
     if group is not None:
@@ -151,12 +151,12 @@ def loaded(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
     return synopsis
 
 
-def names_of(columns: str | None) -> list[str] | None:
+def split_names(columns: str | None) -> list[str] | None:
     """Names of columns, separated by commas."""
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
-def ledger_of(path: Path | None) -> mp.Ledger | None:
+def open_ledger(path: Path | None) -> mp.Ledger | None:
     """The ledger of `--ledger`."""
     return None if path is None else mp.Ledger(path)
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.ingest.batches import Batch, parts_of
-from milepost.ingest.column_selection import Beside
+from milepost.ingest.batches import Batch, space_batches
+from milepost.ingest.column_selection import ExtraColumn
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 from milepost.synopsis.synopsis import Synopsis
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QueryPoints:
     """Points as the space reads them, and as rows of a table for their user.
 
     kept: other columns of the file that they came from.
@@ -43,14 +43,14 @@ class Asked:
         return pa.table([column for table in tables for column in table.columns], names=names)
 
 
-def asked_points(given: Sequence[Any], space: Space) -> Asked:
+def parse_points(given: Sequence[Any], space: Space) -> QueryPoints:
     """Points as their user writes them."""
     return _asked(object_array(list(given)) if space.objects else np.array(given, dtype=np.float64), space)
 
 
-def known_points(synopsis: Synopsis) -> Asked | None:
+def known_points(synopsis: Synopsis) -> QueryPoints | None:
     """All points that a synopsis answers, where these were given; None where it answers any."""
-    return None if synopsis.known is None else Asked(synopsis.known, _rows(synopsis.known, synopsis.space))
+    return None if synopsis.known is None else QueryPoints(synopsis.known, _rows(synopsis.known, synopsis.space))
 
 
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
@@ -66,10 +66,10 @@ def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) 
 
 def point_batches(
     path: Path, space: Space, columns: Sequence[str] | None, keep: Sequence[str], most: int
-) -> Iterator[Asked]:
+) -> Iterator[QueryPoints]:
     """The same in batches of at most so many points, with columns to keep."""
     first = 0
-    for batch, cells in _parts(path, space, columns, tuple(Beside("--keep", name) for name in keep)):
+    for batch, cells in _parts(path, space, columns, tuple(ExtraColumn("--keep", name) for name in keep)):
         for start in range(0, len(batch), most):
             part = slice(start, start + most)
             kept = pa.table([column[part] for column in cells], names=list(keep)) if keep else None
@@ -78,24 +78,24 @@ def point_batches(
     _check_some(first, path)
 
 
-def first_points(batches: Iterable[Asked], most: int) -> tuple[Asked, bool]:
+def first_points(batches: Iterable[QueryPoints], most: int) -> tuple[QueryPoints, bool]:
     """The first points, and whether there are more."""
-    taken: list[Asked] = []
+    taken: list[QueryPoints] = []
     for asked in batches:
         taken.append(asked)
         if sum(map(len, taken)) > most:
             break
     queries = np.concatenate([asked.queries for asked in taken])
     rows = pa.concat_tables([asked.rows for asked in taken])
-    return Asked(queries[:most], rows.slice(0, most)), len(queries) > most
+    return QueryPoints(queries[:most], rows.slice(0, most)), len(queries) > most
 
 
 def _parts(
-    path: Path, space: Space, columns: Sequence[str] | None, beside: tuple[Beside, ...] = ()
+    path: Path, space: Space, columns: Sequence[str] | None, beside: tuple[ExtraColumn, ...] = ()
 ) -> Iterator[tuple[Batch, list[Any]]]:
     rows = 0
     try:
-        for batch, cells in parts_of(path, space, columns, beside):
+        for batch, cells in space_batches(path, space, columns, beside):
             yield batch, cells
             rows += len(batch)
     except MilepostError as error:
@@ -107,10 +107,10 @@ def _check_some(count: int, path: Path) -> None:
         raise MilepostError(f"{path} has no points")
 
 
-def _asked(batch: Batch, space: Space, first_row: int = 0, kept: pa.Table | None = None) -> Asked:
+def _asked(batch: Batch, space: Space, first_row: int = 0, kept: pa.Table | None = None) -> QueryPoints:
     queries = space.read_queries(batch, first_row)
     texts = _texts(batch) if space.objects and space.width > 1 else None  # whole sequences stay as they are
-    return Asked(queries, _rows(queries, space) if texts is None else pa.table({"query": texts}), kept)
+    return QueryPoints(queries, _rows(queries, space) if texts is None else pa.table({"query": texts}), kept)
 
 
 def _texts(batch: Batch) -> Any:
@@ -124,5 +124,5 @@ def _rows(queries: AnyArray, space: Space) -> pa.Table:
     """Points as rows of a table with the space's names."""
     if not space.objects:
         return pa.table(list(queries.T.copy()), names=list(space.names))
-    rows = [space.cells(space.written(query)) for query in queries]
+    rows = [space.cells(space.user_point(query)) for query in queries]
     return pa.table([list(column) for column in zip(*rows, strict=True)], names=list(space.names))

@@ -14,29 +14,29 @@ from rich.table import Table
 
 from milepost.answers import geojson
 from milepost.answers.comparison import compare_queries
-from milepost.answers.text import labelled
-from milepost.cli.query_input import Asked
+from milepost.answers.text import with_unit
+from milepost.cli.query_input import QueryPoints
 from milepost.sessions.session import Answer
 from milepost.spaces.base import Space
 from milepost.synopsis.synopsis import Synopsis
 
-MOST_ROWS = 1000  # of a printed table; a file takes any number
-MOST_POINTS, MOST_NUMBERS = 1 << 15, 1 << 21  # of a batch: points, and their host coordinates for all groups
+MAX_ROWS = 1000  # of a printed table; a file takes any number
+MAX_POINTS, MAX_NUMBERS = 1 << 15, 1 << 21  # of a batch: points, and their embedding coordinates for all groups
 
 
 def batch_size(synopsis: Synopsis) -> int:
     """How many points to answer at a time: few enough to stay in the processor's cache."""
-    numbers = 1 if synopsis.queries is not None else synopsis.space.hosts.dimension
-    return max(1, min(MOST_POINTS, MOST_NUMBERS // (numbers * max(1, len(synopsis.labels)))))
+    numbers = 1 if synopsis.queries is not None else synopsis.space.embedding.dimension
+    return max(1, min(MAX_POINTS, MAX_NUMBERS // (numbers * max(1, len(synopsis.labels)))))
 
 
-def answers(synopsis: Synopsis, asked: Asked) -> pa.Table:
+def answers(synopsis: Synopsis, asked: QueryPoints) -> pa.Table:
     """Mean distances with their errors."""
-    values = synopsis.answerer.values(synopsis.places(asked.queries))
+    values = synopsis.statistic.values(synopsis.positions(asked.queries))
     return pa.table({"mean_distance": values, "error": np.full(len(asked), synopsis.error(synopsis.confidence))})
 
 
-def comparisons(synopsis: Synopsis, asked: Asked) -> pa.Table:
+def comparisons(synopsis: Synopsis, asked: QueryPoints) -> pa.Table:
     """Every group's distance and error, the nearest one, its margin, and how likely noise alone would change it."""
     return compare_queries(synopsis, asked.queries).arrow()
 
@@ -47,10 +47,12 @@ def session_answers(said: Sequence[Answer], names: Sequence[str] | None = None) 
     return pa.table(found if names is None else {**found, "name": list(names)})
 
 
-def in_turn(batches: Iterable[Asked], answer: Callable[[Asked], pa.Table]) -> Iterator[tuple[Asked, pa.Table]]:
+def answer_batches(
+    batches: Iterable[QueryPoints], answer: Callable[[QueryPoints], pa.Table]
+) -> Iterator[tuple[QueryPoints, pa.Table]]:
     """Batches and what is found about their points; one is answered while the next is read."""
     with ThreadPoolExecutor(1) as pool:
-        begun: tuple[Asked, Future[pa.Table]] | None = None
+        begun: tuple[QueryPoints, Future[pa.Table]] | None = None
         for asked in batches:
             next_one = asked, pool.submit(answer, asked)
             if begun is not None:
@@ -60,23 +62,29 @@ def in_turn(batches: Iterable[Asked], answer: Callable[[Asked], pa.Table]) -> It
             yield begun[0], begun[1].result()
 
 
-def answer_table(asked: Asked, synopsis: Synopsis) -> Table:
+def answer_table(asked: QueryPoints, synopsis: Synopsis) -> Table:
     """Points, answers and the error of one answer."""
     values = answers(synopsis, asked)["mean_distance"].to_pylist()
     return _table(asked, values, itertools.repeat(synopsis.error(synopsis.confidence)), synopsis.space)
 
 
-def session_table(asked: Asked, said: Sequence[Answer], space: Space, names: Sequence[str] | None = None) -> Table:
+def session_table(
+    asked: QueryPoints, said: Sequence[Answer], space: Space, names: Sequence[str] | None = None
+) -> Table:
     """The same of a session, whose answers have errors of their own and perhaps names."""
     return _table(asked, [answer.value for answer in said], [answer.error for answer in said], space, names)
 
 
 def _table(
-    asked: Asked, values: Sequence[float], errors: Iterable[float], space: Space, called: Sequence[str] | None = None
+    asked: QueryPoints,
+    values: Sequence[float],
+    errors: Iterable[float],
+    space: Space,
+    called: Sequence[str] | None = None,
 ) -> Table:
     table = Table(box=SIMPLE)
     named = [] if called is None else ["name"]
-    for name in [*named, *asked.rows.column_names, labelled("mean distance", space.unit), "± error"]:
+    for name in [*named, *asked.rows.column_names, with_unit("mean distance", space.unit), "± error"]:
         table.add_column(escape(name), justify="right")
     rows = zip(*(column.to_pylist() for column in asked.rows.columns), strict=True)
     for place, (row, value, error) in enumerate(zip(rows, values, errors, strict=False)):
@@ -86,7 +94,7 @@ def _table(
     return table
 
 
-def features(asked: Asked, found: pa.Table, space: Space) -> Iterator[dict[str, Any]]:
+def features(asked: QueryPoints, found: pa.Table, space: Space) -> Iterator[dict[str, Any]]:
     """Points and what was found as GeoJSON Features, in which what is infinite is null."""
     for point, row in zip(asked.queries.tolist(), found.to_pylist(), strict=True):
         properties = {word: _finite(cell) for word, cell in row.items()} | {"unit": space.unit}

@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from milepost.errors import MilepostError
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 WRITERS: dict[str, Callable[..., Any]] = {
     ".csv": pa.csv.CSVWriter,
@@ -28,7 +28,7 @@ def check_suffix(path: Path) -> None:
 @contextmanager
 def table_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
     """A function that writes one part of the table after another; all have the same columns."""
-    with whole_file(path) as stream, ExitStack() as stack:
+    with atomic_write(path) as stream, ExitStack() as stack:
         writer: Any = None
 
         def write(part: pa.Table) -> None:

@@ -11,7 +11,7 @@ import typer
 from milepost.errors import MilepostError
 from milepost.ingest.progress import Display
 from milepost.ingest.progress import progress as shown
-from milepost.storage.paths import WRITTEN, local_path
+from milepost.storage.paths import WRITE_REMEDY, local_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check_output(path: Path, force: bool) -> None:
     """Refuse a file that cannot or should not be written, before anything is spent."""
-    path = local_path(path, WRITTEN)
+    path = local_path(path, WRITE_REMEDY)
     if path.is_dir():
         raise MilepostError(f"{path} is a folder; give the name of a file")
     if path.exists() and not force:

@@ -79,7 +79,7 @@ def homes(n: int, seed: int = 7) -> FloatArray:
 
 def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
     """Tell the story on a console, and save the picture at `output` and one without privacy beside it."""
-    style.check_picture(output)
+    style.check_plot_path(output)
     console = console or Console(highlight=False)
     console.print(
         f"A region of 30 km around a city has {n:,} homes, and nobody may learn who lives where.\n"

@@ -7,28 +7,28 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms.base import HostAnswerer
-from milepost.mechanisms.coordinate.piecewise_linear import Polygon
+from milepost.mechanisms.base import CoordinateStatistic
+from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear
 from milepost.mechanisms.totals import Total
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.embeddings.embedding import Embedding
 from milepost.synopsis.synopsis import Synopsis
 
 
 def without_privacy(people: FloatArray, synopsis: Synopsis) -> Synopsis:
     """The same release without noise. NOT PRIVATE: for made-up data."""
     space = synopsis.space
-    curves = ExactCurves(read_sketch(people, space).borders().value, space.hosts, len(people))
+    curves = ExactCurves(read_sketch(people, space).borders().value, space.embedding, len(people))
     return Synopsis(space, curves, synopsis.guarantee, synopsis.change, synopsis.n)
 
 
-class ExactCurves(HostAnswerer):
-    """The exact function of every host coordinate. NOT PRIVATE, so there is nothing to be stored."""
+class ExactCurves(CoordinateStatistic):
+    """The exact function of every embedding coordinate. NOT PRIVATE, so there is nothing to be stored."""
 
     mechanism: ClassVar[str] = "exact"
     extends: ClassVar[bool] = True
 
-    def __init__(self, sums: IntArray, hosts: Hosts, n: int) -> None:
-        self.hosts, self._sums, self.total = hosts, sums, Total(n)
+    def __init__(self, sums: IntArray, embedding: Embedding, n: int) -> None:
+        self.embedding, self._sums, self.total = embedding, sums, Total(n)
 
     @property
     def confidence(self) -> float:
@@ -36,19 +36,19 @@ class ExactCurves(HostAnswerer):
         return 1.0
 
     @cached_property
-    def _polygons(self) -> tuple[Polygon, ...]:
+    def _polygons(self) -> tuple[PiecewiseLinear, ...]:
         borders = self._sums.shape[1] - 1
-        nodes = [np.linspace(0, float(span), borders + 1) for span in self.hosts.span]
-        heights = self._sums * (self.hosts.quantum[:, None] / self.total.size)
-        return tuple(Polygon(place, height) for place, height in zip(nodes, heights, strict=True))
+        nodes = [np.linspace(0, float(span), borders + 1) for span in self.embedding.span]
+        heights = self._sums * (self.embedding.quantum[:, None] / self.total.size)
+        return tuple(PiecewiseLinear(place, height) for place, height in zip(nodes, heights, strict=True))
 
-    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:  # noqa: ARG002
+    def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:  # noqa: ARG002
         """Through the exact sums at cell borders."""
         return self._polygons
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
         """What the embedding may be off by."""
-        return self.hosts.bias
+        return self.embedding.bias
 
     def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
         """The same everywhere."""
@@ -63,6 +63,6 @@ class ExactCurves(HostAnswerer):
         return {}
 
     @classmethod
-    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """There is no such file."""
         raise NotImplementedError

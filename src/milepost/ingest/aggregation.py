@@ -19,28 +19,28 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.ingest import batches as tables
 from milepost.ingest.batches import Batch, Cells, Columns
-from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, row_keys, used
-from milepost.ingest.geopandas import located
+from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, row_keys, select_rows
+from milepost.ingest.geopandas import to_columns
 from milepost.ingest.progress import reading
-from milepost.ingest.row_attributes import Marks, Roles
+from milepost.ingest.row_attributes import RowAttributes, RowColumns
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import default_cells
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.magnitudes import SIDE, Magnitudes
 from milepost.statistics.row_digest import CHANGED, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
 
-Exact = TypeVar("Exact", Sketch, Sums, Magnitudes, "Digested")
+Exact = TypeVar("Exact", Sketch, DistanceSums, Magnitudes, "DigestedStatistic")
 Made = TypeVar("Made", covariant=True)
 Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
-BLOCK = 1 << 22  # host coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
-PLAIN = Roles()
-MOST_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
+BLOCK = 1 << 22  # embedding coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
+NO_ROW_COLUMNS = RowColumns()
+MAX_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RecordBlock:
     """Records as the space reads them, with a group index and an integer weight each.
 
     None: all in group 0, or of weight 1.
@@ -56,7 +56,7 @@ class Block:
         return len(self.points) if self.weight is None else int(self.weight.sum())
 
 
-class Statistic(Protocol[Made]):
+class StatisticSpec(Protocol[Made]):
     """Which statistic is made of blocks of records."""
 
     @property
@@ -70,13 +70,13 @@ class Statistic(Protocol[Made]):
     def empty(self) -> Made:
         """That of no records."""
 
-    def image(self, block: Block) -> tuple[Any, ...]:
+    def image(self, block: RecordBlock) -> tuple[Any, ...]:
         """What its `add` takes of records; each record's depends on itself only."""
 
 
 @dataclass(frozen=True, eq=False)
-class SketchOf:
-    """Of host coordinates."""
+class SketchSpec:
+    """Of embedding coordinates."""
 
     space: Space
     groups: int
@@ -85,7 +85,7 @@ class SketchOf:
     @property
     def numbers(self) -> int:
         """One for each coordinate."""
-        return self.space.hosts.dimension
+        return self.space.embedding.dimension
 
     @property
     def size(self) -> int:
@@ -96,13 +96,13 @@ class SketchOf:
         """That of no records."""
         return Sketch(self.numbers, self.groups, self.cells)
 
-    def image(self, block: Block) -> tuple[ImageArray, IntArray | None, IntArray | None]:
+    def image(self, block: RecordBlock) -> tuple[ImageArray, IntArray | None, IntArray | None]:
         """Quanta."""
         return self.space.quantize(block.points), block.group, block.weight
 
 
 @dataclass(frozen=True, eq=False)
-class SumsOf:
+class SumsSpec:
     """Of distances to queries, or of what is counted of them; None for totals alone.
 
     counted: what is summed of records, int64[n, m], from distances int64[n, k] in quanta; else these themselves.
@@ -123,12 +123,12 @@ class SumsOf:
         """One for each sum."""
         return self.numbers * self.groups
 
-    def empty(self) -> Sums:
+    def empty(self) -> DistanceSums:
         """That of no records."""
         nothing = np.empty((0, 0 if self.queries is None else self.queries.count), dtype=np.int64)
-        return Sums(self._summed(nothing).shape[1], self.groups)
+        return DistanceSums(self._summed(nothing).shape[1], self.groups)
 
-    def image(self, block: Block) -> tuple[IntArray, IntArray | None, IntArray | None]:
+    def image(self, block: RecordBlock) -> tuple[IntArray, IntArray | None, IntArray | None]:
         """Quanta of distances."""
         quanta = np.empty((len(block.points), 0), dtype=np.int64)
         if self.queries is not None:
@@ -140,7 +140,7 @@ class SumsOf:
 
 
 @dataclass(frozen=True)
-class MagnitudesOf:
+class MagnitudesSpec:
     """Of columns of numbers."""
 
     columns: int
@@ -159,13 +159,13 @@ class MagnitudesOf:
         """That of no records."""
         return Magnitudes(self.columns)
 
-    def image(self, block: Block) -> tuple[FloatArray, IntArray | None]:
+    def image(self, block: RecordBlock) -> tuple[FloatArray, IntArray | None]:
         """Values as they are."""
         return block.points, block.weight
 
 
 @dataclass(frozen=True, eq=False)
-class Digested:
+class DigestedStatistic:
     """A statistic, and the digest of the rows that it was made of, which were read once for both."""
 
     exact: Any
@@ -176,16 +176,16 @@ class Digested:
         self.exact.add(*image)
         self.digest.add(hashes)
 
-    def __add__(self, other: Self) -> "Digested":
+    def __add__(self, other: Self) -> "DigestedStatistic":
         """Return both of two tables together."""
-        return Digested(self.exact + other.exact, self.digest + other.digest)
+        return DigestedStatistic(self.exact + other.exact, self.digest + other.digest)
 
 
 @dataclass(frozen=True, eq=False)
-class DigestedOf:
+class DigestedSpec:
     """Another statistic with a digest of its rows. key: of their hashes, private."""
 
-    statistic: Statistic[Any]
+    statistic: StatisticSpec[Any]
     key: bytes = field(repr=False)
 
     @property
@@ -198,20 +198,20 @@ class DigestedOf:
         """As many as the statistic has."""
         return self.statistic.size
 
-    def empty(self) -> Digested:
+    def empty(self) -> DigestedStatistic:
         """That of no records."""
-        return Digested(self.statistic.empty(), RowDigest())
+        return DigestedStatistic(self.statistic.empty(), RowDigest())
 
-    def image(self, block: Block) -> tuple[tuple[Any, ...], AnyArray]:
+    def image(self, block: RecordBlock) -> tuple[tuple[Any, ...], AnyArray]:
         """What the statistic takes, and hashes."""
         return self.statistic.image(block), row_hashes(self.key, block.points, block.group, block.weight)
 
 
-Task: TypeAlias = Callable[[], Block]
+Task: TypeAlias = Callable[[], RecordBlock]
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class BoundedRows:
     """Which rows are used where those of one person are limited: bool[n]; their total weight and digest. Private."""
 
     rows: AnyArray
@@ -230,7 +230,9 @@ def known_count(data: Any) -> int | None:
     return tables.count(data) if tables.countable(data) else None
 
 
-def choose(data: Any, space: Space, columns: Columns, roles: Roles, key: bytes | None = None) -> Chosen:
+def bound_contributions(
+    data: Any, space: Space, columns: Columns, roles: RowColumns, key: bytes | None = None
+) -> BoundedRows:
     """Which rows are used of each person; one pass, which keeps 43 bytes a row, 16 of them for a key.
 
     Rows in no group are left out first: they are none of the person's contributions.
@@ -249,14 +251,14 @@ def choose(data: Any, space: Space, columns: Columns, roles: Roles, key: bytes |
         keys.append(row_keys(marks.person, points, group, marks.weights)[inside])
         if key is not None:
             hashes.append(row_hashes(key, points, marks.group, marks.weight)[inside])
-    result, chosen = np.concatenate(grouped), used(np.concatenate(keys), roles.contributions)
+    result, chosen = np.concatenate(grouped), select_rows(np.concatenate(keys), roles.contributions)
     result[np.flatnonzero(result)] = chosen
     total = int(np.concatenate(weights)[chosen].sum(dtype=np.int64))
     check_weight(total)
     digest = RowDigest()
     if key is not None:
         digest.add(np.concatenate(hashes)[chosen])
-    return Chosen(result, total, None if key is None else digest)
+    return BoundedRows(result, total, None if key is None else digest)
 
 
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
@@ -266,8 +268,13 @@ def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator
 
 
 def blocks(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles = PLAIN, chosen: Chosen | None = None
-) -> Iterator[Block]:
+    data: Any,
+    space: Space,
+    columns: Columns,
+    numbers: int,
+    roles: RowColumns = NO_ROW_COLUMNS,
+    chosen: BoundedRows | None = None,
+) -> Iterator[RecordBlock]:
     """The same with groups and weights: rows that are in no group, or too many of one person, are left out.
 
     chosen: which rows of a person are used, where that is known already; else it takes a pass of its own.
@@ -282,19 +289,19 @@ def read_sketch(
     data: Any,
     space: Space,
     columns: Columns = None,
-    roles: Roles = PLAIN,
+    roles: RowColumns = NO_ROW_COLUMNS,
     cells: int | None = None,
     *,
     empty: bool = False,
-    chosen: Chosen | None = None,
+    chosen: BoundedRows | None = None,
 ) -> Sketch:
-    """The exact host statistic of a table; bad rows are refused and nothing is spent.
+    """The exact sketch of a table; bad rows are refused and nothing is spent.
 
     cells: of the sketch, where its default is not meant. empty: a table without rows that count is no error, as it must
     be where their number is private. chosen: what `choose` gave for the same table, to save a pass.
     """
-    wanted = SketchOf(space, roles.group_count, cells or default_cells(space.hosts.dimension))
-    sketch = read(wanted, data, space, columns, roles, chosen)
+    wanted = SketchSpec(space, roles.group_count, cells or default_cells(space.embedding.dimension))
+    sketch = aggregate(wanted, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sketch.totals.sum()))
     return sketch
@@ -305,34 +312,34 @@ def read_sums(
     space: Space,
     queries: Queries,
     columns: Columns = None,
-    roles: Roles = PLAIN,
+    roles: RowColumns = NO_ROW_COLUMNS,
     *,
     empty: bool = False,
-    chosen: Chosen | None = None,
+    chosen: BoundedRows | None = None,
     counted: Counted | None = None,
-) -> Sums:
+) -> DistanceSums:
     """The exact sums of distances to given queries, or what is counted of them; bad rows are refused, as above."""
-    wanted = SumsOf(space, roles.group_count, queries, counted)
-    sums = read(wanted, data, space, columns, roles, chosen)
+    wanted = SumsSpec(space, roles.group_count, queries, counted)
+    sums = aggregate(wanted, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums
 
 
-def read(
-    wanted: Statistic[Exact],
+def aggregate(
+    wanted: StatisticSpec[Exact],
     data: Any,
     space: Space,
     columns: Columns = None,
-    roles: Roles = PLAIN,
-    chosen: Chosen | None = None,
+    roles: RowColumns = NO_ROW_COLUMNS,
+    chosen: BoundedRows | None = None,
 ) -> Exact:
     """The exact statistic of a table, added up by as many threads as there are processors, the same in any order.
 
     A table whose total weight has no room is refused as soon as the rows read so far show it.
     """
     workers = (os.cpu_count() or 1) if space.threads else 1
-    most = workers if wanted.size <= MOST_PARTS else 1
+    most = workers if wanted.size <= MAX_PARTS else 1
     parts: list[Exact] = []
     idle: LifoQueue[Exact] = LifoQueue()
     making = Lock()
@@ -384,13 +391,15 @@ def check_count(read: int, counted: int) -> None:
         raise MilepostError(CHANGED)
 
 
-def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
+def _batches(
+    data: Any, space: Space, columns: Columns, roles: RowColumns
+) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
     """Batches of rows as they are, the cells of their roles, and the number of rows before them."""
-    placed = located(data, space)
+    placed = to_columns(data, space)
     if placed is not data:
         roles = roles.taken(data)
-    besides, sequences, rows = roles.beside, roles.sequences(), 0
-    for batch, found in tables.parts_of(placed, space, columns, besides):
+    besides, sequences, rows = roles.extra_columns, roles.sequences(), 0
+    for batch, found in tables.space_batches(placed, space, columns, besides):
         cells = dict(zip((beside.role for beside in besides), found, strict=True))
         for role, entries in sequences.items():
             cells[role] = entries[rows : rows + len(batch)]
@@ -402,11 +411,11 @@ def _batches(data: Any, space: Space, columns: Columns, roles: Roles) -> Iterato
 
 
 def _tasks(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, chosen: Chosen | None
+    data: Any, space: Space, columns: Columns, numbers: int, roles: RowColumns, chosen: BoundedRows | None
 ) -> Generator[Task]:
     """Blocks that are yet to be read, which may be done in any order, and by threads."""
     if chosen is None and roles.unit is not None:
-        chosen = choose(data, space, columns, roles)
+        chosen = bound_contributions(data, space, columns, roles)
     rows = 0
     for batch, cells, first in _sliced(data, space, columns, numbers, roles):
         rows = first + len(batch)
@@ -419,26 +428,26 @@ def _tasks(
 
 
 def _block(
-    space: Space, roles: Roles, chosen: AnyArray | None, batch: Batch, cells: dict[str, Cells], first: int
-) -> Block:
+    space: Space, roles: RowColumns, chosen: AnyArray | None, batch: Batch, cells: dict[str, Cells], first: int
+) -> RecordBlock:
     """Those of a batch's rows that are used."""
     points = space.read(batch, first)
     return block_of(points, roles.read(cells, len(points), first), chosen)
 
 
-def block_of(points: FloatArray, marks: Marks, chosen: AnyArray | None = None) -> Block:
+def block_of(points: FloatArray, marks: RowAttributes, chosen: AnyArray | None = None) -> RecordBlock:
     """Records that are in a group and, where those of a person are chosen, among these."""
     if chosen is None and marks.group is None:
-        return Block(points, None, marks.weight)
+        return RecordBlock(points, None, marks.weight)
     keep = marks.grouped if chosen is None else marks.grouped & chosen
     if keep.all():
-        return Block(points, marks.group, marks.weight)
+        return RecordBlock(points, marks.group, marks.weight)
     group, weight = (None if part is None else part[keep] for part in (marks.group, marks.weight))
-    return Block(points[keep], group, weight)
+    return RecordBlock(points[keep], group, weight)
 
 
 def _sliced(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: Roles, what: str = "reading"
+    data: Any, space: Space, columns: Columns, numbers: int, roles: RowColumns, what: str = "reading"
 ) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
     """Batches small enough for work that takes so many numbers a row, or one for each known query."""
     size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray
-from milepost._validation import unmasked
+from milepost._validation import unmask
 from milepost.errors import MilepostError
 from milepost.ingest import files
-from milepost.ingest.column_selection import Beside, Wanted
-from milepost.ingest.dataframes import check_rows, from_pandas, from_polars, is_pandas, is_polars, readable
+from milepost.ingest.column_selection import ColumnSelection, ExtraColumn
+from milepost.ingest.dataframes import check_rows, from_pandas, from_polars, is_pandas, is_polars, to_readable
 from milepost.ingest.stream import Stream
 from milepost.spaces.base import Space
 from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import SPARK, entries, object_array, object_list, package
-from milepost.storage.paths import READ, local_path
+from milepost.storage.paths import READ_REMEDY, local_path
 
 BATCH_ROWS = 1 << 18
 
@@ -45,11 +45,11 @@ def batches(
     names, aliases: the space's own names and others for them, looked for when `columns` is not given.
     objects: rows are objects, as they are, rather than numbers; a file's are text. width: of how many columns.
     """
-    for batch, _ in parts(data, columns, names, aliases=aliases, objects=objects, width=width):
+    for batch, _ in batches_with_cells(data, columns, names, aliases=aliases, objects=objects, width=width):
         yield batch
 
 
-def parts(
+def batches_with_cells(
     data: Any,
     columns: Columns = None,
     names: tuple[str, ...] | None = None,
@@ -57,7 +57,7 @@ def parts(
     aliases: Aliases = NO_ALIASES,
     objects: bool = False,
     width: int = 1,
-    beside: tuple[Beside, ...] = (),
+    beside: tuple[ExtraColumn, ...] = (),
 ) -> Iterator[Part]:
     """The same batches, each with the cells that its rows have in other columns, all read in one pass.
 
@@ -67,7 +67,7 @@ def parts(
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    wanted = Wanted(columns, names, aliases, width if objects else 0, beside)
+    wanted = ColumnSelection(columns, names, aliases, width if objects else 0, beside)
     for batch, others in (_object_parts if objects else _named_parts)(data, wanted):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch, others
@@ -75,15 +75,17 @@ def parts(
             yield batch.rename_columns(list(names)), others
 
 
-def parts_of(data: Any, space: Space, columns: Columns = None, beside: tuple[Beside, ...] = ()) -> Iterator[Part]:
+def space_batches(
+    data: Any, space: Space, columns: Columns = None, beside: tuple[ExtraColumn, ...] = ()
+) -> Iterator[Part]:
     """The same, read as a space reads them."""
     words: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
-    return parts(data, columns, space.columns, beside=beside, **words)
+    return batches_with_cells(data, columns, space.columns, beside=beside, **words)
 
 
-def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
+def column_cells(data: Any, role: str, numbers: bool = False) -> Cells:
     """A list, an array or a Series as the cells of a column; role: what it is for, in errors."""
-    data = unmasked(data)
+    data = unmask(data)
     if len(getattr(data, "shape", (0,))) != 1 or getattr(getattr(data, "dtype", None), "names", None) is not None:
         raise MilepostError(f"{role} must be a column's name or a list with one entry a row, got several columns")
     if not numbers:
@@ -97,37 +99,37 @@ def sequence(data: Any, role: str, numbers: bool = False) -> Cells:
     return data if isinstance(data, pa.Array | np.ndarray) else list(data)
 
 
-def opened(data: Any) -> Any:
+def open_stream(data: Any) -> Any:
     """An iterator of batches as a Stream, one of rows as a list; tables and files as they are."""
     if package(data) == SPARK:  # whose rows stay where they are
         return data
-    data = readable(data)
+    data = to_readable(data)
     if isinstance(data, pa.RecordBatchReader):
         return Stream(iter(data))
     if not isinstance(data, Iterator):
         return data
     first = list(itertools.islice(data, 1))
     rest = itertools.chain(first, data)
-    return Stream(rest) if first and _is_batch(first[0]) else readable(list(rest))
+    return Stream(rest) if first and _is_batch(first[0]) else to_readable(list(rest))
 
 
-def settled(data: Any) -> Any:
+def rereadable(data: Any) -> Any:
     """A table that can be read twice."""
-    data = opened(data)
-    return data.kept() if isinstance(data, Stream) else data
+    data = open_stream(data)
+    return data.buffered() if isinstance(data, Stream) else data
 
 
 def countable(data: Any) -> bool:
     """Whether the number of rows is known without reading them."""
     if isinstance(data, str | os.PathLike):
-        return files.countable(local_path(data, READ))
-    return not (isinstance(data, Stream) and data.once)
+        return files.countable(local_path(data, READ_REMEDY))
+    return not (isinstance(data, Stream) and data.single_pass)
 
 
 def count(data: Any) -> int:
     """How many rows a table has, before any is read as a point."""
     if isinstance(data, str | os.PathLike):
-        return files.count(local_path(data, READ))
+        return files.count(local_path(data, READ_REMEDY))
     if isinstance(data, Stream):
         return sum(map(len, data))
     if _is_dataset(data):
@@ -139,7 +141,9 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
-def _streamed(stream: Stream, wanted: Wanted, parts: Callable[[Any, Wanted], Iterator[Part]]) -> Iterator[Part]:
+def _streamed(
+    stream: Stream, wanted: ColumnSelection, parts: Callable[[Any, ColumnSelection], Iterator[Part]]
+) -> Iterator[Part]:
     """Batches of batches, which must have the same columns of the same types."""
     first: pa.Schema | type | None = None
     for place, batch in enumerate(stream, 1):
@@ -147,7 +151,7 @@ def _streamed(stream: Stream, wanted: Wanted, parts: Callable[[Any, Wanted], Ite
             raise MilepostError(
                 f"batch {place} is a {type(batch).__name__}; expected an Arrow batch, a frame or a 2-D array"
             )
-        for part in parts(readable(batch), wanted):
+        for part in parts(to_readable(batch), wanted):
             kind = part[0].schema if isinstance(part[0], pa.RecordBatch) else type(part[0])
             first = kind if first is None else first
             if kind != first:
@@ -157,7 +161,7 @@ def _streamed(stream: Stream, wanted: Wanted, parts: Callable[[Any, Wanted], Ite
             yield part
 
 
-def _dataset_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
+def _dataset_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
     """Of a pyarrow dataset, a few batches ahead."""
     present = data.schema.names
     picked = wanted.points(present)
@@ -173,9 +177,9 @@ def _dataset_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
         ) from None
 
 
-def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
+def _object_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
-        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ_REMEDY), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _object_parts)
     elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
@@ -190,8 +194,8 @@ def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             data, others = _array_columns(data, wanted)
         elif wanted.columns is not None:
             raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
-        elif wanted.beside:
-            role = wanted.beside[0].role
+        elif wanted.extra:
+            role = wanted.extra[0].role
             raise MilepostError(f"{role}: a list of objects has no columns; give {role}=[…] with one entry a row")
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
@@ -199,7 +203,7 @@ def _object_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             yield object_array(rows[part]), [cells[part] for cells in others]
 
 
-def _object_rows(frame: Any, wanted: Wanted) -> Part:
+def _object_rows(frame: Any, wanted: ColumnSelection) -> Part:
     """Cells of a frame's column as they are, or rows of several columns' cells."""
     present = [str(name) for name in frame.columns]
     cells = [object_array(object_list(_series(frame, k))) for k in wanted.points(present)]
@@ -210,10 +214,10 @@ def _series(frame: Any, position: int) -> Any:
     return frame.iloc[:, position] if is_pandas(frame) else frame.to_series(position)
 
 
-def _frame_cells(frame: Any, wanted: Wanted) -> list[Cells]:
+def _frame_cells(frame: Any, wanted: ColumnSelection) -> list[Cells]:
     """Of a frame's columns beside the points."""
     result: list[Cells] = []
-    for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.beside, strict=True):
+    for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.extra, strict=True):
         series = _series(frame, position)
         if not other.numbers:
             typed = _typed(series)
@@ -233,12 +237,12 @@ def _typed(series: Any) -> pa.Array | None:
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cells]]:
+def _array_columns(array: AnyArray, wanted: ColumnSelection) -> tuple[AnyArray, list[Cells]]:
     """An array's columns of points, all where none is asked for and none has a role, and those beside them."""
     present = [str(k) for k in range(array.shape[1])]
     others: list[Cells] = [
         array[:, position] if other.numbers else entries(array[:, position])
-        for position, other in zip(wanted.others(present), wanted.beside, strict=True)
+        for position, other in zip(wanted.others(present), wanted.extra, strict=True)
     ]
     if wanted.columns is not None:
         array = array[:, wanted.points(present)]
@@ -247,10 +251,10 @@ def _array_columns(array: AnyArray, wanted: Wanted) -> tuple[AnyArray, list[Cell
     return array, others
 
 
-def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
+def _named_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
     """Numbers, of columns with names where the table has them."""
     if isinstance(data, str | os.PathLike):
-        yield from files.read(local_path(data, READ), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ_REMEDY), wanted, BATCH_ROWS)
     elif isinstance(data, Stream):
         yield from _streamed(data, wanted, _named_parts)
     elif _is_dataset(data):
@@ -266,7 +270,7 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
         points = frame.iloc[:, wanted.points([str(name) for name in frame.columns])]
         for start in range(0, len(frame), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
-            yield from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.beside else []
+            yield from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.extra else []
     elif is_polars(data):
         picked = wanted.points(data.columns)
         for start in range(0, len(data), BATCH_ROWS):
@@ -274,8 +278,8 @@ def _named_parts(data: Any, wanted: Wanted) -> Iterator[Part]:
             yield from_polars(rows, picked), _frame_cells(rows, wanted)
     else:
         if wanted.columns is None:
-            check_rows(data, wanted.names, wanted.aliases, [other.column for other in wanted.beside])
-        array, others = _array_columns(_array(data, bool(wanted.beside)), wanted)
+            check_rows(data, wanted.names, wanted.aliases, [other.column for other in wanted.extra])
+        array, others = _array_columns(_array(data, bool(wanted.extra)), wanted)
         for start in range(0, len(array), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
             yield array[part], [cells[part] for cells in others]

@@ -9,7 +9,7 @@ from milepost.spaces.objects import listed
 
 
 @dataclass(frozen=True)
-class Beside:
+class ExtraColumn:
     """A column that is read along with those of the points: as numbers, or cell by cell as what it holds.
 
     role: what it is for, in errors.
@@ -30,7 +30,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSelection:
     """Which columns of a table to read: those of the points, by name or position, and others beside them.
 
     width: of objects, 0 for numbers; which columns hold objects is not guessed.
@@ -40,14 +40,14 @@ class Wanted:
     names: tuple[str, ...] | None = None
     aliases: Aliases = field(default_factory=lambda: NO_ALIASES)
     width: int = 0
-    beside: tuple[Beside, ...] = ()
+    extra: tuple[ExtraColumn, ...] = ()
 
     def others(self, present: Sequence[str]) -> list[int]:
         """Positions of the columns beside the points."""
-        found = [other.position(present) for other in self.beside]
+        found = [other.position(present) for other in self.extra]
         for k, position in enumerate(found):
             if position in found[:k]:
-                roles = f"{self.beside[found.index(position)].role} and {self.beside[k].role}"
+                roles = f"{self.extra[found.index(position)].role} and {self.extra[k].role}"
                 raise MilepostError(f"{roles} are both the column {present[position]!r}; give each one of its own")
         return found
 

@@ -19,7 +19,7 @@ SHORT = NAME_BYTES - 1  # bytes of an id that is its own name
 NAMED = (str, int, float, Decimal, bytes, date, UUID)  # equal ones are spelled alike
 
 
-def persons(ids: Any, name: str, first_row: int) -> AnyArray:
+def person_names(ids: Any, name: str, first_row: int) -> AnyArray:
     """Names of ids, for rows of a column with this name: uint8[n, 16]; missing ones are refused.
 
     A short id is its own name, with its length; of a longer one it is a digest, so that no two people have the same.
@@ -51,7 +51,7 @@ def row_keys(person: AnyArray, points: FloatArray, group: IntArray, weight: IntA
     return np.hstack([person, place.astype(">u8").view(np.uint8).reshape(-1, PLACE_BYTES)])
 
 
-def used(keys: AnyArray, contributions: int) -> AnyArray:
+def select_rows(keys: AnyArray, contributions: int) -> AnyArray:
     """Which rows come first among those of their person, at most `contributions` each: bool[n].
 
     A person's rows alone decide it: neither other people's matter nor the order, but for rows of the same place, which

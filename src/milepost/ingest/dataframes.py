@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.interchange
 
 from milepost._typing import AnyArray
-from milepost._validation import unmasked
+from milepost._validation import unmask
 from milepost.errors import MilepostError
 from milepost.spaces.numeric import Aliases, find, number
 from milepost.spaces.objects import SPARK, TABLES, is_series, listed, package, package_of
@@ -40,14 +40,14 @@ def is_polars(data: Any) -> bool:
     return True
 
 
-def readable(data: Any) -> Any:
+def to_readable(data: Any) -> Any:
     """Data from outside in a form that is read as it is: without masks, and with column names only where they count.
 
     Structured arrays and what has an interchange protocol become Arrow's; other objects with column names are refused.
     """
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return _from_fields(data)
-    data = unmasked(data)
+    data = unmask(data)
     if package(data) in TABLES and package(data) != SPARK:
         return data
     if hasattr(data, "__arrow_c_stream__"):
@@ -122,7 +122,7 @@ def _from_fields(array: AnyArray) -> pa.Table:
         cells = array[name]
         if cells.ndim != 1:
             raise MilepostError(f"field {name!r} has several values a record; give each a field of its own")
-        columns[name] = _column(unmasked(cells) if cells.dtype == object else cells, name)
+        columns[name] = _column(unmask(cells) if cells.dtype == object else cells, name)
     return pa.table(columns)
 
 
@@ -163,7 +163,7 @@ def _row_names(row: Any) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class FrameTemplate:
     """A frame's library, "pandas" or "polars", and its index where it has one."""
 
     library: str
@@ -182,15 +182,15 @@ class Likeness:
         return module.DataFrame(columns) if self.library == "polars" else module.DataFrame(columns, index=self.index)
 
 
-def likeness(data: Any) -> Likeness | None:
+def frame_template(data: Any) -> FrameTemplate | None:
     """That of a frame or Series of pandas (or GeoPandas, already located) or Polars; None of anything else."""
     library = package(data)
     if library == "pandas":
-        return Likeness(library, data.index)
-    return Likeness(library) if library == "polars" else None
+        return FrameTemplate(library, data.index)
+    return FrameTemplate(library) if library == "polars" else None
 
 
-def shaped(values: AnyArray, single: bool, like: Likeness | None, name: str) -> Any:
+def shape_answers(values: AnyArray, single: bool, like: FrameTemplate | None, name: str) -> Any:
     """One value for one point, a Series where the points came in a frame, else the array."""
     if single:
         return values[:1].tolist()[0]

@@ -17,8 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from milepost.errors import MilepostError
-from milepost.ingest.column_selection import Wanted
-from milepost.ingest.progress import passed
+from milepost.ingest.column_selection import ColumnSelection
+from milepost.ingest.progress import advance_share
 
 CSV, PARQUET = (".csv", ".txt"), (".parquet",)
 HIDDEN = (".", "_")  # as Spark names what is no data
@@ -104,7 +104,7 @@ def _keys(found: list[Path], base: Path) -> dict[Path, Mapping[str, pa.Scalar]]:
     return {path: {key: pa.scalar(said[key], kinds[key]) for key in kinds} for path, said in said_of.items()}
 
 
-def read(path: Path, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+def read(path: Path, wanted: ColumnSelection, rows: int) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
     """Batches of the points' columns, each with the cells of those beside them; of so many rows at most.
 
     path: of a file, a folder or a pattern; the columns of several files must be alike.
@@ -151,7 +151,7 @@ def _shares(found: Sequence[File]) -> Iterator[Told]:
 
 
 def _passed(before: int, whole: int, position: int) -> None:
-    passed((before + position) / whole)
+    advance_share((before + position) / whole)
 
 
 def _check_alike(first: str, expected: pa.Schema, name: str, found: pa.Schema) -> None:
@@ -194,7 +194,7 @@ def _parquet_file(file: File) -> Iterator[pa.parquet.ParquetFile]:
         raise MilepostError(f"{file.name} cannot be read: it is not a Parquet file, or is damaged") from None
 
 
-def _parquet(file: File, wanted: Wanted, rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _parquet(file: File, wanted: ColumnSelection, rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
     """A batch at a time, of the wanted columns only, however large the row groups are; the points' columns first."""
     with _parquet_file(file) as content:
         present = _with_keys(file, content.schema_arrow.names)
@@ -219,7 +219,7 @@ def _picked(batch: pa.RecordBatch, file: File, names: Sequence[str]) -> pa.Recor
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def _csv(file: File, wanted: Wanted, told: Told) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _csv(file: File, wanted: ColumnSelection, told: Told) -> Iterator[tuple[pa.RecordBatch, int]]:
     """One type for a whole column, so that text is refused whichever block it stands in."""
     points: list[str] = []
     others: list[str] = []
@@ -229,7 +229,7 @@ def _csv(file: File, wanted: Wanted, told: Told) -> Iterator[tuple[pa.RecordBatc
         points[:] = _names(file, present, wanted.points(present))
         others[:] = _names(file, present, wanted.others(present))
         types = dict.fromkeys(points, pa.string() if wanted.width else pa.float64())
-        for name, other in zip(others, wanted.beside, strict=True):
+        for name, other in zip(others, wanted.extra, strict=True):
             kind = pa.float64() if other.numbers else pa.string()
             if types.setdefault(name, kind) != kind:
                 raise MilepostError(

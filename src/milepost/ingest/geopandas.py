@@ -7,7 +7,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.objects import package
 
 
-def located(data: Any, space: Space) -> Any:
+def to_columns(data: Any, space: Space) -> Any:
     """Points with a reference system as a frame with the space's columns; any other data as it is.
 
     A space in degrees (`GreatCircle`) takes EPSG:4326; a plane one of two columns takes projected systems, whose x and

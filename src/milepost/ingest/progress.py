@@ -20,7 +20,7 @@ BAR = 40  # columns at most
 
 
 @dataclass(eq=False)
-class Reading:
+class ReadingProgress:
     """One pass over a table."""
 
     what: str
@@ -41,7 +41,7 @@ class Display:
     """What a terminal shows: a line that says what is being done, and one for each pass under way."""
 
     what: str = ""
-    passes: list[Reading] = field(default_factory=list)
+    passes: list[ReadingProgress] = field(default_factory=list)
 
     def update(self, what: str) -> None:
         """Something else is being done."""
@@ -120,16 +120,16 @@ def listening(display: Display) -> Iterator[None]:
 
 
 @contextmanager
-def reading(what: str, count: Callable[[], int | None] = lambda: None) -> Iterator[Reading]:
+def reading(what: str, count: Callable[[], int | None] = lambda: None) -> Iterator[ReadingProgress]:
     """One pass over a table, which its reader advances.
 
     count: how many rows it has, where that is known without reading them; called where somebody listens.
     """
     display = _LISTENER.get()
     if display is None:
-        yield Reading(what, monotonic())
+        yield ReadingProgress(what, monotonic())
         return
-    one = Reading(what, monotonic(), count())
+    one = ReadingProgress(what, monotonic(), count())
     display.passes.append(one)
     try:
         yield one
@@ -137,14 +137,14 @@ def reading(what: str, count: Callable[[], int | None] = lambda: None) -> Iterat
         display.passes.remove(one)
 
 
-def passed(share: float) -> None:
+def advance_share(share: float) -> None:
     """So much of the innermost pass is over, where its rows are not known beforehand."""
     display = _LISTENER.get()
     if display is not None and display.passes:
         display.passes[-1].done = min(share, 1.0)
 
 
-def _cells(one: Reading) -> "list[RenderableType]":
+def _cells(one: ReadingProgress) -> "list[RenderableType]":
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 

@@ -8,34 +8,36 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.ingest.batches import Batch, opened, parts_of, values
+from milepost.ingest.batches import Batch, open_stream, space_batches, values
 from milepost.ingest.dataframes import (
-    Likeness,
+    FrameTemplate,
     check_rows,
+    frame_template,
     from_pandas,
     from_polars,
     is_pandas,
     is_polars,
-    likeness,
-    readable,
+    to_readable,
 )
-from milepost.ingest.geopandas import located
+from milepost.ingest.geopandas import to_columns
 from milepost.spaces.base import Space
 from milepost.spaces.objects import object_array, objects_of
 
 
-def query_points(data: Any, space: Space, columns: Sequence[str] | None = None) -> tuple[Batch, bool, Likeness | None]:
+def query_points(
+    data: Any, space: Space, columns: Sequence[str] | None = None
+) -> tuple[Batch, bool, FrameTemplate | None]:
     """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
 
     columns: the names of a point's columns, where it does not have all of the space's.
     """
-    data = located(data, space)
+    data = to_columns(data, space)
     _check(data, space)
     if space.objects:
         return _objects(data, space)
     names = space.names if columns is None else columns
     check_rows(data, None if space.columns is None else names, space.aliases)
-    data = readable(data)
+    data = to_readable(data)
     data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
     return _rows(data, len(names))
 
@@ -50,23 +52,23 @@ def _check(data: Any, space: Space) -> None:
         raise MilepostError("query points must be lists of numbers, got dicts; make a frame, pd.DataFrame(points)")
 
 
-def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, Likeness | None]:
+def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, FrameTemplate | None]:
     table = isinstance(data, pa.Table | pa.RecordBatch)
     if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
-    data = opened(data)
-    found = [object_array(objects_of(batch)) for batch, _ in parts_of(data, space)]
-    return np.concatenate(found) if found else object_array([]), False, likeness(data)
+    data = open_stream(data)
+    found = [object_array(objects_of(batch)) for batch, _ in space_batches(data, space)]
+    return np.concatenate(found) if found else object_array([]), False, frame_template(data)
 
 
-def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
+def _rows(data: Any, width: int) -> tuple[Batch, bool, FrameTemplate | None]:
     if is_pandas(data):
         if data.ndim == 1:  # a Series: one point, or the values of a one-column space
             data = data.to_frame() if width == 1 else data.to_frame().T.infer_objects()
-            return from_pandas(data), width != 1, likeness(data)
-        return from_pandas(data), False, likeness(data)
+            return from_pandas(data), width != 1, frame_template(data)
+        return from_pandas(data), False, frame_template(data)
     if is_polars(data):
-        return from_polars(data, range(data.width)), False, likeness(data)
+        return from_polars(data, range(data.width)), False, frame_template(data)
     if isinstance(data, pa.Table):
         return data.combine_chunks().to_batches()[0] if len(data) else _empty(data), False, None
     if isinstance(data, pa.RecordBatch):
@@ -74,8 +76,8 @@ def _rows(data: Any, width: int) -> tuple[Batch, bool, Likeness | None]:
     array = values(data)
     if array.ndim == 0 and width == 1:
         return array.reshape(1, 1), True, None
-    if array.ndim == 1 and width == 1 and (len(array) != 1 or likeness(data)):  # values of a one-column space
-        return array.reshape(-1, 1), False, likeness(data)
+    if array.ndim == 1 and width == 1 and (len(array) != 1 or frame_template(data)):  # values of a one-column space
+        return array.reshape(-1, 1), False, frame_template(data)
     if array.ndim == 1:
         return array.reshape(1, -1), True, None
     return array, False, None
@@ -87,7 +89,7 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
 
 def named_queries(
     space: Space, points: Any, names: Sequence[Any] | None, what: str
-) -> tuple[AnyArray, list[str] | None, Likeness | None]:
+) -> tuple[AnyArray, list[str] | None, FrameTemplate | None]:
     """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
     if isinstance(points, Mapping) and names is None and not space.knows(points):
         points, names = list(points.values()), list(points)

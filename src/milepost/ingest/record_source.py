@@ -14,17 +14,17 @@ from milepost.ingest.table import Table
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
-from milepost.statistics.sketch import Borders
+from milepost.statistics.sketch import CellBorders
 
-MOST_NUMBERS = 1 << 27  # of records in memory: 1 GB
+MAX_NUMBERS = 1 << 27  # of records in memory: 1 GB
 BLOCK = 1 << 16  # distances at a time, which fit the cache
-MOST_CELLS, MOST_BORDERS = 1 << 20, 1 << 23  # of a coordinate, and of all of them
+MAX_CELLS, MAX_BORDERS = 1 << 20, 1 << 23  # of a coordinate, and of all of them
 RATIO_BITS = 60
 
 
-class Source(ABC):
+class RecordSource(ABC):
     """Exact sums, and where queries are moved for them. All but the latter is private."""
 
     @property
@@ -33,16 +33,16 @@ class Source(ABC):
         """How many records there are, or their weight in steps."""
 
     @abstractmethod
-    def sums(self, queries: Queries) -> Sums:
+    def sums(self, queries: Queries) -> DistanceSums:
         """The exact sums of distances, of moved queries only."""
 
-    def moved(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Queries as they are answered, and how far an answer may be off for that; public."""
         return queries, np.zeros(len(queries))
 
 
 @dataclass(frozen=True, eq=False)
-class Anew(Source):
+class RereadSource(RecordSource):
     """The table itself, read for every question: each pass must read the rows that the first one has read.
 
     Noise is on differences to what was answered before, which are private for one table only.
@@ -55,7 +55,7 @@ class Anew(Source):
         """Counted once, in the first pass."""
         return self._fixed.total()
 
-    def sums(self, queries: Queries) -> Sums:
+    def sums(self, queries: Queries) -> DistanceSums:
         """One pass over the table."""
         return self._fixed.sums(queries)
 
@@ -67,7 +67,7 @@ class Anew(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Kept(Source):
+class InMemorySource(RecordSource):
     """Records in memory; sums are of integers, so that threads and blocks give the same ones in any order."""
 
     space: Space
@@ -79,47 +79,47 @@ class Kept(Source):
         """Of all records."""
         return len(self.points) if self.weights is None else int(self.weights.sum())
 
-    def sums(self, queries: Queries) -> Sums:
+    def sums(self, queries: Queries) -> DistanceSums:
         """Block by block, on all processors."""
         rows = max(1, BLOCK // queries.count)
         parts = [slice(start, start + rows) for start in range(0, len(self.points), rows)]
-        result = Sums(queries.count)
+        result = DistanceSums(queries.count)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             for start in range(0, len(parts), 1 << 10):
                 for part in pool.map(lambda part: self._part(queries, part), parts[start : start + (1 << 10)]):
                     result = result + part
         return result
 
-    def _part(self, queries: Queries, part: slice) -> Sums:
-        result = Sums(queries.count)
+    def _part(self, queries: Queries, part: slice) -> DistanceSums:
+        result = DistanceSums(queries.count)
         quanta = queries.quantize(self.space.distance(self.points[part], queries.points))
         result.add(quanta, None, None if self.weights is None else self.weights[part])
         return result
 
 
 @dataclass(frozen=True, eq=False)
-class Sketched(Source):
-    """Sums at cell borders, of a space whose host distances are the metric's: no record is looked at again."""
+class SketchSource(RecordSource):
+    """Sums at cell borders, of a space whose embedded distances are the metric's: no record is looked at again."""
 
     space: Space
-    borders: Borders
+    borders: CellBorders
 
     @property
     def total(self) -> int:
         """Of all records."""
         return self.borders.total
 
-    def moved(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """At the nearest cell borders; records are where their quanta are."""
-        hosts, places = self.space.hosts, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
-        away = np.abs(self.space.place(queries) - places) @ hosts.quantum
-        return self.space.point(places), away + hosts.bias
+        embedding, places = self.space.embedding, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
+        away = np.abs(self.space.position(queries) - places) @ embedding.quantum
+        return self.space.point(places), away + embedding.bias
 
-    def sums(self, queries: Queries) -> Sums:
+    def sums(self, queries: Queries) -> DistanceSums:
         """A weighted sum of integers for each query, rounded once."""
-        result = Sums(queries.count)
+        result = DistanceSums(queries.count)
         result.totals[0] = self.borders.total
-        columns, ratios = np.arange(self.space.hosts.dimension), self._ratios(queries)
+        columns, ratios = np.arange(self.space.embedding.dimension), self._ratios(queries)
         for place, cells in enumerate(self._cells(queries.points)):
             parts = self.borders.value[columns, cells].tolist()
             whole = sum(map(mul, ratios, parts))
@@ -127,43 +127,45 @@ class Sketched(Source):
         return result
 
     def _cells(self, queries: AnyArray) -> IntArray:
-        cells = np.rint(self.space.place(queries) / (1 << self.borders.bits))
-        return np.clip(cells, 0, self.space.hosts.span >> self.borders.bits).astype(np.int64)
+        cells = np.rint(self.space.position(queries) / (1 << self.borders.bits))
+        return np.clip(cells, 0, self.space.embedding.span >> self.borders.bits).astype(np.int64)
 
     def _ratios(self, queries: Queries) -> list[int]:
-        """Quanta of a distance in one of each host coordinate, × 2⁶⁰."""
-        return [round(ratio * (1 << RATIO_BITS)) for ratio in (self.space.hosts.quantum / queries.quantum).tolist()]
+        """Quanta of a distance in one of each embedding coordinate, × 2⁶⁰."""
+        return [round(ratio * (1 << RATIO_BITS)) for ratio in (self.space.embedding.quantum / queries.quantum).tolist()]
 
 
 def cells_of(space: Space) -> int | None:
     """Of the sketch that a source has; None where it has none."""
-    hosts = space.hosts
-    if space.host_columns is None:
+    embedding = space.embedding
+    if space.embedding_columns is None:
         return None
-    if (hosts.step > 1).all():
-        return hosts.cells()
-    share = max(1, MOST_BORDERS // hosts.dimension)
-    return max(hosts.cells(), min(MOST_CELLS, 1 << (share.bit_length() - 1)))
+    if (embedding.step > 1).all():
+        return embedding.cells()
+    share = max(1, MAX_BORDERS // embedding.dimension)
+    return max(embedding.cells(), min(MAX_CELLS, 1 << (share.bit_length() - 1)))
 
 
-def moved_most(space: Space) -> float:
+def max_query_shift(space: Space) -> float:
     """How far an answer may be off, wherever it is asked, for moving the query."""
     cells = cells_of(space)
     if cells is None:
         return 0.0
-    return QUANTA / cells / 2 * float(space.hosts.quantum.sum()) + space.hosts.bias
+    return QUANTA / cells / 2 * float(space.embedding.quantum.sum()) + space.embedding.bias
 
 
-def source_of(table: Table, total: int) -> Source:
+def open_source(table: Table, total: int) -> RecordSource:
     """The quickest source that there is room for; one group. total: about how many records there are."""
     space = table.space
     cells = cells_of(space)
     if cells is not None:
-        return Sketched(space, table.sketch(space, cells).borders())
-    if total * space.width > MOST_NUMBERS or not table.here:
-        return Anew(table)
+        return SketchSource(space, table.sketch(space, cells).borders())
+    if total * space.width > MAX_NUMBERS or not table.is_local:
+        return RereadSource(table)
     found = table.blocks()
     if not found:
-        return Anew(table)
+        return RereadSource(table)
     weights = [block.weight for block in found if block.weight is not None]
-    return Kept(space, np.concatenate([block.points for block in found]), np.concatenate(weights) if weights else None)
+    return InMemorySource(
+        space, np.concatenate([block.points for block in found]), np.concatenate(weights) if weights else None
+    )

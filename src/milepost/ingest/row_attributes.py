@@ -13,21 +13,21 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.ingest.batches import Cells, sequence
-from milepost.ingest.column_selection import Beside
-from milepost.ingest.contribution_bounding import persons
-from milepost.privacy.protected_change import WEIGHT_STEPS, Change
+from milepost.ingest.batches import Cells, column_cells
+from milepost.ingest.column_selection import ExtraColumn
+from milepost.ingest.contribution_bounding import person_names
+from milepost.privacy.protected_change import WEIGHT_STEPS, ProtectedChange
 from milepost.spaces import numeric
-from milepost.spaces.columns import MOST_LABELS, OTHER, Category
+from milepost.spaces.columns import MAX_LABELS, OTHER, Category
 
-LARGEST = sys.float_info.max
+MAX_WEIGHT = sys.float_info.max
 ROLES = ("groups", "unit", "weights")
 
 Role: TypeAlias = Any  # a column's name or position, one entry a row in a list, an array or a Series, or None
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
+class RowAttributes:
     """What roles say about some rows, None for what they do not.
 
     group: int64[n], −1 in no group. weight: int64[n], in steps. person: names of ids, uint8[n, 16], or none at all.
@@ -50,7 +50,7 @@ class Marks:
 
 
 @dataclass(frozen=True, eq=False)
-class Roles:
+class RowColumns:
     """What other columns of a private table say about its rows: group, person, weight.
 
     Each is a column's name or position, or a sequence with one entry a row.
@@ -62,7 +62,7 @@ class Roles:
     Ids are the same when they are spelled alike: the numbers 7 and 7.0 and the text "7" are one person's, "07" is not.
     weights: between 0 and the public `max_weight`, in 1024 steps of it, rounded; others are moved to the nearest end.
 
-    >>> Roles(groups="city", labels=["Bonn", "Ulm", "other"], unit="person", contributions=3).group_count
+    >>> RowColumns(groups="city", labels=["Bonn", "Ulm", "other"], unit="person", contributions=3).group_count
     3
     """
 
@@ -84,18 +84,18 @@ class Roles:
             )
         _check_most(self.max_weight, self.weights is not None)
         named: dict[str | int, str] = {}
-        for beside in self.beside:
+        for beside in self.extra_columns:
             other = named.setdefault(beside.column, beside.role)
             if other != beside.role:
                 raise MilepostError(
                     f"{other} and {beside.role} are both the column {beside.column!r}; give each one of its own"
                 )
 
-    def change(self, neighbors: str) -> Change:
+    def change(self, neighbors: str) -> ProtectedChange:
         """What one person can alter."""
         unit = None if self.unit is None else self.unit if isinstance(self.unit, str) else "person"
         groups = len(self.labels) if self.groups is not None else None
-        return Change(neighbors, self.contributions, unit, self.max_weight, groups)
+        return ProtectedChange(neighbors, self.contributions, unit, self.max_weight, groups)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -108,30 +108,32 @@ class Roles:
         return max(1, len(self.labels))
 
     @property
-    def beside(self) -> tuple[Beside, ...]:
+    def extra_columns(self) -> tuple[ExtraColumn, ...]:
         """The columns that have a role."""
         columns = ((role, getattr(self, role)) for role in self.given)
-        return tuple(Beside(role, value, role == "weights") for role, value in columns if _is_column(value))
+        return tuple(ExtraColumn(role, value, role == "weights") for role, value in columns if _is_column(value))
 
     def sequences(self) -> dict[str, Cells]:
         """The cells of roles that are no columns."""
         values = {role: getattr(self, role) for role in self.given}
         return {
-            role: sequence(value, role, role == "weights") for role, value in values.items() if not _is_column(value)
+            role: column_cells(value, role, role == "weights")
+            for role, value in values.items()
+            if not _is_column(value)
         }
 
-    def taken(self, frame: Any) -> "Roles":
+    def taken(self, frame: Any) -> "RowColumns":
         """The same with the columns of a pandas frame, for rows that are read from elsewhere."""
         present = [str(name) for name in frame.columns] if frame.ndim == 2 else []
-        return replace(self, **{one.role: frame.iloc[:, one.position(present)] for one in self.beside})
+        return replace(self, **{one.role: frame.iloc[:, one.position(present)] for one in self.extra_columns})
 
-    def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> Marks:
+    def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> RowAttributes:
         """What the cells of some rows say, by role; each row's depends on its own cells only."""
         group = self._group(cells["groups"]) if "groups" in cells else None
         weight = self._weight(cells["weights"], first_row) if "weights" in cells else None
         name = _name("unit", self.unit)
-        person = persons(cells.get("unit", []), name, first_row)
-        return Marks(rows, group, weight, person)
+        person = person_names(cells.get("unit", []), name, first_row)
+        return RowAttributes(rows, group, weight, person)
 
     @cached_property
     def _category(self) -> tuple[Category, IntArray]:
@@ -199,9 +201,9 @@ def _labels(labels: Any, grouped: bool) -> tuple[Any, ...]:
     )
     if found and not grouped:
         raise MilepostError("labels name the groups of groups=…, which is not given; say which column holds them")
-    if grouped and not 1 <= len(found) <= MOST_LABELS:
+    if grouped and not 1 <= len(found) <= MAX_LABELS:
         raise MilepostError(
-            f"groups needs labels=[…], a public list of 1 to {MOST_LABELS:,} labels, got {len(found) or 'none'}; "
+            f"groups needs labels=[…], a public list of 1 to {MAX_LABELS:,} labels, got {len(found) or 'none'}; "
             "labels found in the table would tell who is in it"
         )
     for label in found:
@@ -220,7 +222,7 @@ def _check_most(most: Any, weighted: bool) -> None:
                 "max_weight is the largest of weights=…, which is not given; say which column holds them"
             )
         return
-    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most <= LARGEST:
+    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most <= MAX_WEIGHT:
         raise MilepostError(
             f"weights needs max_weight, a public number above 0 that larger weights are cut to, got {most!r}"
         )

@@ -15,22 +15,22 @@ class Stream:
         self._begun = False
 
     @property
-    def once(self) -> bool:
+    def single_pass(self) -> bool:
         """Whether it can be read once only."""
         return isinstance(self._batches, Iterator)
 
-    def kept(self) -> "Stream":
+    def buffered(self) -> "Stream":
         """The same in memory."""
-        return Stream(list(self)) if self.once else self
+        return Stream(list(self)) if self.single_pass else self
 
     def head(self) -> "Stream":
         """Its first batch, which stays to be read."""
         first = list(itertools.islice(self._batches, 1))
-        self._batches = itertools.chain(first, self._batches) if self.once else self._batches
+        self._batches = itertools.chain(first, self._batches) if self.single_pass else self._batches
         return Stream(first)
 
     def __iter__(self) -> Iterator[Any]:
-        if self.once and self._begun:
+        if self.single_pass and self._begun:
             raise MilepostError(
                 "the iterator of batches was read already, and can be read once only; make it anew, or give a table, "
                 "a file or a folder of files"

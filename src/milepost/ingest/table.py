@@ -7,29 +7,29 @@ from typing import Any, Self
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.ingest.aggregation import (
-    PLAIN,
-    Block,
-    Chosen,
+    NO_ROW_COLUMNS,
+    BoundedRows,
     Counted,
-    DigestedOf,
+    DigestedSpec,
     Exact,
-    MagnitudesOf,
-    SketchOf,
-    Statistic,
-    SumsOf,
+    MagnitudesSpec,
+    RecordBlock,
+    SketchSpec,
+    StatisticSpec,
+    SumsSpec,
+    aggregate,
     blocks,
+    bound_contributions,
     check_some,
-    choose,
     count,
-    read,
 )
-from milepost.ingest.batches import Columns, countable, opened, settled
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.batches import Columns, countable, open_stream, rereadable
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.row_digest import Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch
@@ -47,32 +47,32 @@ class Table:
     one pass is all that a statistic depends on.
     """
 
-    given: Any
+    source: Any
     space: Space
-    change: Change
+    change: ProtectedChange
     columns: Columns = None
-    roles: Roles = PLAIN
+    roles: RowColumns = NO_ROW_COLUMNS
     stream: bool = False
     fingerprint: Fingerprint | None = None
 
     def with_fingerprint(self, fingerprint: Fingerprint) -> Self:
         """Return this table, to be read by passes that must agree with the fingerprint."""
-        return replace(self, given=self.data, fingerprint=fingerprint)
+        return replace(self, source=self.data, fingerprint=fingerprint)
 
     @cached_property
     def data(self) -> Any:
         """What was given; of an iterator, from the first time that it is needed."""
-        return opened(self.given) if self.stream and self.roles.unit is None else settled(self.given)
+        return open_stream(self.source) if self.stream and self.roles.unit is None else rereadable(self.source)
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether its rows are on this computer, in an order of their own."""
         return True
 
     @property
-    def once(self) -> bool:
+    def single_pass(self) -> bool:
         """Whether it can be read once only."""
-        return isinstance(self.data, Stream) and self.data.once
+        return isinstance(self.data, Stream) and self.data.single_pass
 
     @property
     def countable(self) -> bool:
@@ -80,13 +80,13 @@ class Table:
         return self.roles.unit is not None or (self.change.public_total and countable(self.data))
 
     @cached_property
-    def chosen(self) -> Chosen | None:
+    def bounded_rows(self) -> BoundedRows | None:
         """Which rows are used, where those of one person are limited."""
         if self.roles.unit is None:
             return None
         fingerprint = self.fingerprint
         key = None if fingerprint is None else fingerprint.key
-        chosen = choose(self.data, self.space, self.columns, self.roles, key)
+        chosen = bound_contributions(self.data, self.space, self.columns, self.roles, key)
         if fingerprint is not None and chosen.digest is not None:
             fingerprint.check(chosen.digest)
         return chosen
@@ -100,25 +100,25 @@ class Table:
         return check_some(self._total) if self.change.public_total else self._total
 
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:
-        """The exact host statistic; as many cells as suit its groups, unless said otherwise."""
+        """The exact sketch; as many cells as suit its groups, unless said otherwise."""
         groups = self.roles.group_count
-        sketch = self._made(SketchOf(space, groups, cells or space.hosts.cells(groups)))
+        sketch = self._aggregate(SketchSpec(space, groups, cells or space.embedding.cells(groups)))
         self._check(sketch.totals)
         return sketch
 
-    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:
+    def sums(self, queries: Queries, counted: Counted | None = None) -> DistanceSums:
         """The exact sums of distances to given queries, or of what is counted of them."""
-        sums = self._made(SumsOf(self.space, self.roles.group_count, queries, counted))
+        sums = self._aggregate(SumsSpec(self.space, self.roles.group_count, queries, counted))
         self._check(sums.totals)
         return sums
 
     def magnitudes(self) -> Magnitudes:
         """How many values each column has of each size."""
-        return self._made(MagnitudesOf(self.space.width))
+        return self._aggregate(MagnitudesSpec(self.space.width))
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[RecordBlock]:
         """All records that are used, of a table that has them here."""
-        found = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.chosen))
+        found = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.bounded_rows))
         if self.fingerprint is not None:
             digest = RowDigest()
             for block in found:
@@ -128,44 +128,44 @@ class Table:
 
     @cached_property
     def _total(self) -> int:
-        if self.chosen is not None:
-            return self.chosen.total
+        if self.bounded_rows is not None:
+            return self.bounded_rows.total
         if self.change.public_total and self.fingerprint is None:
             return count(self.data)
-        return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
+        return int(self._aggregate(SumsSpec(self.space, self.roles.group_count)).totals.sum())
 
     def _check(self, totals: IntArray) -> None:
         """Refuse a table without rows, where their number is public."""
         if self.change.public_total:
             check_some(int(totals.sum()))
 
-    def _made(self, statistic: Statistic[Exact]) -> Exact:
+    def _aggregate(self, statistic: StatisticSpec[Exact]) -> Exact:
         """The statistic of all rows that are used, which agree with the fingerprint."""
         if self.fingerprint is None:
             return self._read(statistic)
-        found = self._read(DigestedOf(statistic, self.fingerprint.key))
+        found = self._read(DigestedSpec(statistic, self.fingerprint.key))
         self.fingerprint.check(found.digest)
         exact: Exact = found.exact
         return exact
 
-    def _read(self, statistic: Statistic[Exact]) -> Exact:
+    def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
         """One pass."""
-        return read(statistic, self.data, self.space, self.columns, self.roles, self.chosen)
+        return aggregate(statistic, self.data, self.space, self.columns, self.roles, self.bounded_rows)
 
 
 @dataclass(frozen=True, eq=False)
-class Summed(Table):
+class AggregatedTable(Table):
     """A table that was read already: of its rows nothing is left but the one statistic that is needed of it."""
 
-    statistic: Sketch | Sums = field(kw_only=True)
+    statistic: Sketch | DistanceSums = field(kw_only=True)
 
     @classmethod
-    def of(cls, table: Table, statistic: Sketch | Sums) -> "Summed":
+    def from_table(cls, table: Table, statistic: Sketch | DistanceSums) -> "AggregatedTable":
         """Of a table and its statistic."""
         return cls(None, table.space, table.change, None, table.roles, statistic=statistic)
 
     @property
-    def once(self) -> bool:
+    def single_pass(self) -> bool:
         """It need not be read again."""
         return False
 
@@ -179,8 +179,8 @@ class Summed(Table):
             raise MilepostError(ELSE)
         return self.statistic
 
-    def sums(self, queries: Queries, counted: Counted | None = None) -> Sums:  # noqa: ARG002
+    def sums(self, queries: Queries, counted: Counted | None = None) -> DistanceSums:  # noqa: ARG002
         """The statistic, which is of these queries."""
-        if not isinstance(self.statistic, Sums):
+        if not isinstance(self.statistic, DistanceSums):
             raise MilepostError(ELSE)
         return self.statistic

@@ -9,13 +9,13 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
-from milepost.mechanisms.coordinate.piecewise_linear import Polygon, by_rows, total
+from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, in_cache_blocks, sum_at
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 
 Public = TypeVar("Public", contravariant=True)
@@ -29,7 +29,7 @@ class Prediction:
 
     error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
     at once. cells: of all coordinates together. size: bytes of the file, about. details: more numbers, by name.
-    coordinates: D, how many host coordinates the space would have.
+    coordinates: D, how many embedding coordinates the space would have.
     """
 
     mechanism: str
@@ -47,10 +47,10 @@ def session_name(mechanism: str, queries: int) -> str:
     return f"{mechanism}, {queries:,} queries"
 
 
-class Answerer(Protocol):
+class NoisyStatistic(Protocol):
     """Noisy tensors and public numbers that give a value and its half-width.
 
-    A query's place is its host position, float64[D] in quanta, or its number among given queries.
+    A query's place is its embedding position, float64[D] in quanta, or its number among given queries.
     """
 
     @property
@@ -66,7 +66,7 @@ class Answerer(Protocol):
         """The largest confidence that `half_width` can be asked for."""
 
     @property
-    def most(self) -> float:
+    def max_error(self) -> float:
         """No answer is off by more, unless raw."""
 
     def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
@@ -85,12 +85,12 @@ class Answerer(Protocol):
         """The public numbers, as the card stores them."""
 
 
-class HostAnswerer(ABC):
-    """An answerer that estimates the function of every host coordinate."""
+class CoordinateStatistic(ABC):
+    """An statistic that estimates the function of every embedding coordinate."""
 
     mechanism: ClassVar[str]
     extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
-    hosts: Hosts
+    embedding: Embedding
     total: Total
 
     @property
@@ -99,37 +99,37 @@ class HostAnswerer(ABC):
         """The largest confidence that `half_width` can be asked for."""
 
     @property
-    def most(self) -> float:
+    def max_error(self) -> float:
         """No answer is off by more, unless raw: both it and the truth are in the range of possible ones."""
-        return self.hosts.reach
+        return self.embedding.sensitivity_bound
 
     @abstractmethod
-    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
+    def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:
         """The estimate of each coordinate's function; without post-processing when raw."""
 
     def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
-        """The answers at host positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
+        """Return answers at positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
 
         def answered(positions: FloatArray) -> FloatArray:
             result = self.summed(positions, raw)
-            return result if raw else np.asarray(np.clip(result, *self.hosts.range(positions)))
+            return result if raw else np.asarray(np.clip(result, *self.embedding.range(positions)))
 
-        return by_rows(answered, self.reached(places))
+        return in_cache_blocks(answered, self.reached(places))
 
     def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
         """The sum of all coordinates' estimates at positions float64[k, D]."""
-        return total(self.polygons(raw), self.hosts, positions, self.extends)
+        return sum_at(self.functions(raw), self.embedding, positions, self.extends)
 
     def parts(self, places: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
         """The sum of some coordinates' estimates."""
-        return total(self.polygons(raw), self.hosts, self.reached(places), self.extends, only)
+        return sum_at(self.functions(raw), self.embedding, self.reached(places), self.extends, only)
 
     def reached(self, positions: FloatArray) -> FloatArray:
         """Positions as they are answered: at the border for queries outside, where estimates do not continue."""
         if self.extends:
             return positions
-        warn_outside(positions, self.hosts)
-        return np.clip(positions, 0, self.hosts.span)
+        warn_outside(positions, self.embedding)
+        return np.clip(positions, 0, self.embedding.span)
 
     @abstractmethod
     def half_width(self, confidence: float, uniform: bool = False) -> float:
@@ -149,12 +149,12 @@ class HostAnswerer(ABC):
 
     @classmethod
     @abstractmethod
-    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The inverse of `tensors` and `parameters`."""
 
 
 class Mechanism(Protocol[Public, Statistic, Answers]):
-    """A way to spend a guarantee on a statistic. Public: what is known beforehand, hosts or given queries."""
+    """A way to spend a guarantee on a statistic. Public: what is known beforehand, embedding or given queries."""
 
     @property
     def name(self) -> str:
@@ -164,17 +164,17 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
     def pure(self) -> bool:
         """Whether it spends pure ε whatever δ is, rather than ρ where δ > 0."""
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give."""
 
-    def predict(self, public: Public, n: int, change: Change, guarantee: Guarantee, /) -> Prediction:
+    def predict(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee, /) -> Prediction:
         """The error it would have; no data is touched."""
 
     def run(
         self,
         statistic: Statistic,
         public: Public,
-        change: Change,
+        change: ProtectedChange,
         guarantee: Guarantee,
         /,
         n: int | None = None,
@@ -186,10 +186,10 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
         """
 
 
-HostMechanism: TypeAlias = Mechanism[Hosts, Sketch, HostAnswerer]
+CoordinateMechanism: TypeAlias = Mechanism[Embedding, Sketch, CoordinateStatistic]
 
 
-class DirectMechanism(Mechanism[Queries, Sums, Answerer], Protocol):
+class QueryMechanism(Mechanism[Queries, DistanceSums, NoisyStatistic], Protocol):
     """A mechanism for given queries."""
 
     def counted(self, queries: Queries, quanta: IntArray, /) -> IntArray:
@@ -199,9 +199,9 @@ class DirectMechanism(Mechanism[Queries, Sums, Answerer], Protocol):
         """
 
 
-def warn_outside(positions: FloatArray, hosts: Hosts) -> None:
+def warn_outside(positions: FloatArray, embedding: Embedding) -> None:
     """Say that queries outside the space are answered at its border."""
-    outside = np.any((positions < 0) | (positions > hosts.span), axis=1)
+    outside = np.any((positions < 0) | (positions > embedding.span), axis=1)
     if outside.any():
         warn(
             f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "
@@ -209,7 +209,7 @@ def warn_outside(positions: FloatArray, hosts: Hosts) -> None:
         )
 
 
-def check_public_total(name: str, change: Change) -> None:
+def check_public_total(name: str, change: ProtectedChange) -> None:
     """Refuse a change under which the number of rows is private."""
     if not change.public_total:
         raise MilepostError(
@@ -218,18 +218,20 @@ def check_public_total(name: str, change: Change) -> None:
         )
 
 
-def check_sketch(sketch: Sketch, hosts: Hosts, change: Change, n: int | None = None, group: int = 0) -> int:
-    """Refuse a statistic that was not made for these hosts: nothing may be spent on it. For how many to size."""
-    if sketch.dimension != hosts.dimension:
+def check_sketch(
+    sketch: Sketch, embedding: Embedding, change: ProtectedChange, n: int | None = None, group: int = 0
+) -> int:
+    """Refuse a statistic that was not made for this embedding: nothing may be spent on it. For how many to size."""
+    if sketch.dimension != embedding.dimension:
         raise MilepostError(
             f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "
-            f"{hosts.dimension}"
+            f"{embedding.dimension}"
         )
     check_groups(sketch.groups, change)
     return check_total(int(sketch.totals[group]), n, change)
 
 
-def check_sums(sums: Sums, count: int, change: Change, n: int | None, group: int) -> int:
+def check_sums(sums: DistanceSums, count: int, change: ProtectedChange, n: int | None, group: int) -> int:
     """Refuse sums that were not made for so many numbers: nothing may be spent on them. The exact total of a group."""
     if sums.count != count:
         raise MilepostError(f"sums of {sums.count} numbers do not fit these queries, which have {count}")
@@ -239,7 +241,7 @@ def check_sums(sums: Sums, count: int, change: Change, n: int | None, group: int
     return exact
 
 
-def check_groups(groups: int, change: Change) -> None:
+def check_groups(groups: int, change: ProtectedChange) -> None:
     """Refuse a statistic of other groups than those that are paid for."""
     if groups != (change.groups or 1):
         raise MilepostError(f"expected a statistic of {change.groups or 'one'} group, got {groups} groups")

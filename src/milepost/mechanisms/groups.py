@@ -1,4 +1,4 @@
-"""Groups: an answerer for each label of a grouped release, which one guarantee covers together."""
+"""Groups: an statistic for each label of a grouped release, which one guarantee covers together."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -7,7 +7,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.totals import Total
 
 Label: TypeAlias = str | int | bool
@@ -16,38 +16,38 @@ Label: TypeAlias = str | int | bool
 class Groups:
     """Answers of several groups; each question has to name one."""
 
-    def __init__(self, labels: Sequence[Label], answerers: Sequence[Answerer]) -> None:
-        self.labels, self.answerers = tuple(labels), tuple(answerers)
+    def __init__(self, labels: Sequence[Label], statistics: Sequence[NoisyStatistic]) -> None:
+        self.labels, self.statistics = tuple(labels), tuple(statistics)
 
     @property
     def mechanism(self) -> str:
         """The name of the mechanism that made all of them."""
-        return self.answerers[0].mechanism
+        return self.statistics[0].mechanism
 
     @property
     def total(self) -> Total:
         """Of all groups: a number to look at, whose law is not that of one draw."""
-        return Total(sum(answerer.total.size for answerer in self.answerers))
+        return Total(sum(statistic.total.size for statistic in self.statistics))
 
     @property
     def confidence(self) -> float:
         """The largest confidence that `half_width` can be asked for."""
-        return min(answerer.confidence for answerer in self.answerers)
+        return min(statistic.confidence for statistic in self.statistics)
 
     @property
-    def most(self) -> float:
+    def max_error(self) -> float:
         """No answer is off by more, unless raw."""
-        return max(answerer.most for answerer in self.answerers)
+        return max(statistic.max_error for statistic in self.statistics)
 
-    def of(self, label: Any) -> Answerer:
+    def of(self, label: Any) -> NoisyStatistic:
         """The answers of one group."""
         label = label.item() if isinstance(label, np.generic) else label
-        for known, answerer in zip(self.labels, self.answerers, strict=True):
+        for known, statistic in zip(self.labels, self.statistics, strict=True):
             if isinstance(label, str | float | int) and (known, isinstance(known, bool)) == (
                 label,
                 isinstance(label, bool),
             ):
-                return answerer
+                return statistic
         raise MilepostError(f"there is no group {label!r}; there are {self.listed}")
 
     @property
@@ -57,7 +57,7 @@ class Groups:
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """That of the group whose answers may be off by the most."""
-        return max(answerer.half_width(confidence, uniform) for answerer in self.answerers)
+        return max(statistic.half_width(confidence, uniform) for statistic in self.statistics)
 
     def values(self, places: AnyArray, raw: bool = False) -> FloatArray:  # noqa: ARG002
         """Refused: a group is needed."""
@@ -78,16 +78,16 @@ class Groups:
         """Those of every group, numbered."""
         return {
             f"{place}.{name}": tensor
-            for place, answerer in enumerate(self.answerers)
-            for name, tensor in answerer.tensors().items()
+            for place, statistic in enumerate(self.statistics)
+            for name, tensor in statistic.tensors().items()
         }
 
     def parameters(self) -> dict[str, Any]:
         """All groups have the same."""
-        return self.answerers[0].parameters()
+        return self.statistics[0].parameters()
 
 
-def of_group(tensors: dict[str, AnyArray], place: int) -> dict[str, AnyArray]:
+def group_tensors(tensors: dict[str, AnyArray], place: int) -> dict[str, AnyArray]:
     """The tensors of one group, by their own names."""
     start = f"{place}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}

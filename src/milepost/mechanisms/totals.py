@@ -15,7 +15,7 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 
 ROUNDS = 6  # of narrowing a half-width; each gives a valid one
 UNSEEN = 0.01  # how likely an empty group looks like one with people in it
@@ -106,7 +106,7 @@ class Total:
         return cls(int(tensors["total"][0]), law["scale"], law["pure"])
 
 
-def check_total(exact: int, n: int | None, change: Change) -> int:
+def check_total(exact: int, n: int | None, change: ProtectedChange) -> int:
     """The number of records that a group's noise is sized for: the exact one where it is public, else n."""
     if change.public_total:
         if n is not None and n != exact:

@@ -10,25 +10,25 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.ingest import batches as tables
-from milepost.ingest.aggregation import PLAIN
+from milepost.ingest.aggregation import NO_ROW_COLUMNS
 from milepost.ingest.batches import Columns
-from milepost.ingest.column_selection import Wanted
-from milepost.ingest.geopandas import located
-from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.column_selection import ColumnSelection
+from milepost.ingest.geopandas import to_columns
+from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.stream import Stream
-from milepost.pipeline.open_table import of_spark, table_of
+from milepost.pipeline.open_table import is_spark_frame, open_table
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace, laplace_tail
-from milepost.privacy.protected_change import Change
-from milepost.spaces.bounds_provenance import Found
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.lp import L1, L2
-from milepost.statistics.magnitudes import LARGEST, SMALLEST, SUBCELLS, Magnitudes, octave_borders
+from milepost.statistics.magnitudes import MAX_VALUE, MIN_VALUE, SUBCELLS, Magnitudes, octave_borders
 
 TOTAL_SHARE = 0.05  # of ε, for the number of rows; columns share the rest equally, and each halves its part
 ROUGH_FAILURE = 5e-4  # that noise alone widens a range of powers of two, which would be by far too wide
 FINE_FAILURE = 0.05  # that noise alone moves an end within that range
-MOST_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refused before ε is spent
+MAX_COLUMNS = 1 << 12  # as L2 has them: a space that cannot be built is refused before ε is spent
 NEAR_ZERO = 16  # an end of the rough range that is nearer to 0 by this factor than the other is 0
 
 
@@ -62,56 +62,56 @@ def find_bounds(
     >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
     >>> space = mp.find_bounds(ages, epsilon=1)
     >>> space.low[0] < 20, 88 < space.high[0], space.found
-    (True, True, Found(epsilon=1.0, neighbors='replace', columns=1, unit=None, contributions=1))
+    (True, True, BoundsProvenance(epsilon=1.0, neighbors='replace', columns=1, unit=None, contributions=1))
     """
-    roles = Roles(unit=unit, contributions=contributions)
+    roles = RowColumns(unit=unit, contributions=contributions)
     guarantee, change = Guarantee(epsilon), roles.change(neighbors)
     if metric not in (L1, L2):
         raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
     with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
-        table = tables.opened(data) if unit is None else tables.settled(data)
+        table = tables.open_stream(data) if unit is None else tables.rereadable(data)
         names, magnitudes = read_magnitudes(table, columns, roles)
         scales = Scales.of(guarantee, change, magnitudes.columns)
         charge.drawn()
         search = Search.run(magnitudes, scales, coverage)
     _say(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)
     pairs = [reading.bounds for reading in search.columns]
-    found = Found(guarantee.epsilon, change.neighbors, magnitudes.columns, change.unit, contributions)
+    found = BoundsProvenance(guarantee.epsilon, change.neighbors, magnitudes.columns, change.unit, contributions)
     return metric(pairs if names is None else dict(zip(names, pairs, strict=True)), found=found)
 
 
 def read_magnitudes(
-    data: Any, columns: Columns = None, roles: Roles = PLAIN
+    data: Any, columns: Columns = None, roles: RowColumns = NO_ROW_COLUMNS
 ) -> tuple[tuple[str, ...] | None, Magnitudes]:
     """Column names (None: by position) and the exact statistic of a table; bad rows are refused, nothing is spent."""
-    placed = located(data, L1([(0, 1), (0, 1)]))
+    placed = to_columns(data, L1([(0, 1), (0, 1)]))
     if placed is not data:
         data, roles = placed, roles.taken(data)
-    names, width = _frame_columns(data, columns, roles) if of_spark(data) else _columns(data, columns, roles)
+    names, width = _frame_columns(data, columns, roles) if is_spark_frame(data) else _columns(data, columns, roles)
     if names is not None and len(set(names)) < len(names):
         raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
-    if width > MOST_COLUMNS:
-        raise MilepostError(f"at most {MOST_COLUMNS} columns are supported, got {width}")
-    ends = (-(2.0**LARGEST), 2.0**LARGEST)  # values outside are in the outermost cells either way
+    if width > MAX_COLUMNS:
+        raise MilepostError(f"at most {MAX_COLUMNS} columns are supported, got {width}")
+    ends = (-(2.0**MAX_VALUE), 2.0**MAX_VALUE)  # values outside are in the outermost cells either way
     everything = L1([ends] * width if names is None else dict.fromkeys(names, ends))
-    return names, table_of(data, everything, roles.change("replace"), columns, roles, stream=True).magnitudes()
+    return names, open_table(data, everything, roles.change("replace"), columns, roles, stream=True).magnitudes()
 
 
-def _columns(data: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...] | None, int]:
+def _columns(data: Any, columns: Columns, roles: RowColumns) -> tuple[tuple[str, ...] | None, int]:
     """Names (None: by position) and number of a table's columns."""
     head = data.head() if isinstance(data, Stream) else data
-    first, _ = next(tables.parts(head, columns, beside=roles.beside), (None, None))
+    first, _ = next(tables.batches_with_cells(head, columns, beside=roles.extra_columns), (None, None))
     if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")
     return None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
 
 
-def _frame_columns(frame: Any, columns: Columns, roles: Roles) -> tuple[tuple[str, ...], int]:
+def _frame_columns(frame: Any, columns: Columns, roles: RowColumns) -> tuple[tuple[str, ...], int]:
     """Those of a Spark frame."""
     asked = [columns] if isinstance(columns, str | int) else columns
-    positions = Wanted(asked, beside=roles.beside).points(frame.columns)
+    positions = ColumnSelection(asked, extra=roles.extra_columns).points(frame.columns)
     return tuple(frame.columns[position] for position in positions), len(positions)
 
 
@@ -123,7 +123,7 @@ class Scales:
     counts: float
 
     @classmethod
-    def of(cls, guarantee: Guarantee, change: Change, columns: int) -> "Scales":
+    def of(cls, guarantee: Guarantee, change: ProtectedChange, columns: int) -> "Scales":
         """One row is in one cell of a histogram: replaced, it leaves that one and enters another."""
         moved = (2 if change.replaces else 1) * change.contributions  # (S)
         each = guarantee.epsilon * (1 - TOTAL_SHARE) / columns / 2
@@ -139,13 +139,13 @@ class Grid:
 
     def fine(self, low: float, high: float) -> FloatArray:
         """Multiples of a power of two from `low` or just below to `high` or just above, all borders of `Magnitudes`."""
-        power = max(SMALLEST, math.ceil(math.log2((high - low) / self.cells)))
+        power = max(MIN_VALUE, math.ceil(math.log2((high - low) / self.cells)))
         first, last = math.floor(math.ldexp(low, -power)), math.ceil(math.ldexp(high, -power))
         return np.ldexp(np.arange(first, last + 1, dtype=np.float64), power)
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ColumnSearch:
     """One column: its noisy histograms, their borders, and the bounds that were read from them."""
 
     rough: IntArray
@@ -167,7 +167,7 @@ class Search:
     """
 
     total: int
-    columns: tuple[Reading, ...]
+    columns: tuple[ColumnSearch, ...]
     hides: float  # rows in one power of two that noise may hide
     outside: float  # rows that coverage lets lie outside of a column's bounds
 
@@ -178,22 +178,25 @@ class Search:
         total = int(laplace(np.array([magnitudes.total]), scales.total)[0])  # (T)
         outside = (1 - coverage) * max(total, 1)
         columns = tuple(_read(magnitudes, i, scales.counts, outside / 2, grid) for i in range(magnitudes.columns))
-        return cls(total, columns, hidden(scales.counts, len(grid.rough) - 1, ROUGH_FAILURE), outside)
+        return cls(total, columns, hidden_count(scales.counts, len(grid.rough) - 1, ROUGH_FAILURE), outside)
 
 
-def _read(magnitudes: Magnitudes, column: int, scale: float, tail: float, grid: Grid) -> Reading:
+def _read(magnitudes: Magnitudes, column: int, scale: float, tail: float, grid: Grid) -> ColumnSearch:
     """Powers of two first, then equal cells between those that were found; tail: rows to cut on either side."""
     rough = laplace(magnitudes.between(column, grid.rough), scale)  # (R)
-    found = ends(rough, scale, tail, ROUGH_FAILURE, int(np.searchsorted(grid.rough, 0)))
+    found = signal_range(rough, scale, tail, ROUGH_FAILURE, int(np.searchsorted(grid.rough, 0)))
     if found is None:
         whole = float(grid.rough[0]), float(grid.rough[-1])
-        return Reading(rough, grid.rough[:0], rough[:0], whole)
+        return ColumnSearch(rough, grid.rough[:0], rough[:0], whole)
     borders = grid.fine(*_toward_zero(float(grid.rough[found[0]]), float(grid.rough[found[1]])))
     fine = laplace(magnitudes.between(column, borders), scale)  # (F)
     # where noise hides more than a tail, bounds go beyond what is seen
-    spread = hidden(scale, len(fine), FINE_FAILURE) / (4 * tail)
-    low, high = ends(fine, scale, tail, FINE_FAILURE, int(np.searchsorted(borders, 0)), spread) or (0, len(fine))
-    return Reading(rough, borders, fine, (float(borders[low]), float(borders[high])))
+    spread = hidden_count(scale, len(fine), FINE_FAILURE) / (4 * tail)
+    low, high = signal_range(fine, scale, tail, FINE_FAILURE, int(np.searchsorted(borders, 0)), spread) or (
+        0,
+        len(fine),
+    )
+    return ColumnSearch(rough, borders, fine, (float(borders[low]), float(borders[high])))
 
 
 def _toward_zero(low: float, high: float) -> tuple[float, float]:
@@ -227,7 +230,7 @@ def _up(scale: float) -> float:
     return math.nextafter(scale * (1 + 1e-12), math.inf)
 
 
-def ends(
+def signal_range(
     noisy: IntArray, scale: float, tail: float, failure: float, zero: int, spread: float = 0.0
 ) -> tuple[int, int] | None:
     """The first cell and the one after the last: about `tail` records, or what noise hides, lie beyond either end.
@@ -236,7 +239,7 @@ def ends(
     failure: the probability with which noise alone moves an end. zero: the cell that starts at 0, which no end passes
     unless something is seen beyond. spread: how much wider than what is seen the ends are, as a share of its width.
     """
-    found = seen(noisy, scale, failure / 2)
+    found = detected_range(noisy, scale, failure / 2)
     if found is None:
         return None
     first, last, low, high = found
@@ -249,7 +252,7 @@ def ends(
     return (low + spared[0], high - spared[1]) if sum(spared) < len(inside) else (low, high)
 
 
-def seen(noisy: IntArray, scale: float, failure: float) -> tuple[int, int, int, int] | None:
+def detected_range(noisy: IntArray, scale: float, failure: float) -> tuple[int, int, int, int] | None:
     """The hull of the shortest windows whose noisy counts cannot be noise alone, and the same with as much around each.
 
     Windows of 1, 2, 4 … cells; one that holds a shorter one says nothing new. Ends of the second hull may lie outside.
@@ -269,7 +272,7 @@ def seen(noisy: IntArray, scale: float, failure: float) -> tuple[int, int, int, 
     return int(places[0]), int(places[-1]) + 1, low, high
 
 
-def hidden(scale: float, count: int, failure: float) -> float:
+def hidden_count(scale: float, count: int, failure: float) -> float:
     """How many records one of `count` cells must have, at least, so that `ends` is likely to see it."""
     return _limit(scale, count, 1, failure / 2)
 
@@ -280,25 +283,25 @@ def _lengths(count: int) -> list[int]:
 
 def _limit(scale: float, count: int, length: int, failure: float) -> float:
     """What no window of this length passes by noise alone; all windows of all lengths share the failure."""
-    return tail_of_sum(scale, length, failure / len(_lengths(count)) / math.ceil(count / length))
+    return laplace_sum_tail(scale, length, failure / len(_lengths(count)) / math.ceil(count / length))
 
 
 def _spared(noisy: IntArray, scale: float, tail: float, failure: float) -> int:
     """How many cells, from the first on, hold at most `tail` records together, unless with this probability."""
-    margins = tails_of_sums(scale, len(noisy), failure / len(noisy))
+    margins = laplace_sum_tails(scale, len(noisy), failure / len(noisy))
     beyond = np.flatnonzero(np.cumsum(noisy) + margins > tail)
     return int(beyond[0]) if len(beyond) else 0
 
 
-def tail_of_sum(scale: float, count: int, failure: float) -> float:
+def laplace_sum_tail(scale: float, count: int, failure: float) -> float:
     """A number that the sum of `count` discrete Laplace draws passes with at most this probability."""
     if count == 1:
         return float(laplace_tail(scale, 2 * failure))
-    return float(tails_of_sums(scale, count, failure)[-1])
+    return float(laplace_sum_tails(scale, count, failure)[-1])
 
 
 @lru_cache(maxsize=256)
-def tails_of_sums(scale: float, most: int, failure: float) -> FloatArray:
+def laplace_sum_tails(scale: float, most: int, failure: float) -> FloatArray:
     """The same for 1, 2, … `most` draws, by Chernoff's bound: min over λ of (count·ln E[e^{λX}] − ln failure)/λ.
 
     E[e^{λX}] = (1 − r)²/((1 − re^λ)(1 − re^{−λ})), r = e^{−1/scale}, for λ < 1/scale.

@@ -10,30 +10,30 @@ from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.ingest.batches import Columns
-from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.paper.margins import check_game
-from milepost.pipeline.open_table import table_of
-from milepost.pipeline.release import Size, charges, released, sized, warn_wide
+from milepost.pipeline.open_table import open_table
+from milepost.pipeline.release import Size, charges, run_release, size_release, warn_large_error
 from milepost.pipeline.selection import (
     ANY_POINT,
     SESSIONS,
-    Begun,
     Candidates,
     SessionChoice,
+    StartedSession,
     candidates,
     check_oblivious,
     no_choice,
     session_choices,
 )
-from milepost.privacy.accounting.ledger import Charge, Ledger, Unrecorded, spending
+from milepost.privacy.accounting.ledger import Charge, Ledger, UnrecordedCharge, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.sessions.engine import Engine
 from milepost.sessions.engines.synopsis import SynopsisEngine
 from milepost.sessions.fingerprint import store_fingerprint, store_key
 from milepost.sessions.session import Session
-from milepost.sessions.store import Store, Stored, StoreLog
-from milepost.spaces.base import Space, check_space
+from milepost.sessions.store import Store, StoredSession, StoreLog
+from milepost.spaces.base import Space, require_space
 from milepost.spaces.registry import space_from_json
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
@@ -73,18 +73,18 @@ def interactive(
     ledger, dataset: as for `release`; a session that goes on is not charged again, and is refused where the ledger has
     lost its charge.
     """
-    check_space(space)
+    require_space(space)
     check_oblivious(space)
-    roles = Roles(None, (), unit, contributions, weights, max_weight)
+    roles = RowColumns(None, (), unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     check_game(max_queries, beta)
     sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
     possible = candidates(space, None, "auto" if sessions else mechanism, beta)
-    possible = possible.only(set(possible.hosts) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
+    possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    table = table_of(data, space, change, columns, roles)
-    opening = Opening(table, guarantee, max_queries, beta, sessions, *possible.fitting(change, guarantee))
+    table = open_table(data, space, change, columns, roles)
+    opening = SessionOpening(table, guarantee, max_queries, beta, sessions, *possible.feasible(change, guarantee))
     kept = None if store is None else Store(store)
     if kept is not None:
         kept.make()
@@ -170,9 +170,9 @@ def check_charge(card: dict[str, Any], store: Path, ledger: Ledger | None = None
         )
 
 
-def _paid(charge: Charge | Unrecorded, store: Path) -> dict[str, Any] | None:
+def _paid(charge: Charge | UnrecordedCharge, store: Path) -> dict[str, Any] | None:
     """How a card tells the charge of its session; the ledger's path begins at the store's folder."""
-    if isinstance(charge, Unrecorded):
+    if isinstance(charge, UnrecordedCharge):
         return None
     path = charge.ledger.path
     try:
@@ -188,7 +188,7 @@ def _log(store: Store | None) -> AbstractContextManager[StoreLog | None]:
 
 
 @dataclass(frozen=True)
-class Opening:
+class SessionOpening:
     """All that a session is made from. sessions: mechanisms that ask the data; fitting: those that make a synopsis."""
 
     table: Table
@@ -219,7 +219,9 @@ class Opening:
     ) -> tuple[list[SessionChoice], dict[str, str]]:
         return session_choices(space, n, self.table.change, guarantee, self.max_queries, self.beta, names)
 
-    def begin(self, store: Store | None, log: StoreLog | None, n: int | None, charge: Charge | Unrecorded) -> Session:
+    def begin(
+        self, store: Store | None, log: StoreLog | None, n: int | None, charge: Charge | UnrecordedCharge
+    ) -> Session:
         """A new session; with a store, begun when the transaction ends."""
         table, drawing = self.table, charge.drawn
         said: dict[str, Any] = {"n": n}
@@ -228,23 +230,23 @@ class Opening:
             table = table.with_fingerprint(fingerprint)
         if store is not None:
             said["charge"] = _paid(charge, store.path)
-        size = sized(table, self.choose, self.guarantee, n, drawing)
+        size = size_release(table, self.choose, self.guarantee, n, drawing)
         choice = self.choose(size.total, size.left)
         if choice is None:
-            synopsis = released(table, self.fitting, size, self.guarantee, drawing)
+            synopsis = run_release(table, self.fitting, size, self.guarantee, drawing)
             session = self._of_synopsis(synopsis, store)
             card, content = self._card(synopsis.mechanism, size) | said | {"total": synopsis.n}, _bytes(synopsis)
         else:
-            warn_wide(choice.prediction.error, choice.bias, table.space, table.change.rows(size.total))
+            warn_large_error(choice.prediction.error, choice.bias, table.space, table.change.rows(size.total))
             begun = choice.begin(table, size.total, drawing)
             session = self._of(begun, store)
             more = {"total": begun.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
             card, content = self._card(session.mechanism, size) | said | more, None
         if log is not None:
-            log.begin(Stored(card, fingerprint.expected, content))
+            log.begin(StoredSession(card, fingerprint.expected, content))
         return session
 
-    def resume(self, store: Store, stored: Stored, mechanism: str, n: int | None) -> Session:
+    def resume(self, store: Store, stored: StoredSession, mechanism: str, n: int | None) -> Session:
         """The session of a store, which must have been begun by the same call."""
         card, path = stored.card, store.path
         if card.get("format") != FORMAT:
@@ -299,7 +301,7 @@ class Opening:
         }
         return {name: (value, card[name]) for name, value in now.items()}
 
-    def _of(self, begun: Begun, store: Store | None) -> Session:
+    def _of(self, begun: StartedSession, store: Store | None) -> Session:
         return Session(begun.engine, self.guarantee, self.table.change, begun.n, store)
 
     def _of_synopsis(self, synopsis: Synopsis, store: Store | None) -> Session:

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
-from milepost._validation import unmasked
-from milepost.answers.comparison import chances, labels_at, nearest_groups
+from milepost._validation import unmask
+from milepost.answers.comparison import labels_at, nearest_groups, nearest_probabilities
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.groups import Label
 from milepost.pipeline.release import release
@@ -77,7 +77,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         space, classes = self._public()
         validate_data(self, X, y, skip_check_array=True)
-        y = column_or_1d(unmasked(y), warn=True)
+        y = column_or_1d(unmask(y), warn=True)
         spent: list[Guarantee] = [*getattr(self, "spent_", []), Guarantee(self.epsilon, self.delta)]
         if len(spent) > 1:
             warn(
@@ -111,7 +111,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probability, so that the largest is always that of `predict`. Classes too small to be told from empty ones
         have none.
         """
-        found = chances(self._fitted(X), X)
+        found = nearest_probabilities(self._fitted(X), X)
         result: FloatArray = found[:, self._order]
         return result
 
@@ -119,7 +119,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | Path) -> Self:
         """A fitted estimator from a grouped synopsis that `synopsis_.save` or `Synopsis.save` wrote."""
         synopsis = load(path)
-        labels, space = synopsis.grouped.labels, synopsis.space
+        labels, space = synopsis.groups.labels, synopsis.space
         result = cls(
             space,
             epsilon=synopsis.guarantee.epsilon,

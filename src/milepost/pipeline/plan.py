@@ -12,15 +12,15 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from milepost._validation import check_whole, whole_hint
+from milepost._validation import check_whole, integer_hint
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.paper.margins import check_game
 from milepost.pipeline.selection import SESSIONS, candidates, check_oblivious, no_choice, session_choices
-from milepost.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, Guarantee
-from milepost.privacy.protected_change import Change
-from milepost.spaces.base import Space, check_space
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.privacy.guarantee import MAX_EPSILON, MIN_EPSILON, Guarantee
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.base import Space, require_space
+from milepost.statistics.sketch import MAX_TOTAL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Value: TypeAlias = float | int | str | None
 
 
-class Again(Protocol):
+class Replan(Protocol):
     """Makes a plan with another number of rows or ε."""
 
     def __call__(self, n: int, epsilon: float, names: Collection[str] | None = None, /) -> "Plan":
@@ -47,10 +47,10 @@ class Plan:
     space: Space
     n: int
     guarantee: Guarantee
-    change: Change
+    change: ProtectedChange
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
-    again: "Again"
+    again: "Replan"
 
     @property
     def best(self) -> Prediction:
@@ -107,11 +107,11 @@ class Plan:
 
         # in logarithms α falls about linearly with n: go on from the last two, at most a thousandfold at a time
         log_n, slope, last = math.log(self.n), -0.7, None
-        while log_n < math.log(LARGEST_TOTAL):
+        while log_n < math.log(MAX_TOTAL):
             off = excess(log_n)
             if -0.05 < off < 0:
                 digits = int(10 ** max(0, len(str(round(math.exp(log_n)))) - 2))
-                return min(-(-round(math.exp(log_n)) // digits) * digits, LARGEST_TOTAL)
+                return min(-(-round(math.exp(log_n)) // digits) * digits, MAX_TOTAL)
             if last is not None and last[0] != log_n:
                 slope = min(max((off - last[1]) / (log_n - last[0]), -2.0), -0.4)
             last = log_n, off
@@ -153,17 +153,15 @@ def plan(
     >>> mp.plan(mp.L1([(0, 1)] * 10), n=100_000, epsilon=1, delta=1e-6).best.mechanism
     'slopes'
     """
-    check_space(space)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_TOTAL:
-        raise MilepostError(
-            f"n must be a whole number of rows between 1 and {LARGEST_TOTAL:,}, got {n!r}{whole_hint(n)}"
-        )
+    require_space(space)
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MAX_TOTAL:
+        raise MilepostError(f"n must be a whole number of rows between 1 and {MAX_TOTAL:,}, got {n!r}{integer_hint(n)}")
     if (epsilon is None) == (error is None):
         raise MilepostError("give either epsilon, to see the error, or error, to see the least epsilon")
     if groups is not None:
         check_whole("groups", groups, 1, n)
     check_whole("contributions", contributions, 1)
-    change = Change(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
+    change = ProtectedChange(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
     check_game(1 if max_queries is None else max_queries, beta)
     possible = candidates(space, queries, beta=beta)
     if max_queries is not None:
@@ -171,7 +169,7 @@ def plan(
 
     def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
         guarantee = Guarantee(epsilon, delta)
-        fitting, refused = possible.only(names).fitting(change, guarantee)
+        fitting, refused = possible.only(names).feasible(change, guarantee)
         choices, unfit = fitting.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]
         if max_queries is not None and groups is None:
@@ -187,7 +185,7 @@ def plan(
     return at(n, epsilon if epsilon is not None else _least_epsilon(at, n, error))
 
 
-def _least_epsilon(again: Again, n: int, error: float | None) -> float:
+def _least_epsilon(again: Replan, n: int, error: float | None) -> float:
     """The least ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
         raise MilepostError(f"error must be a positive distance, got {error!r}")
@@ -198,11 +196,11 @@ def _least_epsilon(again: Again, n: int, error: float | None) -> float:
     def excess(log_epsilon: float) -> float:
         return math.log(again(n, math.exp(log_epsilon), near).best.error / wanted)
 
-    low, high = math.log(SMALLEST_EPSILON * 1000), math.log(LARGEST_EPSILON)
+    low, high = math.log(MIN_EPSILON * 1000), math.log(MAX_EPSILON)
     if excess(high) > 0:
         raise MilepostError(
-            f"no epsilon gives an error of {error:g} at this n: even epsilon = {LARGEST_EPSILON:g} has "
-            f"{again(n, LARGEST_EPSILON, near).best.error:.3g}"
+            f"no epsilon gives an error of {error:g} at this n: even epsilon = {MAX_EPSILON:g} has "
+            f"{again(n, MAX_EPSILON, near).best.error:.3g}"
         )
     # in logarithms error falls about linearly with ε: aim at the crossing from the last two tries, a little to its
     # other side, so that the bracket closes from both; after some tries halve it

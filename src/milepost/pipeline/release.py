@@ -9,20 +9,20 @@ import numpy as np
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
 from milepost.ingest.aggregation import check_some, records
-from milepost.ingest.batches import Columns, opened
-from milepost.ingest.dataframes import shaped
+from milepost.ingest.batches import Columns, open_stream
+from milepost.ingest.dataframes import shape_answers
 from milepost.ingest.query_points import query_points
-from milepost.ingest.row_attributes import Role, Roles
+from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.groups import Label
-from milepost.pipeline.open_table import of_spark, table_of
+from milepost.pipeline.open_table import is_spark_frame, open_table
 from milepost.pipeline.selection import Candidates, Choice, candidates, no_choice
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
-from milepost.privacy.protected_change import SLACK, Change
-from milepost.spaces.base import Space, check_space
-from milepost.statistics.sketch import LARGEST_TOTAL, check_weight
+from milepost.privacy.protected_change import SLACK, ProtectedChange
+from milepost.spaces.base import Space, require_space
+from milepost.statistics.sketch import MAX_TOTAL, check_weight
 from milepost.synopsis.serialization import counted_synopsis
 from milepost.synopsis.synopsis import Synopsis
 
@@ -66,7 +66,7 @@ def release(
     unit, contributions: the column that tells whose rows are whose, and how many of one person's are used at most.
     weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
     n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it. Of an
-    iterator of batches, for how many rows host coordinates are chosen; by default a million.
+    iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
     beta: the probability with which the promised error may fail.
     ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
     With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
@@ -77,29 +77,29 @@ def release(
     >>> abs(synopsis.mean_distance([5, 5]) - 5) < synopsis.error() + 0.1
     True
     """
-    check_space(space)
-    roles = Roles(groups, labels, unit, contributions, weights, max_weight)
+    require_space(space)
+    roles = RowColumns(groups, labels, unit, contributions, weights, max_weight)
     guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
     possible = candidates(space, queries, mechanism, beta)
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    fitting, refused = possible.fitting(change, guarantee)
+    fitting, refused = possible.feasible(change, guarantee)
     if fitting.empty:
         raise no_choice(refused)
-    table = table_of(data, space, change, columns, roles, stream=True)
+    table = open_table(data, space, change, columns, roles, stream=True)
     cost = charges(guarantee, change, n, fitting.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
-        if table.once:  # how it is read cannot wait for the number of its rows
+        if table.single_pass:  # how it is read cannot wait for the number of its rows
             expected = group_size(change.weight(n or EXPECTED_ROWS), change)
-            fitting = best_of(fitting, expected, change, guarantee).only(fitting)
+            fitting = best_choice(fitting, expected, change, guarantee).only(fitting)
             n = None if change.public_total else n
-        if fitting.settled and not table.countable:
+        if fitting.single_statistic and not table.countable:
             table = fitting.read(table)  # and counted on the way
-        size = sized(table, lambda n, left: best_of(fitting, n, change, left), guarantee, n, charge.drawn)
-        return released(table, fitting, size, guarantee, charge.drawn)
+        size = size_release(table, lambda n, left: best_choice(fitting, n, change, left), guarantee, n, charge.drawn)
+        return run_release(table, fitting, size, guarantee, charge.drawn)
 
 
-def charges(guarantee: Guarantee, change: Change, n: int | None, pure: bool) -> list[Guarantee]:
+def charges(guarantee: Guarantee, change: ProtectedChange, n: int | None, pure: bool) -> list[Guarantee]:
     """What a release costs a ledger. pure: whether it spends ε whatever δ is."""
     whole = replace(guarantee, delta=0.0) if pure else guarantee
     if change.public_total or n is not None or whole.pure:
@@ -116,7 +116,7 @@ class Size:
     left: Guarantee
 
 
-def sized(
+def size_release(
     table: Table,
     choose: Callable[[int, Guarantee], Any],
     guarantee: Guarantee,
@@ -135,7 +135,7 @@ def sized(
         check_weight(total)
         return Size(total, guarantee)
     if n is not None:
-        check_whole("n", n, 1, LARGEST_TOTAL // change.steps)
+        check_whole("n", n, 1, MAX_TOTAL // change.steps)
         return Size(change.weight(n), guarantee)
     spent = SIZE_SHARE * guarantee.epsilon
     left = replace(guarantee, epsilon=guarantee.epsilon - spent)
@@ -144,7 +144,7 @@ def sized(
     check_weight(exact)
     drawing()
     noisy = int(laplace(np.array([exact]), change.multiple / spent * SLACK)[0])
-    return Size(min(max(noisy, 1), LARGEST_TOTAL), left)
+    return Size(min(max(noisy, 1), MAX_TOTAL), left)
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
@@ -152,22 +152,22 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
 
     NOT PRIVATE: for the curator's own comparison, never for publication.
     """
-    check_space(space)
-    if of_spark(data):
+    require_space(space)
+    if is_spark_frame(data):
         raise MilepostError(
             "exact reads rows on this computer, got a Spark frame; give it one that fits, by toPandas()"
         )
     batch, single, like = query_points(points, space)
     queries = space.read_queries(batch)
     sums, n = np.zeros(len(queries)), 0
-    for block in records(opened(data), space, columns, max(1, len(queries))):
+    for block in records(open_stream(data), space, columns, max(1, len(queries))):
         sums += space.distance(block, queries).sum(axis=0)
         n += len(block)
     check_some(n)
-    return shaped(sums / n, single, like, "exact")
+    return shape_answers(sums / n, single, like, "exact")
 
 
-def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -> Choice:
+def best_choice(fitting: Candidates, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
     """The choice with the smallest predicted error; refused when there is none."""
     choices, refused = fitting.choices(n, change, guarantee)
     if not choices:
@@ -175,27 +175,27 @@ def best_of(fitting: Candidates, n: int, change: Change, guarantee: Guarantee) -
     return choices[0]
 
 
-def group_size(total: int, change: Change) -> int:
+def group_size(total: int, change: ProtectedChange) -> int:
     """For how many records of each group a mechanism is sized."""
     return max(1, total // (change.groups or 1))
 
 
-def released(
+def run_release(
     table: Table, fitting: Candidates, size: Size, guarantee: Guarantee, drawing: Callable[[], None]
 ) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
     change = table.change
     n = group_size(size.total, change)
-    best = best_of(fitting, n, change, size.left)
+    best = best_choice(fitting, n, change, size.left)
     spend = best.prepare(table, n, size.left)
-    warn_wide(best.prediction.error, best.bias, table.space, change.rows(n))
+    warn_large_error(best.prediction.error, best.bias, table.space, change.rows(n))
     drawing()
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
     return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)
 
 
-def warn_wide(error: float, bias: float, space: Space, n: int) -> None:
+def warn_large_error(error: float, bias: float, space: Space, n: int) -> None:
     """Say when the predicted error is more than a quarter of the diameter, and what would help."""
     if error <= space.diameter / 4:
         return

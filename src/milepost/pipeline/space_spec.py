@@ -61,7 +61,7 @@ def hamming_of_options(alphabet: str, places: int) -> Hamming:
     """Sequences over one alphabet, letters or labels with commas between, which is the same at every place."""
     if not places > 0:
         raise MilepostError(f"--places must be a whole number of at least 1, got {places}")
-    return Hamming([labels_of("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
+    return Hamming([split_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
 
 
 def _column(name: str, words: Any) -> Column:
@@ -80,33 +80,33 @@ def _column(name: str, words: Any) -> Column:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class SpaceSpec:
     """The words that may describe a space, and those of which each group needs one."""
 
     make: Callable[..., Space]
-    words: tuple[str, ...]
+    params: tuple[str, ...]
     needed: tuple[tuple[str, ...], ...]
 
 
 SPACES = {
-    "l1": Vocabulary(L1, ("bounds", "weights", "step", "unit", "found"), (("bounds",),)),
-    "l2": Vocabulary(
+    "l1": SpaceSpec(L1, ("bounds", "weights", "step", "unit", "found"), (("bounds",),)),
+    "l2": SpaceSpec(
         L2,
         ("bounds", "center", "radius", "directions", "distortion", "clip", "unit", "found"),
         (("bounds", "center"),),
     ),
-    "lp": Vocabulary(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit", "found"), (("bounds",), ("p",))),
-    "great-circle": Vocabulary(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
-    "angular": Vocabulary(Angular, ("dim", "directions", "columns"), (("dim",),)),
-    "gower": Vocabulary(gower, ("columns", "weights"), (("columns",),)),
-    "hamming": Vocabulary(Hamming, ("alphabets",), (("alphabets",),)),
-    "edit": Vocabulary(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
+    "lp": SpaceSpec(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit", "found"), (("bounds",), ("p",))),
+    "great-circle": SpaceSpec(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
+    "angular": SpaceSpec(Angular, ("dim", "directions", "columns"), (("dim",),)),
+    "gower": SpaceSpec(gower, ("columns", "weights"), (("columns",),)),
+    "hamming": SpaceSpec(Hamming, ("alphabets",), (("alphabets",),)),
+    "edit": SpaceSpec(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
 }
 OPTIONS = SPACES | {  # where the command line has other words than a file
-    "gower": Vocabulary(
+    "gower": SpaceSpec(
         gower_of_options, ("number", "category", "flag", "step", "weights"), (("number", "category", "flag"),)
     ),
-    "hamming": Vocabulary(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
+    "hamming": SpaceSpec(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
 }
 FILE_ONLY = ("found",)  # a record, which is written rather than given
 SPELLED = {"unit": "distance-unit", "weights": "distance-weights"}  # rows of a table have a unit and weights, too
@@ -149,7 +149,7 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
     readers: dict[str, Callable[[str, str], Any]] = {
         "bounds": _pair,
         "number": _pair,
-        "category": labels_of,
+        "category": split_labels,
         "weights": _number,
         "step": _number,
         "center": _number,
@@ -158,7 +158,7 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
         word: _by_name(_spelled(word, "--"), value, readers[word]) if word in readers else value
         for word, value in given.items()
     }
-    if queries is not None and kind in SPACES and "queries" in SPACES[kind].words:
+    if queries is not None and kind in SPACES and "queries" in SPACES[kind].params:
         read["queries"] = queries
     return _build(kind, read, "--")
 
@@ -173,13 +173,13 @@ def read_space(path: Path) -> Space:
         raise MilepostError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MilepostError(f"{path} is not a TOML file: {error}") from None
-    return space_from_words(words, str(path))
+    return space_from_spec(words, str(path))
 
 
-def space_from_words(words: Mapping[str, Any], whose: str = "a space") -> Space:
+def space_from_spec(words: Mapping[str, Any], whose: str = "a space") -> Space:
     """The space of such words, as a TOML file or a JSON object holds them; whose: what errors call it.
 
-    >>> space_from_words({"space": "l1", "bounds": {"age": [18, 90]}}).diameter
+    >>> space_from_spec({"space": "l1", "bounds": {"age": [18, 90]}}).diameter
     72.0
     """
     rest = dict(words)
@@ -224,9 +224,9 @@ def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
     if kind not in SPACES:
         raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(SPACES)}, or give a file.toml")
     vocabulary = OPTIONS[kind] if dashes else SPACES[kind]
-    unknown = [word for word in words if word not in vocabulary.words]
+    unknown = [word for word in words if word not in vocabulary.params]
     if unknown:
-        words_known = [word for word in vocabulary.words if not (dashes and word in FILE_ONLY)]
+        words_known = [word for word in vocabulary.params if not (dashes and word in FILE_ONLY)]
         known = ", ".join(_spelled(word, dashes) for word in words_known)
         raise MilepostError(f"space {kind} has no {_spelled(unknown[0], dashes)}; it may have {known}")
     for group in vocabulary.needed:
@@ -269,10 +269,10 @@ def _pair(option: str, text: str) -> tuple[float, float]:
     return _number(option, low), _number(option, high)
 
 
-def labels_of(option: str, text: str) -> list[str]:
+def split_labels(option: str, text: str) -> list[str]:
     """Labels with commas between; one that has a comma itself stands in quotes, as in a CSV file.
 
-    >>> labels_of("--labels", 'north, "east, or so",south')
+    >>> split_labels("--labels", 'north, "east, or so",south')
     ['north', 'east, or so', 'south']
     """
     try:

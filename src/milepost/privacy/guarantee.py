@@ -7,8 +7,8 @@ from typing import Any
 
 from milepost.errors import MilepostError
 
-SMALLEST_EPSILON = 1e-9
-LARGEST_EPSILON = 1e3
+MIN_EPSILON = 1e-9
+MAX_EPSILON = 1e3
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,9 @@ class Guarantee:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise MilepostError(f"{name} must be a number, got {value!r}")
             object.__setattr__(self, name, float(value))
-        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+        if not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
             raise MilepostError(
-                f"epsilon must be a positive number between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
-                f"got {self.epsilon:g}"
+                f"epsilon must be a positive number between {MIN_EPSILON:g} and {MAX_EPSILON:g}, got {self.epsilon:g}"
             )
         if not 0 <= self.delta < 1:
             raise MilepostError(

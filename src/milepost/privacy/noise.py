@@ -16,7 +16,7 @@ from milepost._typing import IntArray
 from milepost.errors import MilepostError
 
 PIECE = 1 << 10  # draws, 20 ms or so, that are worth a thread
-LARGEST_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
+MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
 @lru_cache(maxsize=1024)
@@ -51,7 +51,7 @@ def _add(law: str, values: IntArray, scale: float) -> IntArray:
 
 def check_scale(scale: float) -> None:
     """Refuse a scale whose noise would not fit 64 bits; mechanisms call it before they touch data."""
-    if not 0 < scale <= LARGEST_SCALE:
+    if not 0 < scale <= MAX_SCALE:
         raise MilepostError(
             f"epsilon is too small for this space: noise of scale {scale:.2g} does not fit 64-bit integers; "
             "use a larger epsilon or fewer columns"

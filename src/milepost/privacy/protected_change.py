@@ -14,7 +14,7 @@ SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private s
 
 
 @dataclass(frozen=True)
-class Split:
+class BudgetSplit:
     """What a guarantee is spent on: a change of 1 in the sums costs 1/power; the total has noise of scale `total`.
 
     total: 0 where the total is public.
@@ -25,7 +25,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Change:
+class ProtectedChange:
     """One person's possible effect on the table.
 
     `replace`: two tables are neighbors when one person's rows are replaced by another's. `add-remove`: when one
@@ -88,19 +88,19 @@ class Change:
         """The inverse of `weight`, at least 1."""
         return max(1, weight // -(-self.steps // 2))
 
-    def gaussian(self, pair: float, single: float, rho: float, off: float) -> Split:
+    def gaussian(self, pair: float, single: float, rho: float, off: float) -> BudgetSplit:
         """How Gaussian noise on sums and on the total shares ρ (Theorem 1 of the proof page).
 
         pair, single: squared changes of the sums, in the unit of `power`, by one row replaced, and by one added.
         off: what the total's noise does to an answer, as a share of what the sums' does, at equal shares of ρ.
         """
         power, left = self._split(pair, single, rho / self.multiple**2, 1 / (1 + off))
-        return Split(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
+        return BudgetSplit(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
 
-    def laplace(self, pair: float, single: float, epsilon: float, off: float) -> Split:
+    def laplace(self, pair: float, single: float, epsilon: float, off: float) -> BudgetSplit:
         """How Laplace noise on sums and on the total shares ε (Theorem 2): as `gaussian`, with changes in ℓ₁."""
         power, left = self._split(pair, single, epsilon / self.multiple, 1 / (1 + off ** (2 / 3)))
-        return Split(power, 1 / left * SLACK if left else 0.0)
+        return BudgetSplit(power, 1 / left * SLACK if left else 0.0)
 
     def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
         """The power, and what is left for a change of the total by 1; nothing where the total is public."""
@@ -115,7 +115,7 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
-        said = {name: value for name, value in asdict(self).items() if value != getattr(Change, name)}
+        said = {name: value for name, value in asdict(self).items() if value != getattr(ProtectedChange, name)}
         return {"neighbors": self.neighbors} | said
 
     def __str__(self) -> str:

@@ -3,61 +3,63 @@
 from typing import Any
 
 from milepost.answers.released_data import ReleasedData
-from milepost.mechanisms.base import Answerer
+from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.groups import Groups
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 
 
 def facts(synopsis: ReleasedData) -> dict[str, str]:
     """Space, rows, groups, guarantee, mechanism, error and versions, by name."""
     card, space = synopsis.card, synopsis.card["space"]
     return {
-        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{of_unit(synopsis)}",
-        **{word: spell(value) for word, value in space.items()},
+        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit_suffix(synopsis)}",
+        **{word: value_text(value) for word, value in space.items()},
         **_counts(synopsis),
         "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
         "guarantee": str(synopsis.guarantee),
         "mechanism": synopsis.mechanism,
-        "error": promise(synopsis),
-        "released": _released(synopsis.answerer),
+        "error": error_text(synopsis),
+        "released": _released(synopsis.statistic),
         "made with": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
 
 
-def promise(synopsis: ReleasedData) -> str:
+def error_text(synopsis: ReleasedData) -> str:
     """The error of one answer and its confidence."""
-    low, high, small = errors(synopsis)
+    low, high, small = error_range(synopsis)
     span = f"± {low:.3g}" if low == high else f"± {low:.3g} to {high:.3g}"
     groups = ", by group" * (len(synopsis.labels) > 1) + f", {small} too small" * bool(small)
-    return f"{span}{of_unit(synopsis)} with {100 * synopsis.confidence:g} % confidence{groups}"
+    return f"{span}{unit_suffix(synopsis)} with {100 * synopsis.confidence:g} % confidence{groups}"
 
 
-def size(synopsis: ReleasedData, equals: str, about: str) -> str:
+def size_formula(synopsis: ReleasedData, equals: str, about: str) -> str:
     """The number of rows, or their weight, as a formula: n = 5,000 where it is public, n ≈ 5,012 where it is noisy."""
     letter = "n" if synopsis.change.max_weight is None else "weight"
-    return f"{letter}{equals if synopsis.change.public_total else about}{amount(synopsis.n, synopsis.change)}"
+    return f"{letter}{equals if synopsis.change.public_total else about}{amount_text(synopsis.n, synopsis.change)}"
 
 
-def counted(synopsis: ReleasedData) -> str:
+def size_text(synopsis: ReleasedData) -> str:
     """The same in words, and how many groups there are."""
-    change, found = synopsis.change, amount(synopsis.n, synopsis.change)
+    change, found = synopsis.change, amount_text(synopsis.n, synopsis.change)
     rows = f"{found} rows" if change.max_weight is None else f"weight {found}"
     rows = rows if change.public_total else f"about {rows} (noisy)"
     return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
 
 
-def spell(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A part of the card as a person writes it: {"age": [18, 90], "visits": [0, 40]} as age 18:90, visits 0:40."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {spell([part])}" for name, part in value.items())
+        return ", ".join(f"{name} {value_text([part])}" for name, part in value.items())
     if isinstance(value, list):
-        return ", ".join(":".join(map(spell, part)) if isinstance(part, list) else spell(part) for part in value)
+        return ", ".join(
+            ":".join(map(value_text, part)) if isinstance(part, list) else value_text(part) for part in value
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _counts(synopsis: ReleasedData) -> dict[str, str]:
     """How many rows there are, or how much they weigh, alone and by group."""
-    change, found = synopsis.change, amount(synopsis.n, synopsis.change)
+    change, found = synopsis.change, amount_text(synopsis.n, synopsis.change)
     used = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
     result = {"rows": f"{found if change.public_total else f'about {found} (noisy)'}{used}"}
     if change.max_weight is not None:
@@ -71,17 +73,17 @@ def _counts(synopsis: ReleasedData) -> dict[str, str]:
 
 def group_sizes(synopsis: ReleasedData) -> list[str]:
     """Every group and its noisy size."""
-    if not isinstance(synopsis.answerer, Groups):
+    if not isinstance(synopsis.statistic, Groups):
         return []
-    totals = zip(synopsis.labels, [one.total for one in synopsis.answerer.answerers], strict=True)
+    totals = zip(synopsis.labels, [one.total for one in synopsis.statistic.statistics], strict=True)
     return [
-        f"{label} about {amount(max(total.value, 0), synopsis.change)}"
+        f"{label} about {amount_text(max(total.value, 0), synopsis.change)}"
         + ("" if total.seen else " (too small to tell from empty)")
         for label, total in totals
     ]
 
 
-def amount(n: int, change: Change) -> str:
+def amount_text(n: int, change: ProtectedChange) -> str:
     """Rows as a whole number; weight, which is counted in steps, in the user's unit."""
     if change.max_weight is None:
         return f"{n:,}"
@@ -89,22 +91,22 @@ def amount(n: int, change: Change) -> str:
     return f"{weight:,.0f}" if 100 <= weight < 1e15 else f"{weight:.3g}"
 
 
-def _released(answerer: Answerer) -> str:
-    grouped = isinstance(answerer, Groups)
-    names = ", ".join((answerer.answerers[0] if isinstance(answerer, Groups) else answerer).tensors())
-    count = sum(tensor.size for tensor in answerer.tensors().values())
+def _released(statistic: NoisyStatistic) -> str:
+    grouped = isinstance(statistic, Groups)
+    names = ", ".join((statistic.statistics[0] if isinstance(statistic, Groups) else statistic).tensors())
+    count = sum(tensor.size for tensor in statistic.tensors().values())
     return f"{count:,} integers ({names}{' of each group' * grouped})"
 
 
-def errors(synopsis: ReleasedData) -> tuple[float, float, str]:
+def error_range(synopsis: ReleasedData) -> tuple[float, float, str]:
     """The least and the largest error of groups, and how many groups are not counted in, as they are too small."""
-    if not isinstance(synopsis.answerer, Groups):
+    if not isinstance(synopsis.statistic, Groups):
         error = synopsis.error(synopsis.confidence)
         return error, error, ""
-    answerers = synopsis.answerer.answerers
-    seen = [one for one in answerers if one.total.seen] or answerers
-    found = [min(one.half_width(synopsis.confidence), one.most) for one in seen]
-    small = len(answerers) - len(seen)
+    statistics = synopsis.statistic.statistics
+    seen = [one for one in statistics if one.total.seen] or statistics
+    found = [min(one.half_width(synopsis.confidence), one.max_error) for one in seen]
+    small = len(statistics) - len(seen)
     return min(found), max(found), _groups(small) if small else ""
 
 
@@ -112,6 +114,6 @@ def _groups(count: int) -> str:
     return f"{count:,} group{'s' * (count > 1)}"
 
 
-def of_unit(synopsis: ReleasedData) -> str:
+def unit_suffix(synopsis: ReleasedData) -> str:
     """The unit of distances after a number."""
     return f" {synopsis.space.unit}" if synopsis.space.unit else ""

@@ -8,16 +8,16 @@ from typing import Any
 
 from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.registry import spends_epsilon
-from milepost.reporting.description import counted, promise
+from milepost.reporting.description import error_text, size_text
 from milepost.reporting.statement import lines
 
 
-def registry(synopsis: ReleasedData) -> dict[str, Any]:
+def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
     """A draft entry; as JSON, which is YAML too."""
     said, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
     loss = {name: float(getattr(synopsis.guarantee, name)) for name in variant.parameters}
     versions = ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items())
-    about = f"a table of {counted(synopsis)}: {synopsis.space.kind}, {promise(synopsis)}."
+    about = f"a table of {size_text(synopsis)}: {synopsis.space.kind}, {error_text(synopsis)}."
     return {
         "status": "Draft",
         "deployment": {

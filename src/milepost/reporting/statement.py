@@ -1,11 +1,11 @@
 """Statement: one page for the people in a table: who is protected, how much, and what is public."""
 
 from milepost.answers.released_data import ReleasedData
-from milepost.privacy.protected_change import Change
-from milepost.reporting.description import amount, errors, group_sizes, of_unit
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.reporting.description import amount_text, error_range, group_sizes, unit_suffix
 from milepost.spaces.columns import OTHER
 
-MOST_GROUPS = 12  # on one page
+MAX_GROUPS = 12  # on one page
 
 
 def statement(synopsis: ReleasedData) -> str:
@@ -30,7 +30,7 @@ def lines(synopsis: ReleasedData) -> dict[str, str]:
     }
 
 
-def _protected(change: Change) -> str:
+def _protected(change: ProtectedChange) -> str:
     """Who, and against what."""
     whose = "each single row" if change.unit is None else f"all rows of each single {change.unit}"
     more = [word for word, said in (("group", change.groups), ("weight", change.max_weight)) if said is not None]
@@ -67,19 +67,19 @@ def _private(synopsis: ReleasedData) -> str:
     what = "the number of rows; a noisy one is"
     if synopsis.change.max_weight is not None:
         what = "the number of rows and their total weight; the latter with noise is"
-    return f"{what} {amount(synopsis.n, synopsis.change)}."
+    return f"{what} {amount_text(synopsis.n, synopsis.change)}."
 
 
 def _group_line(synopsis: ReleasedData) -> str:
     if not synopsis.labels:
         return f"one of {synopsis.change.groups:,} of one release." if synopsis.change.groups else ""
     listed = group_sizes(synopsis)
-    shown = ", ".join(listed[:MOST_GROUPS]) + f", … ({len(listed):,} in all)" * (len(listed) > MOST_GROUPS)
+    shown = ", ".join(listed[:MAX_GROUPS]) + f", … ({len(listed):,} in all)" * (len(listed) > MAX_GROUPS)
     others = "were added to other" if OTHER in map(str, synopsis.labels) else "were left out"
     return f"{shown}; rows with labels that are not listed {others}."
 
 
-def _weight_line(change: Change) -> str:
+def _weight_line(change: ProtectedChange) -> str:
     if change.max_weight is None:
         return ""
     most = f"{change.max_weight:g}"
@@ -87,7 +87,7 @@ def _weight_line(change: Change) -> str:
 
 
 def _accuracy(synopsis: ReleasedData) -> str:
-    unit, (low, high, small) = of_unit(synopsis), errors(synopsis)
+    unit, (low, high, small) = unit_suffix(synopsis), error_range(synopsis)
     error = f"{low:.4g}{unit}" if low == high else f"{low:.4g} to {high:.4g}{unit}"
     groups = ", by group" * (len(synopsis.labels) > 1)
     rest = f"; {small} too small to say anything" * bool(small)

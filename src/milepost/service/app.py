@@ -16,20 +16,20 @@ from starlette.exceptions import HTTPException
 from milepost.errors import MilepostError
 from milepost.service.auth import CURATOR
 from milepost.service.errors import BY_STATUS, RefusedError, documented, response
-from milepost.service.middleware import Gate, report
+from milepost.service.middleware import RequestMiddleware, report
 from milepost.service.routes.budgets import budgets
 from milepost.service.routes.curation import curation
 from milepost.service.routes.dependencies import Caller, Curator
 from milepost.service.routes.releases import releases
 from milepost.service.routes.sessions import sessions
 from milepost.service.schemas.responses import Health, Me
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 
 STATIC = (Path(str(files("milepost.service"))) / "static").resolve()
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
 
 
-def make_app(office: Office) -> FastAPI:
+def make_app(office: ServiceState) -> FastAPI:
     """The application of a data directory, which it closes in the end."""
     version = metadata.version("milepost")
 
@@ -72,13 +72,13 @@ def make_app(office: Office) -> FastAPI:
         def page() -> bytes:
             accounts = office.ledger.datasets() if office.ledger else ()
             spent = {account.name: account.spent.nano / account.cap.nano for account in accounts}
-            return office.measures.page(office.desk.open, office.jobs.waiting, spent)
+            return office.telemetry.page(office.sessions.open, office.jobs.waiting, spent)
 
         return Response(await office.workers.run(page), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def interface(_: Caller) -> Any:
-        return JSONResponse(described(app))
+        return JSONResponse(openapi_document(app))
 
     @app.get("/", include_in_schema=False)
     async def page() -> Any:
@@ -98,11 +98,11 @@ def make_app(office: Office) -> FastAPI:
     for routes in (releases, sessions, budgets, curation):
         app.include_router(routes(office))
     _refuse(app)
-    app.add_middleware(Gate, keys=office.keys, settings=office.settings, measures=office.measures)
+    app.add_middleware(RequestMiddleware, keys=office.keys, settings=office.settings, measures=office.telemetry)
     return app
 
 
-def described(app: FastAPI) -> dict[str, Any]:
+def openapi_document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document: every address but health needs a key."""
     document = app.openapi()
     document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}

@@ -14,7 +14,7 @@ from threading import Lock
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.privacy.accounting.ledger import Charge, Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.service.database import Key, Register, Watch, now
+from milepost.service.database import ApiKey, DatabaseWatch, ServiceDatabase, now
 
 ROLES = CURATOR, ANALYST = ("curator", "analyst")
 PREFIX = "mp"
@@ -22,7 +22,7 @@ ID = re.compile(r"[0-9a-f]{12}")
 NOBODY = bytes(32)  # what a secret is compared with where there is no such key
 
 
-def create_key(register: Register, name: str, role: str, share: float = 1.0) -> tuple[Key, str]:
+def create_key(register: ServiceDatabase, name: str, role: str, share: float = 1.0) -> tuple[ApiKey, str]:
     """A new key and its text, which is told once and kept nowhere.
 
     A secret of 256 random bits cannot be guessed from its digest, so the digest needs no salt and no slow function.
@@ -36,15 +36,15 @@ def create_key(register: Register, name: str, role: str, share: float = 1.0) -> 
     if not (isinstance(share, int | float) and math.isfinite(share) and 0 < share <= 1):
         raise MilepostError(f"share is a part of every dataset's cap, more than 0 and at most 1, got {share!r}")
     secret = secrets.token_hex(32)
-    key = Key(secrets.token_hex(6), name, role, float(share), _digest(secret), now(), "")
+    key = ApiKey(secrets.token_hex(6), name, role, float(share), _digest(secret), now(), "")
     if not register.add(key):
         raise ConflictError("there is a key of this id already; try again")
     return key, f"{PREFIX}_{key.id}_{secret}"
 
 
-def revoke_key(register: Register, name: str) -> list[Key]:
+def revoke_key(register: ServiceDatabase, name: str) -> list[ApiKey]:
     """Take a key back by its id, or all keys of a person by name; those that were not taken back before."""
-    found = [key for key in register.all(Key) if name in (key.id, key.name)]
+    found = [key for key in register.all(ApiKey) if name in (key.id, key.name)]
     if not found:
         raise MilepostError(f"there is no key with the id or name {name!r}; `milepost keys list` shows all")
     fresh = [replace(key, revoked=now()) for key in found if not key.revoked]
@@ -56,10 +56,10 @@ def revoke_key(register: Register, name: str) -> list[Key]:
 class Keys:
     """The keys that are valid at this moment, also where another process has just made or revoked one."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch, self._known, self._lock = watch, dict[str, Key](), Lock()
+    def __init__(self, watch: DatabaseWatch) -> None:
+        self._watch, self._known, self._lock = watch, dict[str, ApiKey](), Lock()
 
-    def find(self, text: str) -> Key | None:
+    def find(self, text: str) -> ApiKey | None:
         """The key of a text, if it is one; in the same time whether there is none or its secret is another."""
         known = self.known()
         prefix, _, rest = text.partition("_")
@@ -72,7 +72,7 @@ class Keys:
         """The least share of a person's keys, so that another one lifts no quota; None for nobody."""
         return min((key.share for key in self.known().values() if key.name == name), default=None)
 
-    def known(self) -> dict[str, Key]:
+    def known(self) -> dict[str, ApiKey]:
         """By id, those that are not revoked."""
         with self._lock:
             found = self._watch.news()
@@ -89,7 +89,7 @@ class QuotaError(ExhaustedError):
     """A person's share of a budget that does not allow what was asked, though the budget would."""
 
 
-class Allowance(Ledger):
+class Quota(Ledger):
     """A ledger whose charges are written under a person's name, and stay within their share of each cap.
 
     Charges that were given back do not count. A charge that passes the share is given back before anything is read.

@@ -24,13 +24,13 @@ UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # names of files tha
 
 
 @dataclass(frozen=True)
-class Home:
+class DataDirectory:
     """Where everything is."""
 
     root: Path
 
     @classmethod
-    def made(cls, root: Path) -> "Home":
+    def made(cls, root: Path) -> "DataDirectory":
         """The directory, made with its folders where there are none; only its owner may look inside."""
         home = cls(root.absolute())
         try:

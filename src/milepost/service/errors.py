@@ -70,7 +70,7 @@ def response(problem: RefusedError, *, trusted: bool = False, headers: dict[str,
 
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of refusals: those that any request may meet, and these."""
-    from milepost.service.schemas.responses import Refusal
+    from milepost.service.schemas.responses import ErrorResponse
 
     every = ("unauthorized", "too_large", "invalid", "rate_limited", "internal", "busy", "timeout", *codes)
     result: dict[int | str, dict[str, Any]] = {}
@@ -79,5 +79,5 @@ def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
         example = {"error": {"code": of[0], "status": status, "message": CODES[of[0]].message}}
         described = f"{HTTPStatus(status).phrase}: {', '.join(of)}"
         content = {"application/json": {"example": example}}
-        result[status] = {"model": Refusal, "description": described, "content": content}
+        result[status] = {"model": ErrorResponse, "description": described, "content": content}
     return result

@@ -10,9 +10,9 @@ from typing import Any
 
 from milepost.errors import MilepostError, collected_warnings
 from milepost.ingest.progress import Display, listening
-from milepost.service.database import Job, Register, now
+from milepost.service.database import JobRecord, ServiceDatabase, now
 from milepost.service.errors import CODES, RefusedError
-from milepost.service.schemas.requests import Making
+from milepost.service.schemas.requests import CreateRequest
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
 SHOWN = 100  # of those that are over
@@ -21,9 +21,9 @@ SHOWN = 100  # of those that are over
 class Jobs:
     """What curators have asked for. A job is on the disk before it begins; one that a crash ended is interrupted."""
 
-    def __init__(self, register: Register, most: int) -> None:
+    def __init__(self, register: ServiceDatabase, most: int) -> None:
         self._register, self._most, self._lock = register, most, Lock()
-        self._jobs = {job.id: job for job in register.all(Job)}
+        self._jobs = {job.id: job for job in register.all(JobRecord)}
         self._displays: dict[str, Display] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
         interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
@@ -43,7 +43,7 @@ class Jobs:
         making = [job for job in list(self._jobs.values()) if job.state in (QUEUED, RUNNING)]
         return any((job.kind, job.of) == (kind, name) for job in making)
 
-    def begin(self, kind: str, words: Making, author: str, work: Callable[[], None]) -> dict[str, Any]:
+    def begin(self, kind: str, words: CreateRequest, author: str, work: Callable[[], None]) -> dict[str, Any]:
         """Make something as soon as those before it are made."""
         name = words.id
         with self._lock:
@@ -51,7 +51,7 @@ class Jobs:
                 raise RefusedError("exists")
             if self.waiting >= self._most:
                 raise RefusedError("busy")
-            job = Job(secrets.token_hex(8), kind, name, author, words.model_dump_json(), now(), QUEUED, "")
+            job = JobRecord(secrets.token_hex(8), kind, name, author, words.model_dump_json(), now(), QUEUED, "")
             self._register.add(job)
             self._jobs[job.id] = job
         self._pool.submit(self._run, job, work)
@@ -83,7 +83,7 @@ class Jobs:
         """When the one that runs is done; those that wait are interrupted."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _run(self, job: Job, work: Callable[[], None]) -> None:
+    def _run(self, job: JobRecord, work: Callable[[], None]) -> None:
         display = self._displays[job.id] = Display()
         try:
             self._settle(job, RUNNING, "")
@@ -100,7 +100,7 @@ class Jobs:
         finally:
             self._displays.pop(job.id, None)
 
-    def _settle(self, job: Job, state: str, detail: str) -> None:
+    def _settle(self, job: JobRecord, state: str, detail: str) -> None:
         changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
         with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
             self._register.change(changed)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from milepost.service.auth import CURATOR, Keys
 from milepost.service.errors import RefusedError, response
 from milepost.service.settings import Settings
-from milepost.service.telemetry import Measures
+from milepost.service.telemetry import Telemetry
 from milepost.service.workers import WHOSE
 
 OPEN = ("/", "/v1/health")
@@ -31,19 +31,19 @@ HEADERS = {
 }
 
 
-class Gate:
+class RequestMiddleware:
     """Around the whole application: what it does not let in reaches no other code."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, settings: Settings, measures: Measures) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, settings: Settings, measures: Telemetry) -> None:
         self._app, self._keys, self._settings, self._measures = app, keys, settings, measures
-        self._rates = Rates(settings.rate, settings.burst)
+        self._rates = RateLimiter(settings.rate, settings.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, sent, body = monotonic(), 0, Body(receive, Headers(scope=scope))
+        begun, sent, body = monotonic(), 0, RequestBody(receive, Headers(scope=scope))
 
         async def leave(message: Message) -> None:
             nonlocal sent
@@ -95,7 +95,7 @@ class Gate:
         return None
 
 
-class Body:
+class RequestBody:
     """The body that a client sends. An answer before its end would not arrive: the connection would be reset."""
 
     def __init__(self, receive: Receive, headers: Headers) -> None:
@@ -155,7 +155,7 @@ def report(error: BaseException) -> None:
     print(f"internal error: {type(error).__name__} in {where}", file=sys.stderr, flush=True)
 
 
-class Rates:
+class RateLimiter:
     """A bucket a key, which holds `burst` requests and is filled by `rate` a second."""
 
     def __init__(self, rate: float, burst: int) -> None:

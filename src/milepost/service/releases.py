@@ -20,10 +20,10 @@ from milepost.mechanisms.registry import spends_epsilon
 from milepost.pipeline.release import SIZE_SHARE, release
 from milepost.privacy.accounting.ledger import Ledger
 from milepost.privacy.guarantee import Guarantee
-from milepost.service.data_directory import Home
-from milepost.service.database import Register, Release, now
+from milepost.service.data_directory import DataDirectory
+from milepost.service.database import ReleaseRecord, ServiceDatabase, now
 from milepost.service.errors import RefusedError
-from milepost.service.schemas.requests import Building
+from milepost.service.schemas.requests import ReleaseRequest
 from milepost.service.schemas.views import center, description, field_of, part_of, statement, summary
 from milepost.service.settings import Settings
 from milepost.spaces.base import Space
@@ -34,22 +34,22 @@ FIELDS = 64  # maps that are kept
 SMALL = 4096  # other answers that are
 
 
-class Catalog:
+class ReleaseCatalog:
     """Released files by name. Whatever they answer is free: it was paid for when they were made."""
 
-    def __init__(self, home: Home, register: Register, settings: Settings) -> None:
+    def __init__(self, home: DataDirectory, register: ServiceDatabase, settings: Settings) -> None:
         self._home, self._register, self._settings = home, register, settings
-        self._releases = {release.id: release for release in register.all(Release)}
+        self._releases = {release.id: release for release in register.all(ReleaseRecord)}
         self._numbers, self._number = count(), dict[str, int]()  # of each, another one than any before it had
         for name in self._releases:
             self._number[name] = next(self._numbers)
         self._claimed, self._lock = set[str](), Lock()
-        self._loaded: Kept[Synopsis] = Kept(settings.max_loaded)
-        self._fields: Kept[bytes] = Kept(FIELDS)
-        self._small: Kept[bytes] = Kept(SMALL)
+        self._loaded: LRUCache[Synopsis] = LRUCache(settings.max_loaded)
+        self._fields: LRUCache[bytes] = LRUCache(FIELDS)
+        self._small: LRUCache[bytes] = LRUCache(SMALL)
         self._reported: set[Any] = set()  # those that cannot be read
 
-    def all(self) -> list[Release]:
+    def all(self) -> list[ReleaseRecord]:
         """In the order in which they came."""
         return list(self._releases.values())
 
@@ -57,7 +57,7 @@ class Catalog:
         """Whether there is a release of this name."""
         return name in self._releases
 
-    def find(self, name: str) -> tuple[Release, Synopsis]:
+    def find(self, name: str) -> tuple[ReleaseRecord, Synopsis]:
         """A release and its synopsis."""
         found = self._releases.get(name)
         if found is None:
@@ -101,14 +101,14 @@ class Catalog:
             print(f"the release {name} is not listed: {error}", file=sys.stderr, flush=True)
 
     def _summary(self, name: str) -> bytes:
-        return encoded(summary(*self.find(name)))
+        return to_json_bytes(summary(*self.find(name)))
 
-    def build(self, words: Building, space: Space, ledger: Ledger) -> None:
+    def build(self, words: ReleaseRequest, space: Space, ledger: Ledger) -> None:
         """A new release from a table, which spends its guarantee; on the disk before it is listed."""
         with self.claiming(words.id):
             self._build(words, space, ledger)
 
-    def _build(self, words: Building, space: Space, ledger: Ledger) -> None:
+    def _build(self, words: ReleaseRequest, space: Space, ledger: Ledger) -> None:
         synopsis = release(
             self._home.table(words.table),
             space,
@@ -122,19 +122,19 @@ class Catalog:
         synopsis.save(self._home.release(words.id))
         self.adopt(words.id, words.title or words.id, words.dataset)
 
-    def recover(self, words: Building) -> None:
+    def recover(self, words: ReleaseRequest) -> None:
         """List a release that the service was making when it ended, if it is on the disk: it was paid for."""
         if not self.taken(words.id) and self._home.release(words.id).is_file():
             self.adopt(words.id, words.title or words.id, words.dataset)
 
-    def store(self, path: Path, name: str, title: str, dataset: str) -> Release:
+    def store(self, path: Path, name: str, title: str, dataset: str) -> ReleaseRecord:
         """A release that was made elsewhere, from a file that takes its place here; its name is claimed."""
         path.replace(self._home.release(name))
         return self.adopt(name, title, dataset)
 
-    def adopt(self, name: str, title: str, dataset: str) -> Release:
+    def adopt(self, name: str, title: str, dataset: str) -> ReleaseRecord:
         """List a release whose file is there."""
-        added = Release(name, title, dataset, now())
+        added = ReleaseRecord(name, title, dataset, now())
         if not self._register.add(added):
             raise RefusedError("exists")
         self._number[name] = next(self._numbers)
@@ -145,7 +145,7 @@ class Catalog:
         """No longer listed, and then no longer there."""
         if self._releases.pop(name, None) is None:
             raise RefusedError("not_found")
-        self._register.remove(Release, name)
+        self._register.remove(ReleaseRecord, name)
         self._home.clear_release(name)
 
     def field(self, name: str, steps: int, group: Any) -> bytes:
@@ -154,19 +154,21 @@ class Catalog:
             raise RefusedError("too_large", ["body", "steps"])
         synopsis = part_of(self.find(name)[1], group)
         key = *self._key(name), "field", steps, type(group), group
-        return self._fields.get(key, lambda: encoded(field_of(synopsis, steps)))
+        return self._fields.get(key, lambda: to_json_bytes(field_of(synopsis, steps)))
 
     def center(self, name: str, group: Any) -> bytes:
         """The point with the least mean distance, as JSON."""
         synopsis = part_of(self.find(name)[1], group)
-        return self._small.get((*self._key(name), "center", type(group), group), lambda: encoded(center(synopsis)))
+        return self._small.get(
+            (*self._key(name), "center", type(group), group), lambda: to_json_bytes(center(synopsis))
+        )
 
     def _key(self, name: str) -> tuple[str, int | None]:
         """Of what is kept of a release: another one of the same name has another key."""
         return name, self._number.get(name)
 
 
-def encoded(answer: dict[str, Any]) -> bytes:
+def to_json_bytes(answer: dict[str, Any]) -> bytes:
     """As JSON, once for all who ask."""
     return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
@@ -174,7 +176,7 @@ def encoded(answer: dict[str, Any]) -> bytes:
 Made = TypeVar("Made")
 
 
-class Kept(Generic[Made]):
+class LRUCache(Generic[Made]):
     """The values that were used last, by key."""
 
     def __init__(self, most: int) -> None:
@@ -207,12 +209,12 @@ def cost_of(synopsis: Synopsis) -> list[Guarantee]:
     return [Guarantee(SIZE_SHARE * guarantee.epsilon), whole]
 
 
-def loadable(path: Path) -> Synopsis:
+def load_uploaded(path: Path) -> Synopsis:
     """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
     try:
         synopsis = load(path)
-        encoded(description(Release("", "", "", ""), synopsis))
-        encoded(statement(synopsis))
+        to_json_bytes(description(ReleaseRecord("", "", "", ""), synopsis))
+        to_json_bytes(statement(synopsis))
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
@@ -220,7 +222,7 @@ def loadable(path: Path) -> Synopsis:
     return synopsis
 
 
-async def received(request: Request, folder: Path, most: int) -> Path:
+async def receive_upload(request: Request, folder: Path, most: int) -> Path:
     """The body in a temporary file, which the caller takes away."""
     handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
     try:

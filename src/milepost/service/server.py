@@ -23,11 +23,11 @@ from milepost.demo.clinic import DELTA, EPSILON, REGION, homes
 from milepost.errors import MilepostError, PromiseWarning
 from milepost.service.app import make_app
 from milepost.service.auth import CURATOR, create_key
-from milepost.service.data_directory import Home
-from milepost.service.database import Register
-from milepost.service.schemas.requests import Building, Opening
+from milepost.service.data_directory import DataDirectory
+from milepost.service.database import ServiceDatabase
+from milepost.service.schemas.requests import ReleaseRequest, SessionRequest
 from milepost.service.settings import Settings
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 from milepost.spaces.lp import L1
 
 
@@ -57,7 +57,7 @@ def run(root: Path, address: Address, settings: Settings, ready: Callable[[str],
     if current_thread() is main_thread():  # uvicorn ends by it in order, and then raises it again
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _listening(address)
-    with Office(root, settings) as office:
+    with ServiceState(root, settings) as office:
         config = uvicorn.Config(
             make_app(office),
             log_level="warning",
@@ -96,7 +96,7 @@ def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
     """Make everything up, serve it, and open the page; all of it is gone afterwards."""
     with TemporaryDirectory(prefix="milepost-demo-") as folder:
         with console.status("Making up people, releases and a session …"):
-            key = stage(Path(folder), n)
+            key = create_demo(Path(folder), n)
 
         def ready(url: str) -> None:
             page = f"{url}#key={key}&release=homes"
@@ -107,10 +107,10 @@ def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
         run(Path(folder), Address(port=port), Settings(), ready)
 
 
-def stage(root: Path, n: int) -> str:
+def create_demo(root: Path, n: int) -> str:
     """A data directory with something to look at, and the key of a curator for it."""
-    home = Home.made(root)
-    _, key = create_key(Register(home.register), WHO, CURATOR)
+    home = DataDirectory.made(root)
+    _, key = create_key(ServiceDatabase(home.register), WHO, CURATOR)
     people, ages = homes(n), np.random.default_rng(7).gamma(6, 7, n)
     side = np.where(people[:, 1] < REGION.longitude, "west", "east")
     table = {"lat": people[:, 0], "lon": people[:, 1], "age": ages, "side": side}
@@ -119,22 +119,22 @@ def stage(root: Path, n: int) -> str:
     made: dict[str, Any] = {"table": "homes.parquet", "dataset": "homes", "epsilon": EPSILON, "delta": DELTA}
     city = {"space": "great-circle", "center": [REGION.latitude, REGION.longitude], "radius_km": REGION.radius_km}
     age = {"space": "l1", "bounds": {"age": [0, 110]}, "unit": "years"}
-    with Office(root, Settings()) as office:
-        paying = office.allowance(WHO)
+    with ServiceState(root, Settings()) as office:
+        paying = office.quota(WHO)
         for words, space in (
-            (Building(id="homes", title="Homes in and around a city", space=city, **made), REGION),
-            (Building(id="ages", title="Ages", space=age, **made), L1({"age": (0, 110)}, unit="years")),
+            (ReleaseRequest(id="homes", title="Homes in and around a city", space=city, **made), REGION),
+            (ReleaseRequest(id="ages", title="Ages", space=age, **made), L1({"age": (0, 110)}, unit="years")),
             (
-                Building(
+                ReleaseRequest(
                     id="sides", title="Homes, west and east", space=city, groups="side", labels=["west", "east"], **made
                 ),
                 REGION,
             ),
         ):
-            office.catalog.build(words, space, paying)
-        opening = Opening(
+            office.releases.build(words, space, paying)
+        opening = SessionRequest(
             id="clinic", title="Where a clinic could stand", analyst=WHO, space=city, max_queries=50, **made
         )
-        office.desk.reserve(opening, REGION)
-        office.desk.begin(opening, REGION, paying)
+        office.sessions.reserve(opening, REGION)
+        office.sessions.begin(opening, REGION, paying)
     return key

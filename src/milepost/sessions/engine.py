@@ -29,17 +29,17 @@ class Engine(ABC):
     """Answers queries from private sums that it keeps, or from a synopsis.
 
     mechanism: its name. error: how far any answer may be off. limit: how many different queries it answers; None for
-    any number. most_updates: how often it learns from the data at most.
+    any number. max_updates: how often it learns from the data at most.
     """
 
     mechanism: str
     error: float
     limit: int | None
-    most_updates: int
+    max_updates: int
     space: Space
 
     @abstractmethod
-    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Where queries are answered, and how far an answer may be off for that; public."""
 
     @abstractmethod

@@ -14,10 +14,10 @@ from milepost._typing import AnyArray
 from milepost.errors import ConflictError, ExhaustedError, MilepostError
 from milepost.ingest.query_points import query_points
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.sessions.engine import Engine, Step
 from milepost.sessions.engines.synopsis import SynopsisEngine
-from milepost.sessions.transcript import Log, Memory, Question, Transcript
+from milepost.sessions.transcript import MemoryTranscript, Question, Transcript, TranscriptLog
 from milepost.synopsis.synopsis import Synopsis
 
 
@@ -48,17 +48,17 @@ class Session:
         self,
         engine: Callable[[], Engine],
         guarantee: Guarantee,
-        change: Change,
+        change: ProtectedChange,
         n: int,
         transcript: Transcript | None = None,
     ) -> None:
         self._make, self._engine = engine, engine()
-        self._transcript: Transcript = Memory() if transcript is None else transcript
+        self._transcript: Transcript = MemoryTranscript() if transcript is None else transcript
         self._steps: list[Step] = []
         self._numbers: dict[bytes, int] = {}  # of steps, by where they were asked
         self.space, self.mechanism, self.error = self._engine.space, self._engine.mechanism, self._engine.error
         self.guarantee, self.change, self.n = guarantee, change, n
-        self.limit, self.most_updates = self._engine.limit, self._engine.most_updates
+        self.limit, self.max_updates = self._engine.limit, self._engine.max_updates
         self.asked = 0  # through this object, those that were asked before included
         self.closed = False
         self._lock = Lock()  # one caller at a time: two would read the same budget twice
@@ -101,7 +101,7 @@ class Session:
             raise MilepostError(f"expected one point, got {len(queries)}")
         with self._lock:
             self._check_open()
-            self._engine.places(queries)
+            self._engine.positions(queries)
 
     def transcript(self) -> list[tuple[str, Any, Answer]]:
         """Named questions with their points, as a user writes them, and their answers."""
@@ -113,17 +113,17 @@ class Session:
             if not found:
                 return []
             points = np.array([np.frombuffer(question.point) for question in found])
-            _, away = self._engine.places(points)
+            _, away = self._engine.positions(points)
             return [
                 (
                     question.name,
-                    self.space.written(point),
+                    self.space.user_point(point),
                     self._said(question.number, float(far), False, len(self._steps)),
                 )
                 for question, point, far in zip(found, points, away, strict=True)
             ]
 
-    def go_on(self, log: Log) -> None:
+    def go_on(self, log: TranscriptLog) -> None:
         """From what the transcript has already."""
         with self._lock:
             self._catch_up(log)
@@ -154,7 +154,7 @@ class Session:
         _check_names(names, len(queries))
         with self._lock:
             self._check_open()
-            places, away = self._engine.places(queries)
+            places, away = self._engine.positions(queries)
             if names is None and self.limit is None and not self._transcript.durable:  # nothing is spent or kept
                 self.asked += len(queries)
                 return [Answer(step.value, step.error, False, None, False) for step in self._engine.answer(places)]
@@ -198,7 +198,9 @@ class Session:
             )
         return fresh
 
-    def _named(self, log: Log, queries: AnyArray, names: Sequence[str] | None) -> list[tuple[str, bytes, int]]:
+    def _named(
+        self, log: TranscriptLog, queries: AnyArray, names: Sequence[str] | None
+    ) -> list[tuple[str, bytes, int]]:
         """New names with their points, and which query they are; refused if one was given to another point."""
         result: dict[str, tuple[bytes, int]] = {}
         for place, name in enumerate(names or ()):
@@ -211,7 +213,7 @@ class Session:
                 result[name] = point, place
         return [(name, point, place) for name, (point, place) in result.items()]
 
-    def _catch_up(self, log: Log) -> None:
+    def _catch_up(self, log: TranscriptLog) -> None:
         """Go on from what others have answered since; refused where the transcript lacks what this session knows."""
         known = len(self._steps)
         steps = log.steps(max(0, known - 1))

@@ -18,13 +18,13 @@ from milepost.errors import MilepostError
 from milepost.sessions.engine import Step
 from milepost.sessions.transcript import Question
 from milepost.storage.paths import local_path
-from milepost.storage.sqlite import Database, Layout
+from milepost.storage.sqlite import Database, SqliteSchema
 
-LAYOUT = Layout(
+SCHEMA = SqliteSchema(
     noun="session store",
     application_id=0x4D505353,  # "MPSS"
     version=2,
-    schema=(
+    statements=(
         "CREATE TABLE session (card TEXT NOT NULL, fingerprint BLOB NOT NULL, synopsis BLOB, seal BLOB NOT NULL)",
         """CREATE TABLE step (
             number INTEGER PRIMARY KEY,
@@ -50,7 +50,7 @@ LAYOUT = Layout(
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredSession:
     """A session as it was begun: its public card, the fingerprint of its table, and a synopsis's file if it has one."""
 
     card: dict[str, Any]
@@ -64,15 +64,15 @@ class StoreLog:
     def __init__(self, connection: sqlite3.Connection, database: Database) -> None:
         self._connection, self._database = connection, database
 
-    def begun(self) -> Stored | None:
+    def begun(self) -> StoredSession | None:
         """How the session was begun; None where it was not."""
         row = self._connection.execute("SELECT card, fingerprint, synopsis, seal FROM session").fetchone()
         if row is None:
             return None
         self._check(row)
-        return Stored(json.loads(row[0]), row[1], row[2])
+        return StoredSession(json.loads(row[0]), row[1], row[2])
 
-    def begin(self, stored: Stored) -> None:
+    def begin(self, stored: StoredSession) -> None:
         """Once for each store."""
         row = json.dumps(stored.card, ensure_ascii=False, allow_nan=False), stored.fingerprint, stored.synopsis
         self._connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (*row, _seal(row)))
@@ -130,7 +130,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
             raise MilepostError(f"a store is the path of a file, such as 'homes.db', got {path!r}")
-        self._database = Database(local_path(path, "give a path on a disk").absolute(), LAYOUT)
+        self._database = Database(local_path(path, "give a path on a disk").absolute(), SCHEMA)
         if not self._database.empty:
             self._database.check()
 
@@ -147,29 +147,29 @@ class Store:
     def make(self) -> None:
         """The file, where no session was begun in it: what stands against that is found before anything is spent."""
         if self.empty:
-            with self._database.writing(create=True) as connection:
-                connection.execute(f"PRAGMA user_version = {LAYOUT.version}")  # a file that must not be written refuses
+            with self._database.write_transaction(create=True) as connection:
+                connection.execute(f"PRAGMA user_version = {SCHEMA.version}")  # a file that must not be written refuses
 
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[StoreLog]:
         """One process at a time; durable when the block ends."""
-        with self._database.writing(create=create) as connection:
+        with self._database.write_transaction(create=create) as connection:
             yield StoreLog(connection, self._database)
 
-    def begun(self) -> Stored | None:
+    def begun(self) -> StoredSession | None:
         """How the session was begun."""
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             return StoreLog(connection, self._database).begun()
 
     def count(self) -> int:
         """How many different points were asked."""
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             (steps,) = connection.execute("SELECT COUNT(*) FROM step").fetchone()
             return int(steps)
 
     def questions(self) -> list[Question]:
         """All named questions."""
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             return StoreLog(connection, self._database).questions()
 
 

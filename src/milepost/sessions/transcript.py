@@ -17,7 +17,7 @@ class Question:
     number: int
 
 
-class Log(Protocol):
+class TranscriptLog(Protocol):
     """A transcript while nobody else writes to it."""
 
     def steps(self, after: int) -> list[Step]:
@@ -35,14 +35,14 @@ class Transcript(Protocol):
 
     durable: bool
 
-    def writing(self) -> AbstractContextManager[Log]:
+    def writing(self) -> AbstractContextManager[TranscriptLog]:
         """To look at it and add to it; what was added is kept, durably if at all, when the block ends."""
 
     def questions(self) -> list[Question]:
         """All named questions."""
 
 
-class Memory:
+class MemoryTranscript:
     """As long as the process lives."""
 
     durable = False
@@ -52,7 +52,7 @@ class Memory:
         self._questions: dict[str, Question] = {}
 
     @contextmanager
-    def writing(self) -> Iterator["Memory"]:
+    def writing(self) -> Iterator["MemoryTranscript"]:
         """Nobody else writes: a session lets one caller in at a time."""
         yield self
 

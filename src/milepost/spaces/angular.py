@@ -15,15 +15,15 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.box import Rows
-from milepost.spaces.embeddings.directions import MOST_DIRECTIONS, sphere
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.box import RowSpace
+from milepost.spaces.embeddings.directions import MAX_DIRECTIONS, sphere
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
 from milepost.spaces.trigonometry import angle
 
-MOST_COLUMNS = 1 << 12
-FEWEST = 8
+MAX_COLUMNS = 1 << 12
+MIN_DIRECTIONS = 8
 # Partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹, and of X·Y on the sphere (2²⁵)²: exact
 VECTOR_BITS = 28
 UNIT_BITS = 25
@@ -33,10 +33,10 @@ BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
-class Angular(Rows):
+class Angular(RowSpace):
     """Vectors of `dim` numbers and the angle between them, 0 to π; their lengths do not matter.
 
-    directions: how many hyperplanes stand for it, a host coordinate each: the side on which a vector lies. More are
+    directions: how many hyperplanes stand for it, one coordinate each: the side on which a vector lies. More are
     closer to the angle; by default as many as give the smallest error.
     columns: names of the columns in tables, else all columns by position.
 
@@ -48,7 +48,7 @@ class Angular(Rows):
 
     extent: ClassVar[None] = None
     kind: ClassVar[str] = "angular"
-    host_columns: ClassVar[None] = None
+    embedding_columns: ClassVar[None] = None
 
     dim: int
     directions: int | None
@@ -56,9 +56,9 @@ class Angular(Rows):
     columns: tuple[str, ...] | None
 
     def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
-        check_whole("dim", dim, 1, MOST_COLUMNS)
+        check_whole("dim", dim, 1, MAX_COLUMNS)
         if directions is not None:
-            check_whole("directions", directions, 1, MOST_DIRECTIONS)
+            check_whole("directions", directions, 1, MAX_DIRECTIONS)
         check_whole("random_state", random_state, 0)
         names = None if columns is None or isinstance(columns, str) else tuple(str(name) for name in columns)
         if columns is not None and (names is None or len(names) != dim or len(set(names)) != dim):
@@ -139,7 +139,7 @@ class Angular(Rows):
         """They are."""
         return queries
 
-    # host coordinates
+    # embedding coordinates
 
     @property
     def thetas(self) -> IntArray:
@@ -147,15 +147,15 @@ class Angular(Rows):
         return sphere(self.dim, self.count, self.random_state)
 
     @cached_property
-    def hosts(self) -> Hosts:
-        """One host coordinate a direction, 0 or 1, of weight π/D: a single cell."""
+    def embedding(self) -> Embedding:
+        """One embedding coordinate a direction, 0 or 1, of weight π/D: a single cell."""
         count = len(self.thetas)
         weight, span = np.full(count, math.pi / count), np.full(count, QUANTA, dtype=np.int64)
         low, high = np.zeros(count), np.ones(count)
-        reach = reach_of(weight / span, span)
-        return Hosts(weight, low, high, reach, embedding=self._measured[1], span=span, step=span)
+        reach = box_sensitivity_bound(weight / span, span)
+        return Embedding(weight, low, high, reach, relative_error=self._measured[1], span=span, step=span)
 
-    def place(self, queries: AnyArray) -> FloatArray:
+    def position(self, queries: AnyArray) -> FloatArray:
         """2²⁴ where a vector lies on the direction's side, 0 where not."""
         return self._sides(queries) * float(QUANTA)
 
@@ -172,10 +172,10 @@ class Angular(Rows):
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Sides have no inverse here."""
-        raise MilepostError(f"{len(positions)} host positions of {self.kind} are sides and give no point back")
+        raise MilepostError(f"{len(positions)} embedding positions of {self.kind} are sides and give no point back")
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records in quanta, 0 or 2²⁴."""
+        """Embedding positions of records in quanta, 0 or 2²⁴."""
         return np.multiply(self._sides(points), QUANTA, dtype=np.int32)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
@@ -260,7 +260,7 @@ class Angular(Rows):
 @lru_cache(maxsize=16)
 def variants(space: Angular) -> tuple[Angular, ...]:
     """A space with each number of directions to choose from; kept, since their distortion takes a while to measure."""
-    least = max(FEWEST, space.dim)
+    least = max(MIN_DIRECTIONS, space.dim)
     counts = [least << k for k in range((space.count // least).bit_length())]
     return tuple(space.with_directions(count) for count in counts)
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
-from milepost.spaces.embeddings.bourgain import Measured, Subsets, draw, measure, paper_repetitions
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, reach_of
+from milepost.spaces.embeddings.bourgain import Calibration, Subsets, draw, measure, paper_repetitions
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.universe import Universe
 from milepost.spaces.metrics import NAMED, Metric, check_distances, pairwise
@@ -21,7 +21,7 @@ from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
 
 REPETITIONS = 32
-MOST_QUERIES = 1 << 16
+MAX_QUERIES = 1 << 16
 SAMPLE = 128  # queries on whose pairs the distance is checked and distortion is measured
 BLOCK = 1 << 22  # distances in memory at a time
 
@@ -36,15 +36,15 @@ class AnyMetric:
     diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
     fails is this far from all queries; among the queries, of which up to 128 are tried, both are errors.
     queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
-    repetitions: K of Figure 3, for mechanisms that work on host coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
-    calibrate: multiply host distances, which fall short of the metric's, by the factor that is right on average over
+    repetitions: K of Figure 3, for mechanisms that work on embedding coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
+    calibrate: multiply embedded distances, which fall short of the metric's, by the factor that is right on average on
     pairs of queries.
     universe: a public list of all records that there may be, queries or not. A private record that is not in it counts
     as the first in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all
     queries as for one or two.
 
     >>> from milepost import edit_distance
-    >>> AnyMetric(edit_distance, diameter=12, queries=["colour", "centre"]).hosts.dimension
+    >>> AnyMetric(edit_distance, diameter=12, queries=["colour", "centre"]).embedding.dimension
     4
     """
 
@@ -57,7 +57,7 @@ class AnyMetric:
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1
-    host_columns: ClassVar[None] = None
+    embedding_columns: ClassVar[None] = None
     unit: ClassVar[str] = ""
     found: ClassVar[None] = None
     extent: ClassVar[None] = None
@@ -89,8 +89,8 @@ class AnyMetric:
         if not isinstance(distance, Metric):
             distance = Metric(distance) if batches else pairwise(distance)
         points = tuple(object_list(queries))
-        if not 1 <= len(points) <= MOST_QUERIES:
-            raise MilepostError(f"queries must be 1 to {MOST_QUERIES:,} points to ask about, got {len(points)}")
+        if not 1 <= len(points) <= MAX_QUERIES:
+            raise MilepostError(f"queries must be 1 to {MAX_QUERIES:,} points to ask about, got {len(points)}")
         whole = isinstance(repetitions, int) and not isinstance(repetitions, bool)
         if repetitions != "paper" and not (whole and 1 <= int(repetitions) <= 1 << 16):
             raise MilepostError(f'repetitions must be a whole number of at least 1, or "paper", got {repetitions!r}')
@@ -149,7 +149,7 @@ class AnyMetric:
             return key(point) in self._positions
         return False
 
-    def written(self, query: AnyArray) -> Any:
+    def user_point(self, query: AnyArray) -> Any:
         """The query itself."""
         return self.queries[int(query)]
 
@@ -253,7 +253,7 @@ class AnyMetric:
         """Distances of records to some of the queries."""
         return np.asarray(records[:, queries])
 
-    # host coordinates
+    # embedding coordinates
 
     def sized(self, n: int) -> Sequence[Self]:
         """The paper's number of repetitions grows with the table."""
@@ -271,8 +271,8 @@ class AnyMetric:
         return draw(len(self.queries), self.repetitions, self.random_state)
 
     @cached_property
-    def hosts(self) -> Hosts:
-        """One host coordinate a set of queries: the distance to its nearest member, within 0..diameter.
+    def embedding(self) -> Embedding:
+        """One embedding coordinate a set of queries: the distance to its nearest member, within 0..diameter.
 
         The reach is that of the box, so that privacy does not rest on the triangle inequality. The embedding is
         off by what 95 % of the pairs of queries keep: there are no other public points to measure it on.
@@ -282,8 +282,13 @@ class AnyMetric:
         span = np.full(len(weight), QUANTA, dtype=np.int64)
         quantum = weight * high / span
         rounding = float(quantum.sum()) / 2  # of a query
-        return Hosts(
-            weight, np.zeros(len(weight)), high, reach_of(quantum, span), self.distortion().likely, clipped=rounding
+        return Embedding(
+            weight,
+            np.zeros(len(weight)),
+            high,
+            box_sensitivity_bound(quantum, span),
+            self.distortion().likely,
+            clipping_error=rounding,
         )
 
     @cached_property
@@ -295,8 +300,8 @@ class AnyMetric:
         return self._measured.distortion
 
     @cached_property
-    def _measured(self) -> Measured:
-        """Host distances ÷ exact ones, over pairs of some queries that are apart."""
+    def _measured(self) -> Calibration:
+        """Embedded distances ÷ exact ones, over pairs of some queries that are apart."""
         picked = self._picked
         distances = self._clipped(self._matrix([self.queries[k] for k in picked]))
         images = self.quantize(distances) * (self.diameter / QUANTA)
@@ -304,22 +309,24 @@ class AnyMetric:
 
     @cached_property
     def places(self) -> IntArray:
-        """Host positions of the queries in quanta: int64[k, D]."""
+        """Embedding positions of the queries in quanta: int64[k, D]."""
         rows = max(1, BLOCK // max(len(self.queries), len(self._weight)))
         starts = range(0, len(self.queries), rows)
         parts = [self.quantize(self._clipped(self._matrix(self.queries[start : start + rows]))) for start in starts]
         return np.concatenate(parts).astype(np.int64)
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions of queries, given by their place in the list."""
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Embedding positions of queries, given by their place in the list."""
         return self.places[queries].astype(np.float64)
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Distances to sets have no inverse here."""
-        raise MilepostError(f"{len(positions)} host positions are distances to sets of queries and give no point back")
+        raise MilepostError(
+            f"{len(positions)} embedding positions are distances to sets of queries and give no point back"
+        )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records, given by their distances to the queries."""
+        """Embedding positions of records, given by their distances to the queries."""
         nearest = self._subsets.nearest(points)
         return np.rint(nearest * (QUANTA / self.diameter)).astype(np.int32)
 
@@ -346,7 +353,7 @@ class AnyMetric:
         }
 
     def tensors(self) -> dict[str, AnyArray]:
-        """Host positions of the queries, weights and what was measured: a file answers without the metric."""
+        """Embedding positions of the queries, weights and what was measured: a file answers without the metric."""
         measured = [self._measured.factor, *vars(self.distortion()).values()]
         return {"places": self.places.astype(np.int32), "weight": self._weight, "measured": np.array(measured)}
 
@@ -361,11 +368,11 @@ class AnyMetric:
         if tensors:
             places, weight, measured = (tensors[name] for name in ("places", "weight", "measured"))
             if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):
-                raise MilepostError("the file's host positions do not fit its queries")
+                raise MilepostError("the file's embedding positions do not fit its queries")
             factor, *distortion = measured.tolist()
             if not min(factor, *distortion[:2]) > 0:
                 raise MilepostError("the file's distortion is none")
-            found = Measured(factor, Distortion(*distortion))
+            found = Calibration(factor, Distortion(*distortion))
             result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
         return result
 

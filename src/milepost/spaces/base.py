@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.bounds_provenance import Found
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import Aliases
 
 
-def check_space(space: Any) -> None:
+def require_space(space: Any) -> None:
     """Refuse what is no space, such as a table, or bounds that are none yet."""
     if isinstance(space, type) or not hasattr(type(space), "read_queries"):
         got = f"the class {space.__name__}" if isinstance(space, type) else f"a {type(space).__name__}"
@@ -31,13 +31,15 @@ class Space(Protocol):
 
     kind: ClassVar[str]
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
-    oblivious: ClassVar[bool]  # False: host coordinates depend on the queries, so no session can be had (Remark 8.2)
+    oblivious: ClassVar[
+        bool
+    ]  # False: embedding coordinates depend on the queries, so no session can be had (Remark 8.2)
 
     threads: ClassVar[bool]  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> BoundsProvenance | None:
         """How its bounds were found in the private table; None where they are public knowledge."""
 
     @property
@@ -75,19 +77,19 @@ class Space(Protocol):
         """The only points that can be asked about, as `read_queries` gives them; None for any."""
 
     @property
-    def host_columns(self) -> IntArray | None:
-        """The column behind each host coordinate, or None where host coordinates are no columns."""
+    def embedding_columns(self) -> IntArray | None:
+        """The column behind each embedding coordinate, or None where embedding coordinates are no columns."""
 
     @property
     def diameter(self) -> float:
         """The largest distance between two points."""
 
     @property
-    def hosts(self) -> Hosts:
-        """The host coordinates."""
+    def embedding(self) -> Embedding:
+        """The embedding coordinates."""
 
     def sized(self, n: int) -> Sequence["Space"]:
-        """The same space with fewer or more host coordinates, in that order: what may suit a table of n rows."""
+        """The same space with fewer or more embedding coordinates, in that order: what may suit a table of n rows."""
 
     def knows(self, point: Any) -> bool:
         """Whether an object is one point that can be asked about, rather than several."""
@@ -104,7 +106,7 @@ class Space(Protocol):
     def around(self, point: FloatArray, distance: float) -> FloatArray:
         """Points on all sides of a point, about this far from it."""
 
-    def written(self, query: AnyArray) -> Any:
+    def user_point(self, query: AnyArray) -> Any:
         """One query as a user writes it."""
 
     def parse(self, text: str) -> Any:
@@ -113,14 +115,14 @@ class Space(Protocol):
     def cells(self, query: Any) -> tuple[Any, ...]:
         """One query as a user writes it, a value for each of `names`."""
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions of queries in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Embedding positions of queries in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points at host positions, where host coordinates are columns."""
+        """The points at embedding positions, where embedding coordinates are columns."""
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records: int32[n, D] in 0..2²⁴; each row depends on its own record only."""
+        """Embedding positions of records: int32[n, D] in 0..2²⁴; each row depends on its own record only."""
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The distance itself: float64[n, k]."""

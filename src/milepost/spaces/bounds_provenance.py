@@ -1,4 +1,4 @@
-"""Found: the record that a space's bounds were found in the private table, and at what price."""
+"""BoundsProvenance: the record that a space's bounds were found in the private table, and at what price."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ WORDS = {"replace": "one row replaced by another", "add-remove": "one row added 
 
 
 @dataclass(frozen=True)
-class Found:
+class BoundsProvenance:
     """A release of its own that chose the bounds: ε-differentially private, δ = 0, for neighbors of this relation.
 
     It adds to the guarantee of whatever is released from the same table in this space.
@@ -35,9 +35,9 @@ class Found:
             raise MilepostError(f"found: unit must be a column's name, got {self.unit!r}")
 
     @classmethod
-    def of(cls, words: Any) -> "Found | None":
+    def of(cls, words: Any) -> "BoundsProvenance | None":
         """As a card or a file spells it; None where bounds are public knowledge."""
-        if words is None or isinstance(words, Found):
+        if words is None or isinstance(words, BoundsProvenance):
             return words
         known = set(cls.__dataclass_fields__)
         if not isinstance(words, Mapping) or not known - {"unit", "contributions"} <= set(words) <= known:
@@ -46,7 +46,7 @@ class Found:
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""
-        return {word: value for word, value in asdict(self).items() if value != getattr(Found, word, None)}
+        return {word: value for word, value in asdict(self).items() if value != getattr(BoundsProvenance, word, None)}
 
     def __str__(self) -> str:
         bounds = "the bounds of 1 column" if self.columns == 1 else f"the bounds of {self.columns} columns"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.bounds_provenance import Found
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.kernels.kernel import ROUNDING
 from milepost.spaces.numeric import (
     HALF_ULP,
@@ -25,7 +25,7 @@ from milepost.spaces.numeric import (
 )
 
 
-class Rows(ABC):
+class RowSpace(ABC):
     """Points that are rows of numbers, of which any can be asked about."""
 
     objects: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class Rows(ABC):
     threads: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
     unit: str = ""  # of distances, as labels show it
-    found: Found | None = None
+    found: BoundsProvenance | None = None
 
     @property
     @abstractmethod
@@ -56,7 +56,7 @@ class Rows(ABC):
         """One point is a list of as many numbers as there are columns."""
         return tuple(np.shape(point)) == (self.width,)
 
-    def written(self, query: AnyArray) -> FloatArray:
+    def user_point(self, query: AnyArray) -> FloatArray:
         """One query as a user writes it."""
         return query
 
@@ -88,7 +88,7 @@ class Rows(ABC):
 
 
 @dataclass(frozen=True, init=False)
-class Box(Rows):
+class Box(RowSpace):
     """Columns, by name or position, each with a public interval.
 
     found: how the bounds were found in the private table; None where they are public knowledge.
@@ -98,7 +98,7 @@ class Box(Rows):
     low: tuple[float, ...]
     high: tuple[float, ...]
     unit: str
-    found: Found | None
+    found: BoundsProvenance | None
 
     @property
     def width(self) -> int:
@@ -153,7 +153,7 @@ class Box(Rows):
         return {} if self.found is None else {"found": self.found.to_json()}
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Host coordinates are as many as they are."""
+        """Embedding coordinates are as many as they are."""
         return (self,)
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Columns of a mixed table: numbers, categories and flags, as float64 points and as host coordinates."""
+"""Columns of a mixed table: numbers, categories and flags, as float64 points and as embedding coordinates."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.objects import encoded, is_missing, listed, plain, untyped
 
 OTHER = "other"
-MOST_LABELS = 1 << 12
+MAX_LABELS = 1 << 12
 TRUE, FALSE = ("true", "yes", "1", "t", "y"), ("false", "no", "0", "f", "n")
 
 
@@ -26,26 +26,26 @@ class Column(Protocol):
 
     @property
     def size(self) -> int:
-        """How many host coordinates it has."""
+        """How many embedding coordinates it has."""
 
     @property
     def span(self) -> tuple[int, int]:
-        """Quanta of a host coordinate, and between two places where a record can sit."""
+        """Quanta of a embedding coordinate, and between two places where a record can sit."""
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval of a host coordinate."""
+        """The interval of a embedding coordinate."""
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
         """Cells as numbers float64[n]; private ones are moved into the column where they are outside."""
 
-    def place(self, values: FloatArray) -> FloatArray:
-        """Host positions of numbers: float64[n, size] in quanta."""
+    def position(self, values: FloatArray) -> FloatArray:
+        """Embedding positions of numbers: float64[n, size] in quanta."""
 
     def value(self, positions: FloatArray) -> float:
-        """The number nearest to host positions float64[size]."""
+        """The number nearest to embedding positions float64[size]."""
 
-    def written(self, value: float) -> Any:
+    def user_point(self, value: float) -> Any:
         """A number as a user writes it."""
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -89,7 +89,7 @@ class Number:
             numeric.refuse_far(values[:, None], [self.low], [self.high], [name], first_row)
         return values if query else np.clip(values, self.low, self.high)
 
-    def place(self, values: FloatArray) -> FloatArray:
+    def position(self, values: FloatArray) -> FloatArray:
         """Along the bounds."""
         return ((values - self.low) * (self.span[0] / (self.high - self.low)))[:, None]
 
@@ -97,7 +97,7 @@ class Number:
         """Along the bounds."""
         return self.low + float(positions[0]) / self.span[0] * (self.high - self.low)
 
-    def written(self, value: float) -> float:
+    def user_point(self, value: float) -> float:
         """Itself."""
         return float(value)
 
@@ -139,7 +139,7 @@ class Category:
         other = float(len(self.labels))
         return np.array([positions.get(label, other) for label in labels], dtype=np.float64)[codes]
 
-    def place(self, values: FloatArray) -> FloatArray:
+    def position(self, values: FloatArray) -> FloatArray:
         """At the far end of the label's coordinate and the near end of the others."""
         return np.where(values[:, None] == np.arange(self.size), float(QUANTA), 0.0)
 
@@ -147,7 +147,7 @@ class Category:
         """The label whose coordinate is nearest to its far end."""
         return float(np.argmax(positions))
 
-    def written(self, value: float) -> str:
+    def user_point(self, value: float) -> str:
         """The label."""
         return (*self.labels, OTHER)[int(value)]
 
@@ -182,7 +182,7 @@ class Flag:
             )
         return result
 
-    def place(self, values: FloatArray) -> FloatArray:
+    def position(self, values: FloatArray) -> FloatArray:
         """At one end or the other."""
         return (values * QUANTA)[:, None]
 
@@ -190,7 +190,7 @@ class Flag:
         """The nearer end."""
         return float(positions[0] > QUANTA / 2)
 
-    def written(self, value: float) -> bool:
+    def user_point(self, value: float) -> bool:
         """True or false."""
         return bool(value)
 
@@ -226,8 +226,8 @@ def number(low: float, high: float, *, step: float | None = None) -> Number:
 
 def category(labels: Sequence[Any]) -> Category:
     """A column of labels, which are public; any other value counts as `other`."""
-    if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MOST_LABELS:
-        raise MilepostError(f"a category needs a list of 1 to {MOST_LABELS:,} labels, got {labels!r}")
+    if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MAX_LABELS:
+        raise MilepostError(f"a category needs a list of 1 to {MAX_LABELS:,} labels, got {labels!r}")
     names = [_label(label) for label in labels]
     if len(set(names)) < len(names):
         raise MilepostError(f"a category needs each label once, got {list(labels)}")

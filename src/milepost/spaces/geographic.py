@@ -16,9 +16,9 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
-from milepost.spaces.box import Rows
-from milepost.spaces.embeddings.directions import MOST_DIRECTIONS
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.box import RowSpace
+from milepost.spaces.embeddings.directions import MAX_DIRECTIONS
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.reference_measures import POINTS, around_cap
 from milepost.spaces.numeric import Aliases, find, read_matrix, refuse_missing
@@ -29,7 +29,7 @@ WIDE = 10.0  # degrees, about 1,100 km
 ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
-LEAST_KM = 1e-3
+MIN_RADIUS_KM = 1e-3
 CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
 BORDER = 1e-6  # a share of the radius by which a query may lie outside and stay where it is
@@ -38,13 +38,13 @@ ROUNDING_KM = 1e-10  # of a computed distance
 
 
 @dataclass(frozen=True, init=False)
-class GreatCircle(Rows):
+class GreatCircle(RowSpace):
     """Places (lat, lon) in degrees within `radius_km` of a centre, and great-circle distances in km.
 
     center: (lat, lon), or by name. Longitudes count modulo 360, so that caps may cross the antimeridian or hold a pole.
     radius_km: of the cap, up to a quarter of the circumference, 10,007 km. A private row outside moves to the border,
     along the great circle to the centre; a latitude beyond ±90 counts as ±90, an infinite longitude as the centre's.
-    directions: how many host coordinates stand for the distance; by default as many as give the smallest error.
+    directions: how many embedding coordinates stand for the distance; by default as many as give the smallest error.
 
     Tables may call their columns lat or latitude, and lon, lng, long or longitude; arrays have them in this order.
 
@@ -56,7 +56,7 @@ class GreatCircle(Rows):
     columns: ClassVar[tuple[str, ...]] = COLUMNS
     names: ClassVar[tuple[str, ...]] = COLUMNS
     aliases: ClassVar[Aliases] = ALIASES
-    host_columns: ClassVar[None] = None
+    embedding_columns: ClassVar[None] = None
     geographic: ClassVar[bool] = True
     unit = "km"
 
@@ -68,13 +68,13 @@ class GreatCircle(Rows):
     def __init__(self, center: Any, radius_km: Any, directions: Any = None) -> None:
         latitude, longitude = named_place(center)
         number = isinstance(radius_km, int | float) and not isinstance(radius_km, bool)
-        if not (number and LEAST_KM <= radius_km <= QUARTER_KM):
+        if not (number and MIN_RADIUS_KM <= radius_km <= QUARTER_KM):
             raise MilepostError(
-                f"radius_km must lie between {LEAST_KM:g} and {QUARTER_KM:.0f} km, a quarter of the circumference, "
-                f"got {radius_km!r}"
+                f"radius_km must lie between {MIN_RADIUS_KM:g} and {QUARTER_KM:.0f} km, a quarter of the "
+                f"circumference, got {radius_km!r}"
             )
         if directions is not None:
-            check_whole("directions", directions, 1, MOST_DIRECTIONS)
+            check_whole("directions", directions, 1, MAX_DIRECTIONS)
         fields = {
             "latitude": latitude,
             "longitude": longitude - 360 * round(longitude / 360),
@@ -197,28 +197,28 @@ class GreatCircle(Rows):
     def _cosine(self) -> float:
         return max(math.cos(self._radius), 0.0)
 
-    # host coordinates
+    # embedding coordinates
 
     @cached_property
-    def hosts(self) -> Hosts:
-        """One host coordinate a direction: the sine of the angle at which it sees a record, within ± sin radius."""
+    def embedding(self) -> Embedding:
+        """One coordinate a direction: the sine of the angle at which it sees a record, within ± sin radius."""
         weight = np.full(self.count, EARTH_KM * math.pi / 2 / self.count)
         ends = np.full(self.count, self._sine)
         total = float(np.sum(weight * 2 * ends))
         off = EARTH_KM * self._deviation
         # an image is off its place by half a quantum at most, so a pair by one
         reach = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
-        return Hosts(weight, -ends, ends, reach, embedding=off / reach, symmetric=True)
+        return Embedding(weight, -ends, ends, reach, relative_error=off / reach, symmetric=True)
 
     @cached_property
     def _deviation(self) -> float:
-        """At least sup |host distance − distance| over pairs of the cap, as an angle: the proof page's section 3."""
+        """Return at least sup |embedded distance − distance| over pairs of the cap, as an angle: proof, section 3."""
         first = (math.pi / self.count + 2 * TURN) * self._sine
         second = (math.pi**2 / (4 * self.count**2) + math.pi * TURN) * math.tan(self._radius)
         return min(first, second)
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions in quanta, unrounded and unclipped; beyond a quarter of the circumference there are none."""
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Return positions in quanta, unrounded and unclipped; beyond a quarter of the circumference there are none."""
         vectors = self._vectors(queries[:, 0], queries[:, 1])
         for latitude, longitude in queries[vectors[:, 2] < -BORDER][:1].tolist():
             raise MilepostError(
@@ -251,11 +251,13 @@ class GreatCircle(Rows):
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Directions have no inverse here."""
-        raise MilepostError(f"{len(positions)} host positions of {self.kind} are directions and give no point back")
+        raise MilepostError(
+            f"{len(positions)} embedding positions of {self.kind} are directions and give no point back"
+        )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records in whole quanta."""
-        return quantize(points, self._positions, self.hosts)
+        """Embedding positions of records in whole quanta."""
+        return quantize(points, self._positions, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Great-circle distances in km, to a micrometre, in blocks of bounded memory."""
@@ -295,7 +297,7 @@ class GreatCircle(Rows):
         for block in np.array_split(vectors, max(1, 2 * pairs * self.count // (BLOCK << 6))):
             left, right = (block[k : len(block) // 2 * 2 : 2] for k in (0, 1))
             exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
-            host = np.abs(self._positions(left) - self._positions(right)) @ self.hosts.quantum
+            host = np.abs(self._positions(left) - self._positions(right)) @ self.embedding.quantum
             ratios.append(host / exact)
         return Distortion.of(np.concatenate(ratios))
 

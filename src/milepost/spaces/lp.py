@@ -8,21 +8,21 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.bounds_provenance import Found
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.embeddings.directions import length_factor, sphere, stable
-from milepost.spaces.embeddings.embedding import QUANTA, Hosts, default_cells, quantize, reach_of
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells, quantize
 from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
-from milepost.spaces.numeric import named_numbers, named_pairs, summed, unit_of
+from milepost.spaces.numeric import named_numbers, named_pairs, sum_over_columns, unit_of
 
-SHORTEST = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
+MIN_WIDTH = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
 
 
 @dataclass(frozen=True, init=False)
 class L1(Box):
-    """A box with the distance Σᵢ weightᵢ·|xᵢ − yᵢ|; its columns are the host coordinates, so nothing is lost.
+    """A box with the distance Σᵢ weightᵢ·|xᵢ − yᵢ|; its columns are the embedding coordinates, so nothing is lost.
 
     bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
     weights: what one unit of a column counts, by name or position; 1 by default.
@@ -50,20 +50,20 @@ class L1(Box):
         object.__setattr__(self, "weights", named_numbers("weights", weights, columns, len(pairs), 1.0))
         object.__setattr__(self, "step", named_numbers("step", step, columns, len(pairs), 0.0))
         object.__setattr__(self, "unit", unit_of(unit))
-        object.__setattr__(self, "found", Found.of(found))
+        object.__setattr__(self, "found", BoundsProvenance.of(found))
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
                 f"and 1e100, got a diameter of {self.diameter:g}"
             )
-        for i in self.host_columns.tolist():
-            if not SHORTEST < self.high[i] - self.low[i] < 1 / SHORTEST:
+        for i in self.embedding_columns.tolist():
+            if not MIN_WIDTH < self.high[i] - self.low[i] < 1 / MIN_WIDTH:
                 raise MilepostError(
-                    f"bounds of column {self.names[i]!r} must be {SHORTEST:g} to {1 / SHORTEST:g} apart, got "
+                    f"bounds of column {self.names[i]!r} must be {MIN_WIDTH:g} to {1 / MIN_WIDTH:g} apart, got "
                     f"({self.low[i]!r}, {self.high[i]!r}); multiply the column by a power of ten, and divide its weight"
                 )
         self.check_offset()
-        _ = self.hosts  # a step that does not fit is refused now
+        _ = self.embedding  # a step that does not fit is refused now
 
     @property
     def diameter(self) -> float:
@@ -76,25 +76,29 @@ class L1(Box):
         return [w * (high - low) for w, low, high in zip(self.weights, self.low, self.high, strict=True)]
 
     @cached_property
-    def host_columns(self) -> IntArray:
-        """The column of each host coordinate; columns that add nothing (beyond float rounding) have none."""
+    def embedding_columns(self) -> IntArray:
+        """The column of each embedding coordinate; columns that add nothing (beyond float rounding) have none."""
         spread = np.array(self._spread)
         return np.flatnonzero(spread > 1e-15 * spread.max())
 
     @cached_property
-    def hosts(self) -> Hosts:
+    def embedding(self) -> Embedding:
         """The columns themselves; a column of steps has a whole number of quanta, a power of two, in each step."""
-        weight, low, high = (np.asarray(values)[self.host_columns] for values in (self.weights, self.low, self.high))
-        pairs = [self._steps(i) for i in self.host_columns.tolist()]
+        weight, low, high = (
+            np.asarray(values)[self.embedding_columns] for values in (self.weights, self.low, self.high)
+        )
+        pairs = [self._steps(i) for i in self.embedding_columns.tolist()]
         span, step = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-        return Hosts(weight, low, high, reach_of(weight * (high - low) / span, span), span=span, step=step)
+        return Embedding(
+            weight, low, high, box_sensitivity_bound(weight * (high - low) / span, span), span=span, step=step
+        )
 
     def _steps(self, i: int) -> tuple[int, int]:
         """Quanta in the whole column and in one of its steps."""
         if not self.step[i]:
             return QUANTA, 1
         count = (self.high[i] - self.low[i]) / self.step[i]
-        most = default_cells(len(self.host_columns))
+        most = default_cells(len(self.embedding_columns))
         if not (1 <= round(count) <= most and abs(count - round(count)) < 1e-9 * count):
             raise MilepostError(
                 f"step {self.step[i]:g} of column {self.names[i]!r} must divide its bounds "
@@ -103,23 +107,25 @@ class L1(Box):
         step = QUANTA >> (round(count) - 1).bit_length()
         return round(count) * step, step
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions in quanta, unrounded and unclipped."""
-        hosts = self.hosts
-        whole = hosts.dimension == self.width  # picking columns would copy them
-        result: FloatArray = (queries if whole else queries[:, self.host_columns]) - hosts.low
-        result *= hosts.span / (hosts.high - hosts.low)
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Embedding positions in quanta, unrounded and unclipped."""
+        embedding = self.embedding
+        whole = embedding.dimension == self.width  # picking columns would copy them
+        result: FloatArray = (queries if whole else queries[:, self.embedding_columns]) - embedding.low
+        result *= embedding.span / (embedding.high - embedding.low)
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points at host positions: the inverse of `place`, with the middle where a column adds nothing."""
+        """The points at embedding positions: the inverse of `place`, with the middle where a column adds nothing."""
         result = np.tile(self.center, (len(positions), 1))
-        result[:, self.host_columns] = self.hosts.low + positions / self.hosts.span * (self.hosts.high - self.hosts.low)
+        result[:, self.embedding_columns] = self.embedding.low + positions / self.embedding.span * (
+            self.embedding.high - self.embedding.low
+        )
         return result
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records in whole quanta."""
-        return quantize(points, self.place, self.hosts)
+        """Embedding positions of records in whole quanta."""
+        return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
@@ -130,7 +136,7 @@ class L1(Box):
             result *= self.weights[i]
             return result
 
-        return summed(records, queries, term)
+        return sum_over_columns(records, queries, term)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import AnyArray, FloatArray
-from milepost._validation import unmasked
+from milepost._validation import unmask
 from milepost.errors import MilepostError
 
 Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]
@@ -73,7 +73,7 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
     3.0
     """
     try:
-        table = np.array(unmasked(distances), dtype=np.float64)
+        table = np.array(unmask(distances), dtype=np.float64)
     except (TypeError, ValueError):
         raise MilepostError("precomputed takes a square matrix of numbers") from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not len(table):

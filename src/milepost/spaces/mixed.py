@@ -13,12 +13,12 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
-from milepost.spaces.embeddings.embedding import Distortion, Hosts, default_cells, quantize, round_up
+from milepost.spaces.embeddings.embedding import Distortion, Embedding, default_cells, quantize, round_up
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
-from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, summed
+from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, sum_over_columns
 from milepost.spaces.objects import cells_of, is_series, listed
 
-LEAST_SHARE = 1e-9  # of all weights: one column's
+MIN_SHARE = 1e-9  # of all weights: one column's
 
 
 @dataclass(frozen=True, init=False)
@@ -58,12 +58,12 @@ class MixedTable(ABC):
         given = named_numbers("weights", weights, names, len(parts), 1.0)
         if not all(weight > 0 for weight in given):
             raise MilepostError(f"weights must be positive, got {given}; leave a column out instead")
-        if not min(given) > LEAST_SHARE * sum(given) > 0:
-            raise MilepostError(f"every weight must be at least {LEAST_SHARE:g} of their sum, got {given}")
+        if not min(given) > MIN_SHARE * sum(given) > 0:
+            raise MilepostError(f"every weight must be at least {MIN_SHARE:g} of their sum, got {given}")
         fields = {"columns": names, "parts": parts, "weights": self._scaled(given)}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        most = default_cells(self.hosts.dimension)
+        most = default_cells(self.embedding.dimension)
         for name, part in zip(self.names, parts, strict=True):
             if isinstance(part, Number) and part.step and part.span[0] // part.span[1] > most:
                 raise MilepostError(f"column {name!r} has more than the {most:,} steps that fit with this many columns")
@@ -103,19 +103,19 @@ class MixedTable(ABC):
 
     @cached_property
     def _slices(self) -> tuple[slice, ...]:
-        """The host coordinates of each column."""
+        """The embedding coordinates of each column."""
         stops = np.cumsum([part.size for part in self.parts]).tolist()
         return tuple(slice(stop - part.size, stop) for stop, part in zip(stops, self.parts, strict=True))
 
     @cached_property
-    def host_columns(self) -> IntArray:
-        """The column of each host coordinate."""
+    def embedding_columns(self) -> IntArray:
+        """The column of each embedding coordinate."""
         return np.repeat(np.arange(self.width), [part.size for part in self.parts])
 
     @cached_property
-    def hosts(self) -> Hosts:
+    def embedding(self) -> Embedding:
         """One coordinate a number or flag; one a label, of half the weight, since a change of label moves two."""
-        weight, low, high, span, step = (np.empty(len(self.host_columns)) for _ in range(5))
+        weight, low, high, span, step = (np.empty(len(self.embedding_columns)) for _ in range(5))
         for part, where, own in zip(self.parts, self._slices, self.weights, strict=True):
             low[where], high[where] = part.ends
             weight[where] = own / (part.ends[1] - part.ends[0]) / (2 if isinstance(part, Category) else 1)
@@ -127,14 +127,16 @@ class MixedTable(ABC):
             float(spread[where.start]) * (2 if block else 1) for where, block in zip(self._slices, blocks, strict=True)
         ]
         whole = span.astype(np.int64), step.astype(np.int64)
-        return Hosts(weight, low, high, round_up(np.array(moved)), span=whole[0], step=whole[1], simplex=simplex)
+        return Embedding(
+            weight, low, high, round_up(np.array(moved)), span=whole[0], step=whole[1], category_blocks=simplex
+        )
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Host coordinates are as many as they are."""
+        """Embedding coordinates are as many as they are."""
         return (self,)
 
     def distortion(self) -> Distortion:
-        """Host distances are the metric's."""
+        """Embedded distances are the metric's."""
         return Distortion.of(np.empty(0))
 
     def knows(self, point: Any) -> bool:
@@ -169,9 +171,9 @@ class MixedTable(ABC):
         """Nothing: the centre of a table is found column by column."""
         raise MilepostError(f"a table has no points {distance:g} around {point.tolist()}")
 
-    def written(self, query: AnyArray) -> Any:
+    def user_point(self, query: AnyArray) -> Any:
         """A dict of the columns' values, or a tuple where they have no names."""
-        values = [part.written(float(value)) for part, value in zip(self.parts, query, strict=True)]
+        values = [part.user_point(float(value)) for part, value in zip(self.parts, query, strict=True)]
         return dict(zip(self.columns, values, strict=True)) if self.columns else tuple(values)
 
     def parse(self, text: str) -> Any:
@@ -187,27 +189,27 @@ class MixedTable(ABC):
         """Its values."""
         return tuple(query.values() if isinstance(query, Mapping) else query)
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions in quanta."""
-        result = np.empty((len(queries), self.hosts.dimension), order="F")
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Embedding positions in quanta."""
+        result = np.empty((len(queries), self.embedding.dimension), order="F")
         for i, (part, where) in enumerate(zip(self.parts, self._slices, strict=True)):
-            result[:, where] = part.place(queries[:, i])
+            result[:, where] = part.position(queries[:, i])
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points nearest to host positions."""
+        """The points nearest to embedding positions."""
         rows = [
             [part.value(row[where]) for part, where in zip(self.parts, self._slices, strict=True)] for row in positions
         ]
         return np.array(rows).reshape(len(positions), self.width)
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records in whole quanta."""
-        return quantize(points, self.place, self.hosts)
+        """Embedding positions of records in whole quanta."""
+        return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The weighted sum of differences for every pair."""
-        return summed(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
+        return sum_over_columns(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Distances of queries to queries, which are points as records are."""
@@ -313,6 +315,6 @@ def _alphabet(labels: Any) -> Category:
 def _checked(weights: Any, width: int) -> tuple[float, ...]:
     """Weights of a card, in which all that a space may have are; as they are, to the last bit."""
     result = named_numbers("weights", weights, None, width, 1.0)
-    if not (result and LEAST_SHARE / 2 * sum(result) <= min(result) and 1e-100 < sum(result) < 1e100):
+    if not (result and MIN_SHARE / 2 * sum(result) <= min(result) and 1e-100 < sum(result) < 1e100):
         raise MilepostError("weights of the card must be positive numbers, one a column")
     return result

@@ -16,11 +16,11 @@ from milepost.spaces.objects import MISSING, listed
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
-FARTHEST = 1e100  # widths of the bounds from them to a query
+MAX_DISTANCE = 1e100  # widths of the bounds from them to a query
 HALF_ULP = 2.0**-53  # of a float, relatively: what rounding moves it by
 MAX_OFFSET = 1 << 22  # diameters from 0 to a space: a point's rounding is then below 2⁻³¹ of the diameter
-CACHED = 1 << 17  # numbers that fit the cache
-TURNED = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
+CACHE_NUMBERS = 1 << 17  # numbers that fit the cache
+TRANSPOSED_ROWS = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
 
 
 def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
@@ -101,14 +101,14 @@ def refuse_far(
     low, high: the bounds of each column; where they are the same, those of the widest column count.
     """
     width = np.minimum(np.subtract(high, low), 1e200)  # so that the limit is a float
-    limit = np.maximum(np.abs(low), np.abs(high)) + FARTHEST * np.where(width > 0, width, width.max())
+    limit = np.maximum(np.abs(low), np.abs(high)) + MAX_DISTANCE * np.where(width > 0, width, width.max())
     near = np.abs(points) <= limit
     if not near.all():
         refuse_infinite(points, names, first_row)
         row, column = (int(k) for k in np.argwhere(~near)[0])
         raise MilepostError(
-            f"query points must be within {FARTHEST:g} times the width of the bounds, got a {names[column]!r} that is "
-            f"farther in row {first_row + row + 1}"
+            f"query points must be within {MAX_DISTANCE:g} times the width of the bounds, got a {names[column]!r} that "
+            f"is farther in row {first_row + row + 1}"
         )
 
 
@@ -137,8 +137,8 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
         got = f"an array of shape {shape}" if shape else "one value alone"
         raise MilepostError(f"expected points with {_columns(width)}, got {got}")
     result = np.empty(array.shape, order="F")
-    for start in range(0, len(array), TURNED):
-        result[start : start + TURNED] = array[start : start + TURNED]
+    for start in range(0, len(array), TRANSPOSED_ROWS):
+        result[start : start + TRANSPOSED_ROWS] = array[start : start + TRANSPOSED_ROWS]
     return result
 
 
@@ -234,7 +234,7 @@ def named_numbers(
     return result
 
 
-def summed(
+def sum_over_columns(
     records: FloatArray, queries: AnyArray, term: Callable[[int, FloatArray, FloatArray], FloatArray]
 ) -> FloatArray:
     """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
@@ -242,7 +242,7 @@ def summed(
     term: takes columns float64[rows, 1] and float64[1, k], of so many rows that they fit the cache.
     """
     result = np.zeros((len(records), len(queries)))
-    rows = max(1, CACHED // max(1, len(queries)))
+    rows = max(1, CACHE_NUMBERS // max(1, len(queries)))
     for start in range(0, len(records), rows):
         part = slice(start, start + rows)
         for i in range(records.shape[1]):

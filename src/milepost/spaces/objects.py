@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray, IntArray
-from milepost._validation import unmasked
+from milepost._validation import unmask
 from milepost.errors import MilepostError
 
-MOST_LISTED = 20  # names in an error text
+MAX_LISTED = 20  # names in an error text
 SPARK = "pyspark"
 TABLES = ("pyarrow", "pandas", "geopandas", "polars", SPARK)  # packages whose tables are read as they are
 MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of cells without a value
@@ -32,7 +32,7 @@ def object_list(data: Any) -> list[Any]:
     """The objects of a list, an array (its entries, or its rows), a Series, an Arrow column or anything iterable."""
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise MilepostError(f"expected a list of objects, got {data!r}; put a single one in a list")
-    data = unmasked(data)
+    data = unmask(data)
     if isinstance(data, np.ndarray):
         return entries(data)
     for method in ("to_pylist", "to_list"):  # Arrow; pandas and Polars
@@ -89,7 +89,7 @@ def entries(array: AnyArray) -> list[Any]:
 
 def listed(names: Sequence[str]) -> str:
     """Some names for an error text."""
-    return ", ".join(names[:MOST_LISTED]) + (f", … ({len(names):,} in all)" if len(names) > MOST_LISTED else "")
+    return ", ".join(names[:MAX_LISTED]) + (f", … ({len(names):,} in all)" if len(names) > MAX_LISTED else "")
 
 
 def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bool, first_row: int = 0) -> list[Any]:

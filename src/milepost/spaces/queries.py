@@ -26,7 +26,7 @@ class Queries:
         return self.space.diameter
 
     @cached_property
-    def worked_out(self) -> dict[str, Any]:
+    def for_queries(self) -> dict[str, Any]:
         """What mechanisms have found out about them, by name; copies have it, too."""
         return {}
 
@@ -82,7 +82,7 @@ def key_of(point: AnyArray) -> Hashable:
     return tuple(point.tolist()) if point.ndim else point.item()
 
 
-def moved_inside(space: Space, queries: AnyArray) -> AnyArray:
+def move_inside(space: Space, queries: AnyArray) -> AnyArray:
     """Queries moved into the space, with a warning where there is something to move."""
     inside = space.inside(queries)
     if moved := len(np.unique(np.nonzero(inside != queries)[0])):

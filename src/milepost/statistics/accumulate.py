@@ -12,7 +12,7 @@ from milepost._typing import AnyArray, IntArray
 ONE = np.ones(1, dtype=np.int64)
 
 
-def tally(places: AnyArray, values: IntArray, size: int) -> IntArray:
+def sum_by_index(places: AnyArray, values: IntArray, size: int) -> IntArray:
     """The sum of the values at each place: int64[size], of values int64[n] at places int32[n] in 0..size − 1.
 
     Places must have been checked: they are addresses.
@@ -21,7 +21,7 @@ def tally(places: AnyArray, values: IntArray, size: int) -> IntArray:
     return np.asarray(whole @ ONE)
 
 
-def tally_rows(places: AnyArray, weights: IntArray, rows: IntArray, size: int) -> IntArray:
+def sum_rows_by_index(places: AnyArray, weights: IntArray, rows: IntArray, size: int) -> IntArray:
     """The weighted sum of the rows at each place: int64[size, k], of rows int64[n, k]; the same of places."""
     records = np.arange(len(places) + 1, dtype=np.int32)
     return np.asarray(scipy.sparse.csc_array((weights, places, records), shape=(size, len(places))) @ rows)

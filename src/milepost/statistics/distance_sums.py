@@ -6,11 +6,11 @@ import numpy as np
 
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.statistics.accumulate import tally_rows
+from milepost.statistics.accumulate import sum_rows_by_index
 from milepost.statistics.sketch import check_weight, total_weights
 
 
-class Sums:
+class DistanceSums:
     """For each query, the sum of the records' distances in quanta: int64[groups, k]; and totals int64[groups].
 
     A distance has at most 2²⁴ quanta. Sums do not depend on the order of records, and those of parts of a table add up.
@@ -42,22 +42,22 @@ class Sums:
             present = np.zeros(self.groups, dtype=bool)  # there may be far more groups than records
             present[of] = True
             place = (np.cumsum(present, dtype=np.int32) - 1)[of]
-            self.values[present] += tally_rows(place, weights, quanta, int(present.sum()))
+            self.values[present] += sum_rows_by_index(place, weights, quanta, int(present.sum()))
         self.totals += added
 
-    def __add__(self, other: Self) -> "Sums":
+    def __add__(self, other: Self) -> "DistanceSums":
         """The sums of both tables together."""
         if self.values.shape != other.values.shape:
             raise MilepostError(f"sums of shapes {self.values.shape} and {other.values.shape} do not add up")
         return self._with(self.values + other.values, self.totals + other.totals)
 
-    def repeat(self, times: int) -> "Sums":
+    def repeat(self, times: int) -> "DistanceSums":
         """The sums of the table in which every record stands `times` times."""
         check_weight(int(self.totals.sum()) * times)
         return self._with(self.values * times, self.totals * times)
 
-    def _with(self, values: IntArray, totals: IntArray) -> "Sums":
+    def _with(self, values: IntArray, totals: IntArray) -> "DistanceSums":
         check_weight(int(totals.sum()))
-        result = Sums(self.count, self.groups)
+        result = DistanceSums(self.count, self.groups)
         result.values, result.totals = values, totals
         return result

@@ -8,13 +8,13 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.statistics.sketch import check_weight
 
-SMALLEST, LARGEST = (
+MIN_VALUE, MAX_VALUE = (
     -40,
     60,
 )  # powers of two: sizes below the first count as one, sizes from the last on as just below it
 SUBCELLS = 256  # of an octave, from one power of two to the next
-SIDE = 1 + (LARGEST - SMALLEST) * SUBCELLS  # cells on either side of 0; the first is that of sizes below 2⁻⁴⁰
-OCTAVES = 2 * (1 + LARGEST - SMALLEST)
+SIDE = 1 + (MAX_VALUE - MIN_VALUE) * SUBCELLS  # cells on either side of 0; the first is that of sizes below 2⁻⁴⁰
+OCTAVES = 2 * (1 + MAX_VALUE - MIN_VALUE)
 
 
 class Magnitudes:
@@ -60,19 +60,19 @@ class Magnitudes:
 def cell_of(values: FloatArray) -> IntArray:
     """The cell of each value, which depends on that value alone; NaN must have been refused."""
     # the largest size below 2⁶⁰ stands for all from there on, infinity included
-    size = np.minimum(np.abs(values), np.nextafter(2.0**LARGEST, 0))
+    size = np.minimum(np.abs(values), np.nextafter(2.0**MAX_VALUE, 0))
     share, power = np.frexp(size)  # size = share·2^power, ½ ≤ share < 1
-    inside = (power - 1 - SMALLEST) * SUBCELLS + np.floor((2 * share - 1) * SUBCELLS).astype(np.int64)
-    place = np.where(size < 2.0**SMALLEST, 0, 1 + inside)
+    inside = (power - 1 - MIN_VALUE) * SUBCELLS + np.floor((2 * share - 1) * SUBCELLS).astype(np.int64)
+    place = np.where(size < 2.0**MIN_VALUE, 0, 1 + inside)
     return np.where(values < 0, SIDE - 1 - place, SIDE + place)
 
 
 @lru_cache(maxsize=1)
 def edges() -> FloatArray:
     """The 2·SIDE + 1 borders of the cells: 0, and ±2^k·(1 + j/256) for k from −40 to 60; exact and public."""
-    powers = 2.0 ** np.arange(SMALLEST, LARGEST)
+    powers = 2.0 ** np.arange(MIN_VALUE, MAX_VALUE)
     octaves = (powers[:, None] * (1 + np.arange(SUBCELLS) / SUBCELLS)).ravel()
-    upper = np.concatenate([octaves, [2.0**LARGEST]])
+    upper = np.concatenate([octaves, [2.0**MAX_VALUE]])
     result = np.concatenate([-upper[::-1], [0.0], upper])
     result.setflags(write=False)
     return result
@@ -81,7 +81,7 @@ def edges() -> FloatArray:
 @lru_cache(maxsize=1)
 def octave_borders() -> FloatArray:
     """Those of them that are 0 or a power of two, of either sign."""
-    upper = 2.0 ** np.arange(SMALLEST, LARGEST + 1)
+    upper = 2.0 ** np.arange(MIN_VALUE, MAX_VALUE + 1)
     result = np.concatenate([-upper[::-1], [0.0], upper])
     result.setflags(write=False)
     return result

@@ -1,4 +1,4 @@
-"""Sketch: per host coordinate, exact integers from which the mean distance at every cell border follows."""
+"""Sketch: per embedding coordinate, exact integers from which the mean distance at every cell border follows."""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -10,15 +10,15 @@ from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
-from milepost.statistics.accumulate import tally
+from milepost.statistics.accumulate import sum_by_index
 
-LARGEST_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
+MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
 ROWS = 1 << 17  # records counted at a time, which fit the cache
 FEW = 1 << 12  # records for which a sum by cells is not worth its while
 
 
 @dataclass(frozen=True, eq=False)
-class Borders:
+class CellBorders:
     """Exact sums at the cell borders of one group: J = 0..cells, at quantum J·2^bits.
 
     value[i, J] = Σ |qᵢ − J·2^bits| (so n·Fᵢ in quanta), below[i, J] = the weight with qᵢ < J·2^bits (all at J = cells),
@@ -73,7 +73,7 @@ class Sketch:
 
     @property
     def dimension(self) -> int:
-        """D, the number of host coordinates."""
+        """D, the number of embedding coordinates."""
         return self._counts.shape[1]
 
     @property
@@ -154,7 +154,7 @@ class Sketch:
             if weight is not None:
                 records *= weight[:, None]
             sums = self._packed[part]
-            sums += tally(places.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
+            sums += sum_by_index(places.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
 
     def _unpack(self) -> None:
         """Counts and offsets, where they are still side by side, each to its own."""
@@ -195,7 +195,7 @@ class Sketch:
         return self._with(self.counts * times, self.offsets * times, self.totals * times)
 
     def only(self, i: int, group: int | None = None) -> "Sketch":
-        """The sketch of host coordinate i alone, of one group alone where it is named."""
+        """The sketch of embedding coordinate i alone, of one group alone where it is named."""
         part, of = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)
         result = Sketch(1, cells=self.cells)
         result.counts, result.offsets, result.totals = self.counts[of, part], self.offsets[of, part], self.totals[of]
@@ -206,7 +206,7 @@ class Sketch:
         result: IntArray = (np.cumsum(self.counts[group], axis=1) << self.bits) - self.offsets[group]
         return result
 
-    def borders(self, group: int = 0) -> Borders:
+    def borders(self, group: int = 0) -> CellBorders:
         """Exact sums at every cell border of one group."""
         counts, total = self.counts[group], int(self.totals[group])
         below = np.zeros((self.dimension, self.cells + 1), dtype=np.int64)
@@ -216,7 +216,7 @@ class Sketch:
         # Σ|q − t| = 2·Σ max(0, t − q) + Σq − n·t
         grid = np.arange(self.cells + 1, dtype=np.int64) << self.bits
         everything = total * QUANTA - value[:, -1:]
-        return Borders(2 * value + everything - total * grid, below, total, self.bits)
+        return CellBorders(2 * value + everything - total * grid, below, total, self.bits)
 
     def _with(self, counts: IntArray, offsets: IntArray, totals: IntArray, cells: int | None = None) -> "Sketch":
         result = Sketch(self.dimension, self.groups, cells or self.cells)
@@ -226,10 +226,10 @@ class Sketch:
 
 def check_weight(total: int) -> None:
     """Refuse more than 64-bit sums have room for; how much more is not said, since a total may be private."""
-    if total > LARGEST_TOTAL:
+    if total > MAX_TOTAL:
         raise MilepostError(
-            f"a table may have at most {LARGEST_TOTAL:,} rows, or with weights as many as come to "
-            f"{LARGEST_TOTAL // WEIGHT_STEPS:,} of the largest weight; this one has more. Release it in parts, or "
+            f"a table may have at most {MAX_TOTAL:,} rows, or with weights as many as come to "
+            f"{MAX_TOTAL // WEIGHT_STEPS:,} of the largest weight; this one has more. Release it in parts, or "
             "release a public sample of the people"
         )
 
@@ -241,7 +241,7 @@ def total_weights(records: int, groups: int, group: AnyArray | None, weight: Any
     if len(group) and not 0 <= int(group.min()) <= int(group.max()) < groups:
         raise MilepostError(f"groups are numbered from 0 to {groups - 1}, got {group.min()} to {group.max()}")
     weights = np.ones(records, dtype=np.int64) if weight is None else weight.astype(np.int64)
-    return tally(group.astype(np.int32), weights, groups)
+    return sum_by_index(group.astype(np.int32), weights, groups)
 
 
 def check_quanta(quanta: AnyArray) -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 from milepost.errors import MilepostError
-from milepost.storage.paths import WRITTEN, local_path
+from milepost.storage.paths import WRITE_REMEDY, local_path
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """A stream into a temporary file beside `path`, which takes its name once everything is on the disk.
 
     Whatever is raised meanwhile, Ctrl-C included, leaves what was there before and nothing else. A process that is
     killed may leave the temporary file, whose name begins with a dot.
     """
-    path = local_path(path, WRITTEN)
+    path = local_path(path, WRITE_REMEDY)
     if path.is_dir() or not path.name:
         raise MilepostError(f"{path} is a folder; give the name of a file in it")
     if not path.parent.is_dir():

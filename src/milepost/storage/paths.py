@@ -7,8 +7,8 @@ from pathlib import Path
 from milepost.errors import MilepostError
 
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/+)(.*)", re.DOTALL)  # two letters or more: C:/ is a drive
-READ = "download it first; in Python a table can also be read with pyarrow or pandas, and its frame given"
-WRITTEN = "write a file here, and copy it there"
+READ_REMEDY = "download it first; in Python a table can also be read with pyarrow or pandas, and its frame given"
+WRITE_REMEDY = "write a file here, and copy it there"
 
 
 def local_path(given: str | os.PathLike[str], remedy: str) -> Path:

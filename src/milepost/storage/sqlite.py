@@ -16,7 +16,7 @@ from milepost.errors import MilepostError
 
 WAIT = 30.0  # seconds that a transaction waits for those of others
 PAUSE = 0.005  # seconds between tries where SQLite itself does not wait
-LARGEST_INTEGER = (1 << 63) - 1  # that a column holds
+MAX_INTEGER = (1 << 63) - 1  # that a column holds
 
 # SQLite's result codes: what is said about the file, and what to do
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
@@ -38,7 +38,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class SqliteSchema:
     """What a file must be.
 
     noun: what errors call it. application_id: SQLite's mark of whose file it is. version, schema: of its tables, and
@@ -48,7 +48,7 @@ class Layout:
     noun: str
     application_id: int
     version: int
-    schema: tuple[str, ...]
+    statements: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Database:
     """
 
     path: Path
-    layout: Layout
+    schema: SqliteSchema
     wait: float = WAIT
 
     @property
@@ -68,7 +68,7 @@ class Database:
         return not os.path.lexists(self.path) or (self.path.is_file() and not self.path.stat().st_size)
 
     @contextmanager
-    def writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction that nobody else writes beside: durable when the block ends, undone when it raises.
 
         create: make the file where there is none.
@@ -82,14 +82,14 @@ class Database:
                 connection.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that sees the file as it was at one instant."""
         with self._transaction("BEGIN", create=False) as connection:
             yield connection
 
     def check(self) -> None:
         """Refuse a file that is not of this layout, or whose pages are damaged."""
-        with self.reading() as connection:
+        with self.read_transaction() as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise self.damaged()
 
@@ -136,14 +136,14 @@ class Database:
 
     def _settle_layout(self, connection: sqlite3.Connection, create: bool) -> None:
         """Make the layout in an empty file, or refuse one that has another."""
-        noun, application_id, version = self.layout.noun, self.layout.application_id, self.layout.version
+        noun, application_id, version = self.schema.noun, self.schema.application_id, self.schema.version
         (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         (whose,) = connection.execute("PRAGMA application_id").fetchone()
         (found,) = connection.execute("PRAGMA user_version").fetchone()
         if not tables and not whose and not found:
             if not create:
                 raise self._error(f"is empty, and not yet a {noun}", "create something in it first")
-            for statement in self.layout.schema:
+            for statement in self.schema.statements:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {application_id}")
             connection.execute(f"PRAGMA user_version = {version}")
@@ -163,14 +163,14 @@ class Database:
     def _check_path(self, create: bool) -> None:
         if not os.path.lexists(self.path):
             if not create:
-                raise MilepostError(f"there is no {self.layout.noun} {self.path}; check the path, or create one there")
+                raise MilepostError(f"there is no {self.schema.noun} {self.path}; check the path, or create one there")
             if not self.path.parent.is_dir():
                 raise MilepostError(f"{self.path} cannot be written: there is no folder {self.path.parent}")
         elif self.path.exists() and not self.path.is_file():
-            raise self._error(f"is a folder or a device, not a {self.layout.noun}", "give the name of a file")
+            raise self._error(f"is a folder or a device, not a {self.schema.noun}", "give the name of a file")
 
     def _error(self, what: str, remedy: str, because: str = "") -> MilepostError:
-        what = what.format(noun=self.layout.noun, wait=self.wait)
+        what = what.format(noun=self.schema.noun, wait=self.wait)
         return MilepostError(f"{self.path} {what}{because}; {remedy}")
 
 

@@ -11,7 +11,7 @@ import safetensors.numpy
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 KEY = "milepost"
 
@@ -22,7 +22,7 @@ def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Non
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     entry = json.dumps({"card": text, "sha256": _digest(text, tensors)})
     content = safetensors.numpy.save(tensors, metadata={KEY: entry})
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(content)
 
 

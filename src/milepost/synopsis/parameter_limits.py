@@ -8,18 +8,18 @@ import numpy as np
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.sketch import MAX_TOTAL
 
-MOST = 1e150  # of distances, so that their squares are floats
+MAX_ENTRIES = 1e150  # of distances, so that their squares are floats
 SCALES = 1e60  # of noise and shares of a budget, so that fourth powers are
 
 
 @dataclass(frozen=True)
-class Rule:
+class Limit:
     """A number within bounds, the least of them excluded where it is said to be above; or a list of such numbers."""
 
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     whole: bool = False
     above: bool = False
     several: bool = False
@@ -33,27 +33,27 @@ class Rule:
     def _allows(self, value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
             return False
-        return self.least < value <= self.most if self.above else self.least <= value <= self.most
+        return self.minimum < value <= self.maximum if self.above else self.minimum <= value <= self.maximum
 
 
-SCALE, COUNT = Rule(1 / SCALES, SCALES), Rule(0, 1 << 62, whole=True)
-DISTANCE, ANY = Rule(0, MOST, above=True), Rule(-MOST, MOST)
-EVERY = Rule(-MOST, MOST, several=True)
-RULES = {
-    "slopes": {"power": SCALE, "bits": Rule(0, QUANTUM_BITS, whole=True, several=True)},
+SCALE, COUNT = Limit(1 / SCALES, SCALES), Limit(0, 1 << 62, whole=True)
+DISTANCE, ANY = Limit(0, MAX_ENTRIES, above=True), Limit(-MAX_ENTRIES, MAX_ENTRIES)
+EVERY = Limit(-MAX_ENTRIES, MAX_ENTRIES, several=True)
+LIMITS = {
+    "slopes": {"power": SCALE, "bits": Limit(0, QUANTUM_BITS, whole=True, several=True)},
     "hats": {
-        "epsilons": Rule(1 / SCALES, SCALES, several=True),
-        "bits": Rule(0, QUANTUM_BITS, whole=True, several=True),
+        "epsilons": Limit(1 / SCALES, SCALES, several=True),
+        "bits": Limit(0, QUANTUM_BITS, whole=True, several=True),
     },
     "tangents": {"alpha": ANY},
-    "scans": {"bits": Rule(0, QUANTUM_BITS, whole=True), "cells": COUNT, "alpha": ANY},
+    "scans": {"bits": Limit(0, QUANTUM_BITS, whole=True), "cells": COUNT, "alpha": ANY},
     "margins": {
-        "n": Rule(1, LARGEST_TOTAL, whole=True),
+        "n": Limit(1, MAX_TOTAL, whole=True),
         **dict.fromkeys(("alpha", "lattice"), DISTANCE),
         **dict.fromkeys(("updates", "queries", "sensitivity"), COUNT),
         "epsilon_test": SCALE,
-        "beta": Rule(0, 1, above=True),
-        "threshold": Rule(-(1 << 62), 1 << 62, whole=True),
+        "beta": Limit(0, 1, above=True),
+        "threshold": Limit(-(1 << 62), 1 << 62, whole=True),
         **dict.fromkeys(("value_scale", "slope_scale", "margin", "gap"), EVERY),
     },
     "total": {"scale": SCALE},
@@ -70,9 +70,9 @@ def check_parameters(mechanism: str, parameters: Any) -> None:
     """Refuse numbers that no release has: text, lists where a number is meant, and those beyond their bounds."""
     if not isinstance(parameters, dict):
         raise MilepostError(f"the card's numbers of {mechanism} are wrong")
-    rules = RULES.get(mechanism, {})
+    rules = LIMITS.get(mechanism, {})
     for name, value in parameters.items():
-        if name in RULES:
+        if name in LIMITS:
             for part in value if isinstance(value, list) else [value]:
                 check_parameters(name, part)
         elif not (rules[name].allows(value) if name in rules else name in FLAGS and isinstance(value, bool)):
@@ -85,7 +85,7 @@ def check_tensors(tensors: dict[str, AnyArray]) -> None:
         own = name if name.startswith("space.") else name.split(".")[-1]
         wrong = tensor.dtype != TYPES.get(own, np.int64)
         if not wrong and tensor.dtype == np.float64:
-            least = 1 / MOST if own in POSITIVE else -MOST
-            wrong = not ((tensor >= least) & (tensor <= MOST)).all()
+            least = 1 / MAX_ENTRIES if own in POSITIVE else -MAX_ENTRIES
+            wrong = not ((tensor >= least) & (tensor <= MAX_ENTRIES)).all()
         if wrong:
             raise MilepostError(f"the file's tensor {name!r} has another type than a release, or numbers that are none")

@@ -8,16 +8,16 @@ from milepost._typing import AnyArray
 from milepost._validation import check_whole
 from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Answerer
-from milepost.mechanisms.groups import Groups, Label, of_group
+from milepost.mechanisms.base import NoisyStatistic
+from milepost.mechanisms.groups import Groups, Label, group_tensors
 from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.mechanisms.registry import ANSWERERS, DIRECT
+from milepost.mechanisms.registry import COORDINATE_STATISTICS, QUERY_MECHANISMS
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spaces.registry import space_from_json
-from milepost.statistics.sketch import LARGEST_TOTAL
+from milepost.statistics.sketch import MAX_TOTAL
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
 from milepost.synopsis.parameter_limits import check_parameters, check_tensors
@@ -36,12 +36,12 @@ def load(path: str | Path) -> Synopsis:
         own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
         space = space_from_json(card["space"], own)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
-        guarantee, change, labels = Guarantee(**card["guarantee"]), Change(**card["change"]), card["labels"]
+        guarantee, change, labels = Guarantee(**card["guarantee"]), ProtectedChange(**card["change"]), card["labels"]
         if card["n"] is not None or change.public_total:
-            check_whole("n", card["n"], 1, LARGEST_TOTAL)
+            check_whole("n", card["n"], 1, MAX_TOTAL)
         if change.public_total:
             return Synopsis(space, _answerer(card, tensors, space, queries), guarantee, change, card["n"], queries)
-        parts = [of_group(tensors, place) for place in range(len(labels))] if labels else [tensors]
+        parts = [group_tensors(tensors, place) for place in range(len(labels))] if labels else [tensors]
         found = [_answerer(card, part, space, queries) for part in parts]
         return counted_synopsis(space, found, labels, guarantee, change, queries)
     except MilepostError:
@@ -54,25 +54,27 @@ def load(path: str | Path) -> Synopsis:
 
 def counted_synopsis(
     space: Space,
-    answerers: Sequence[Answerer],
+    statistics: Sequence[NoisyStatistic],
     labels: Sequence[Label],
     guarantee: Guarantee,
-    change: Change,
+    change: ProtectedChange,
     queries: Queries | None = None,
 ) -> Synopsis:
-    """A synopsis whose answerers know how many records they are about; one for each label, or one alone."""
-    n = sum(answerer.total.size for answerer in answerers)
-    answerer = Groups(labels, answerers) if labels else answerers[0]
-    return Synopsis(space, answerer, guarantee, change, n, queries)
+    """A synopsis whose statistics know how many records they are about; one for each label, or one alone."""
+    n = sum(statistic.total.size for statistic in statistics)
+    statistic = Groups(labels, statistics) if labels else statistics[0]
+    return Synopsis(space, statistic, guarantee, change, n, queries)
 
 
-def _answerer(card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None) -> Answerer:
+def _answerer(
+    card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None
+) -> NoisyStatistic:
     n = 0 if card["n"] is None else card["n"]  # where it is private, the tensors have a noisy one
     mechanism, parameters = card["mechanism"], card["parameters"]
     if queries is None:
-        loading = ANSWERERS[mechanism].load
+        loading = COORDINATE_STATISTICS[mechanism].load
         check_parameters(mechanism, parameters)
-        return loading(space.hosts, n, parameters, tensors)
-    direct = DIRECT[mechanism].name
+        return loading(space.embedding, n, parameters, tensors)
+    direct = QUERY_MECHANISMS[mechanism].name
     check_parameters(direct, parameters)
     return NoisySums.load(direct, queries, n, parameters, tensors)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from milepost._typing import BoolArray
 from milepost.errors import MilepostError
-from milepost.ingest.spark.jobs import needed, pickled
+from milepost.ingest.spark.jobs import pickle_portably, require_pyspark
 from milepost.mechanisms.groups import Groups
 from milepost.synopsis.synopsis import Synopsis
 
@@ -25,13 +25,13 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
     group: whose people, of a release with groups.
     A row with a null or NaN among them gets null, as it does from Spark's own functions.
     """
-    needed()
+    require_pyspark()
     from pyspark.sql.functions import arrow_udf
 
     if group is not None:
         synopsis = synopsis.group(group)
-    elif isinstance(synopsis.answerer, Groups):
-        synopsis.answerer.refuse()
+    elif isinstance(synopsis.statistic, Groups):
+        synopsis.statistic.refuse()
     space = synopsis.space
     asked = columns or space.columns or ()
     if not asked or (space.known is None and len(asked) != space.width):
@@ -39,7 +39,7 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
         raise MilepostError(
             f"expected {expected} ({', '.join(space.names)}), got {len(asked)}; name them in this order"
         )
-    payload = pickled(synopsis)
+    payload = pickle_portably(synopsis)
 
     def scores(*cells: pa.Array) -> pa.Array:
         from milepost.synopsis.spark_column import score

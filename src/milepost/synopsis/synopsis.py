@@ -11,14 +11,14 @@ from milepost.answers.grid import Contours, Grid, make_contours, make_grid
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.sites import Sites, rank_sites
 from milepost.errors import MilepostError
-from milepost.ingest.dataframes import Likeness, shaped
+from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
 from milepost.mechanisms.query.lipschitz import lipschitz
-from milepost.reporting.description import size
+from milepost.reporting.description import size_formula
 from milepost.reporting.html import html
 from milepost.reporting.plotting.synopsis_plot import draw
 from milepost.reporting.statement import statement
-from milepost.storage.paths import WRITTEN, local_path
+from milepost.storage.paths import WRITE_REMEDY, local_path
 from milepost.synopsis import file_format
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Synopsis(ReleasedData):
 
         One label for one point; a Series where the points come in a frame, as for `mean_distance`; else an array.
         """
-        return shaped(*nearest_groups(self, points), "nearest")
+        return shape_answers(*nearest_groups(self, points), "nearest")
 
     def compare(self, points: Any, names: Sequence[Any] | None = None) -> Comparison:
         """Distance and error to every group, the nearest, its margin, and how likely noise alone would change it.
@@ -72,18 +72,18 @@ class Synopsis(ReleasedData):
         if group is not None:
             return self.group(group).mean_distance(points, columns=columns, raw=raw, lipschitz=lipschitz)
         if lipschitz:
-            return shaped(*self._lipschitz(points), "mean_distance")
+            return shape_answers(*self._lipschitz(points), "mean_distance")
         if columns is not None:
-            return shaped(*part(self, points, columns, raw), "mean_distance")
+            return shape_answers(*part(self, points, columns, raw), "mean_distance")
         return super().mean_distance(points, raw=raw)
 
-    def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, Likeness | None]:
+    def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, FrameTemplate | None]:
         if self.known is None:
             raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
         batch, single, like = query_points(points, self.space)
         read = self.space.read_queries(batch)
         places = read if self.queries is None else self.queries.find(self.space.inside(read))
-        values = self.answerer.values(self.places(self.known))
+        values = self.statistic.values(self.positions(self.known))
         moved = lipschitz(values, self.space.between(self.known, self.known), self.space.diameter)
         return moved[places], single, like
 
@@ -136,15 +136,15 @@ class Synopsis(ReleasedData):
 
     def save(self, path: str | Path) -> None:
         """Write the synopsis as one safetensors file with its card; the file appears whole or not at all."""
-        tensors = dict(self.answerer.tensors())
+        tensors = dict(self.statistic.tensors())
         if self.queries is None:
             tensors |= {f"{SPACE}{name}": tensor for name, tensor in self.space.tensors().items()}
-        file_format.write(local_path(path, WRITTEN), self.card, tensors)
+        file_format.write(local_path(path, WRITE_REMEDY), self.card, tensors)
 
     def __repr__(self) -> str:
         error = self.error(self.confidence)
         unit = f" {self.space.unit}" if self.space.unit else ""
         count = len(self.labels)
         groups = f", {count:,} group{'s' * (count > 1)}" if count else ""
-        what = f"{self.space.kind}, {size(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
+        what = f"{self.space.kind}, {size_formula(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
         return f"Synopsis({what}, ±{error:.4g}{unit})"

@@ -31,8 +31,8 @@ frame, table = spark.read.parquet(sys.argv[1]), pq.read_table(sys.argv[1])
 said = {"epsilon": 1, "delta": 1e-6, "unit": "person", "contributions": 2, "groups": "city", "labels": ["Bonn", "Ulm"]}
 space = mp.L1({"x": (0, 10), "y": (0, 10)})
 there, here = (mp.release(data, space, **said) for data in (frame, table))
-for name, tensor in here.answerer.tensors().items():
-    assert np.array_equal(tensor, there.answerer.tensors()[name]), name
+for name, tensor in here.statistic.tensors().items():
+    assert np.array_equal(tensor, there.statistic.tensors()[name]), name
 scores = frame.select(mean_distance(there, "x", "y", group="Ulm").alias("d")).toArrow().column("d")
 assert sorted(scores.to_pylist()) == sorted(here.mean_distance(table.select(["x", "y"]), group="Ulm").tolist())
 try:

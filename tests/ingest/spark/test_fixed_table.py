@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost.ingest.record_source import Anew
-from milepost.ingest.row_attributes import Roles
-from milepost.pipeline.open_table import table_of
+from milepost.ingest.record_source import RereadSource
+from milepost.ingest.row_attributes import RowColumns
+from milepost.pipeline.open_table import open_table
 from milepost.statistics.row_digest import Fingerprint
 from tests.mechanisms.contract import silent
 
@@ -29,10 +29,10 @@ ROLES: dict[str, Any] = {"unit": "person", "contributions": 2, "weights": "weigh
 @pytest.mark.parametrize("said", [{}, ROLES, {"groups": "city", "labels": ["Bonn", "Ulm"]}])
 def test_the_digest_is_the_same_here_and_there(said: dict[str, Any], people: pa.Table, frame: Any) -> None:
     """In any order and partition, of all rows that are used: groups, weights, and which rows of a person."""
-    roles, key = Roles(**said), bytes(32)
+    roles, key = RowColumns(**said), bytes(32)
     found = set()
     for data in (people, frame, frame.repartition(7, "y")):
-        table = table_of(data, SPACE, roles.change("add-remove"), None, roles)
+        table = open_table(data, SPACE, roles.change("add-remove"), None, roles)
         fingerprint = Fingerprint(key=key)
         table.with_fingerprint(fingerprint).total()
         table.with_fingerprint(fingerprint).magnitudes()
@@ -56,7 +56,7 @@ def test_a_person_in_every_second_reading(stored: bool, frame: Any, tmp_path: Pa
     changing = frame.select("x", "y", "person").mapInArrow(replaced, "x double, y double, person bigint")
     store: dict[str, Any] = {"store": tmp_path / "s.db"} if stored else {}
     session = mp.interactive(changing, SPACE, **SAID, **store)
-    assert isinstance(session._engine._source, Anew)  # type: ignore[attr-defined]
+    assert isinstance(session._engine._source, RereadSource)  # type: ignore[attr-defined]
     first = session.ask([1, 2])
     flag.touch()
     with pytest.raises(mp.MilepostError, match=r"changed since the session began|session on another table"), silent():

@@ -86,7 +86,7 @@ def test_files_of_different_types(spark: Any, tmp_path: Path, ledger: mp.Ledger)
 
 def test_types_and_names_are_refused_at_once(frame: Any, ledger: mp.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the words that are used of any table, and before a task is sent."""
-    monkeypatch.setattr(table, "mapped", None)
+    monkeypatch.setattr(table, "map_partitions", None)
     text = refused(frame.selectExpr("word as x", "y"), ledger)
     assert text == "column 'x' must hold numbers, got string; convert it or leave it out"
     assert refused(frame.select("x", "word"), ledger).startswith("the table has no column 'y'; it has x, word")

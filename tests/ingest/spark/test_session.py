@@ -12,8 +12,8 @@ import pytest
 
 import milepost as mp
 import milepost.spark as spark
-from milepost.ingest.spark.jobs import carried
-from milepost.ingest.spark.tasks import Add
+from milepost.ingest.spark.jobs import portable_task
+from milepost.ingest.spark.tasks import AddTask
 from tests.requirements import require
 
 pytestmark = pytest.mark.slow  # as all that needs PySpark
@@ -101,7 +101,7 @@ def test_what_is_missing_is_skipped_or_fails(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_an_executor_without_milepost_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The function that travels needs none of it."""
-    there = carried(Add())
+    there = portable_task(AddTask())
     monkeypatch.setitem(sys.modules, "milepost.ingest.spark.tasks", None)
     (row,) = there(iter(()))
     assert row.column("trouble").to_pylist() == [

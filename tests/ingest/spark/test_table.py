@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.spark.table import SparkTable
 from milepost.ingest.table import Table
 from milepost.mechanisms.query.net import Net
 from milepost.pipeline.find_bounds import read_magnitudes
-from milepost.pipeline.open_table import table_of
+from milepost.pipeline.open_table import open_table
 from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise
 from milepost.spaces.queries import Queries
@@ -46,8 +46,8 @@ EVERYTHING = {**GROUPS, **PERSONS, "weights": "weight", "max_weight": 2.0}
 def tables(here: Any, there: Any, kind: str, neighbors: str, roles: dict[str, Any]) -> tuple[Table, Table]:
     """The same rows twice, read in the same way."""
     space, columns, _ = SPACES[kind]
-    said = Roles(**roles)
-    made = [table_of(data, space, said.change(neighbors), columns, said) for data in (here, there)]
+    said = RowColumns(**roles)
+    made = [open_table(data, space, said.change(neighbors), columns, said) for data in (here, there)]
     assert [type(table) for table in made] == [Table, SparkTable]
     return made[0], made[1]
 
@@ -65,7 +65,7 @@ def arrays(people: pa.Table, kind: str) -> Table:
     """The points as an array of NumPy's, and a list for each role."""
     said = EVERYTHING | {role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "unit", "weights")}
     columns = [np.array(people[name].to_pylist(), dtype=object if kind == "gower" else None) for name in READ[kind]]
-    roles = Roles(**said)
+    roles = RowColumns(**said)
     points = columns[0] if kind == "any" else np.column_stack(columns)
     return Table(points, SPACES[kind][0], roles.change("add-remove"), None, roles)
 
@@ -112,8 +112,8 @@ def test_a_release_has_the_same_numbers(people: pa.Table, frame: Any, monkeypatc
             mp.release(data, space, epsilon=1, delta=1e-6, columns=["x", "y"], **options) for data in (people, frame)
         )
         assert (here.card, here.n) == (there.card, there.n)
-        for name, tensor in here.answerer.tensors().items():
-            assert np.array_equal(tensor, there.answerer.tensors()[name]), name
+        for name, tensor in here.statistic.tensors().items():
+            assert np.array_equal(tensor, there.statistic.tensors()[name]), name
 
 
 def test_the_order_of_rows_and_partitions_do_not_matter(people: pa.Table, frame: Any) -> None:
@@ -128,14 +128,14 @@ def test_columns_with_awkward_names(spark: Any, people: pa.Table) -> None:
     names = ["a.b", "A.B", "`tick`", "kind", "kind"]
     frame = spark.createDataFrame(people.select(["x", "y", "weight", "kind", "city"])).toDF(*names)
     table = people.select(["x", "y", "weight"]).rename_columns(names[:3])
-    said = Roles(weights="`tick`", max_weight=2)
+    said = RowColumns(weights="`tick`", max_weight=2)
     space = mp.L1({"A.B": (0, 10), "a.b": (0, 10)})
-    here, there = (table_of(data, space, said.change("replace"), None, said) for data in (table, frame))
+    here, there = (open_table(data, space, said.change("replace"), None, said) for data in (table, frame))
     same(here.sums(Queries(np.ones((1, 2)), space)), there.sums(Queries(np.ones((1, 2)), space)))
 
 
 def test_the_bounds_are_found_in_the_same_counts(people: pa.Table, frame: Any) -> None:
-    for roles in (Roles(), Roles(unit="person", contributions=2)):
+    for roles in (RowColumns(), RowColumns(unit="person", contributions=2)):
         (names, here), (others, there) = (read_magnitudes(data, ["y", "x"], roles) for data in (people, frame))
         assert (names, here.total) == (others, there.total)
         assert np.array_equal(here.counts, there.counts)

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 import milepost as mp
-from milepost.ingest.aggregation import SketchOf, read_sketch
-from milepost.ingest.row_attributes import Roles
+from milepost.ingest.aggregation import SketchSpec, read_sketch
+from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.spark import rows
-from milepost.ingest.spark.chunks import SENT, chunks, received, sent
-from milepost.ingest.spark.rows import Rows
-from milepost.ingest.spark.tasks import Add, Count, Keys, troubled, untroubled
+from milepost.ingest.spark.chunks import SENT, chunks, decode_chunk, encode_chunk
+from milepost.ingest.spark.rows import RowReader
+from milepost.ingest.spark.tasks import AddTask, CountTask, RowKeysTask, error_row, raise_errors
 
 SPACE = mp.L1([(0, 10), (0, 10)])
 POINTS = np.random.default_rng(2).uniform(0, 10, (1000, 2))
-ROWS = Rows(SPACE, Roles(), ("x", "y"), ())
+ROWS = RowReader(SPACE, RowColumns(), ("x", "y"), ())
 
 
 def batches(points: Any, size: int) -> Iterator[pa.RecordBatch]:
@@ -29,8 +29,8 @@ def batches(points: Any, size: int) -> Iterator[pa.RecordBatch]:
 def test_a_chunk_arrives_as_it_was_sent(edge: int) -> None:
     """In as few bytes as hold its largest integer."""
     numbers = np.array([edge, 0, 1], dtype=np.int64)
-    content = sent(3, 5, numbers).column("content")[0]
-    assert np.array_equal(received(content), numbers)
+    content = encode_chunk(3, 5, numbers).column("content")[0]
+    assert np.array_equal(decode_chunk(content), numbers)
     fitting = (size for size in (1, 2, 4, 8) if -(2 ** (8 * size - 1)) <= edge < 2 ** (8 * size - 1))
     assert len(content.as_py()) == 1 + 3 * next(fitting)
 
@@ -39,19 +39,19 @@ def test_parts_add_up_along_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small chunks, whatever batches rows come in; a part without rows sends nothing."""
     monkeypatch.setattr("milepost.ingest.spark.chunks.CHUNK", 50)
     monkeypatch.setattr(rows, "NUMBERS", 64)
-    statistic = SketchOf(SPACE, 1, 64)
+    statistic = SketchSpec(SPACE, 1, 64)
     given: list[pa.RecordBatch] = []
     for partition, (start, stop) in enumerate([(0, 300), (300, 300), (300, 310), (310, 1000)]):
-        given += Count(ROWS, statistic).run(batches(POINTS[start:stop], 7), partition)
+        given += CountTask(ROWS, statistic).run(batches(POINTS[start:stop], 7), partition)
     assert {batch.column("node")[0].as_py() for batch in given} == {0, 2, 3}
     ordered = pa.Table.from_batches(given).sort_by([("node", "ascending"), ("chunk", "ascending")])
-    once = list(Add().run(iter(ordered.to_batches(max_chunksize=5)), 0))
+    once = list(AddTask().run(iter(ordered.to_batches(max_chunksize=5)), 0))
     assert len(once) == len(given)
     ordered = pa.Table.from_batches(once).sort_by([("node", "ascending"), ("chunk", "ascending")])
     found = statistic.empty()
     views = list(chunks(found))
-    for batch in Add().run(iter(ordered.to_batches()), 0):
-        views[batch.column("chunk")[0].as_py()] += received(batch.column("content")[0])
+    for batch in AddTask().run(iter(ordered.to_batches()), 0):
+        views[batch.column("chunk")[0].as_py()] += decode_chunk(batch.column("content")[0])
     exact = read_sketch(POINTS, SPACE, cells=64)
     for name in ("counts", "offsets", "totals"):
         assert np.array_equal(getattr(found, name), getattr(exact, name))
@@ -61,15 +61,15 @@ def test_rows_are_counted_from_one_batch_to_the_next() -> None:
     points = POINTS.copy()
     points[57, 1] = np.nan
     with pytest.raises(mp.MilepostError, match="column '1' has a missing value or NaN in row 58;"):
-        list(Count(ROWS, SketchOf(SPACE, 1, 64)).run(batches(points, 10), 0))
+        list(CountTask(ROWS, SketchSpec(SPACE, 1, 64)).run(batches(points, 10), 0))
 
 
 def test_rows_in_no_group_have_no_keys() -> None:
     """They are none of the person's contributions."""
-    roles = Roles(groups="city", labels=["Ulm"], unit="id")
+    roles = RowColumns(groups="city", labels=["Ulm"], unit="id")
     batch = pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 2.0], "c1": ["Ulm", "Bonn", "Ulm"], "c2": ["a", "a", "a"]})
     passed = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
-    keys = Keys(Rows(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), passed)
+    keys = RowKeysTask(RowReader(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), passed)
     (found,) = keys.run(iter([batch]), 0)
     assert found.schema.names == keys.schema.names == ["c0", "c1", "person", "place", "trouble"]
     assert found.column("c0").to_pylist() == [1.0, 2.0]
@@ -79,4 +79,4 @@ def test_rows_in_no_group_have_no_keys() -> None:
 
 def test_a_reason_goes_on_alone() -> None:
     with pytest.raises(mp.MilepostError, match=r"^first$"):
-        list(untroubled(iter([troubled(SENT, "first"), troubled(SENT, "second")])))
+        list(raise_errors(iter([error_row(SENT, "first"), error_row(SENT, "second")])))

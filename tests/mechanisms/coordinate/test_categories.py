@@ -21,7 +21,7 @@ from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.coordinate import hats, slopes
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis.synopsis import Synopsis
@@ -60,7 +60,7 @@ def row(space: mp.Gower | mp.Hamming, at: Sequence[float]) -> Sketch:
             cells.append(share >= 0.5)
         else:
             cells.append(part.ends[0] + share * (part.ends[1] - part.ends[0]))
-    sketch = Sketch(space.hosts.dimension)
+    sketch = Sketch(space.embedding.dimension)
     sketch.add(space.quantize(space.read(np.array([cells], dtype=object))))
     return sketch
 
@@ -72,7 +72,7 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
     second = first.again()
     for transcript, at in ((first, left), (second, right)):
         with transcript.listen():
-            chosen.run(row(space, at), space.hosts, Change(), guarantee)
+            chosen.run(row(space, at), space.embedding, ProtectedChange(), guarantee)
     draws, epochs = pairs(first, second)
     assert not epochs
     return sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget)
@@ -88,7 +88,9 @@ def search(mechanism: str) -> None:
         assert cost(space, mechanism, left, right) <= 1
         opposite = cost(space, mechanism, [0.0] * 4, [1.0] * 4)
         assert opposite <= 1
-        if mechanism == "slopes" or all(space.hosts.step == space.hosts.span):  # no hats but the first coefficient
+        if mechanism == "slopes" or all(
+            space.embedding.step == space.embedding.span
+        ):  # no hats but the first coefficient
             assert opposite >= 1 - Fraction(1, 10**8)
 
     no_pair_costs_more()
@@ -128,8 +130,10 @@ def test_shares_of_labels_add_up_to_1(mechanism: str) -> None:
     """So that the answers at all A labels of one column add up to w(A − 1), noise or not."""
     chosen, guarantee = MECHANISMS[mechanism]
     space = mp.Gower({"plan": mp.category(["a", "b", "c"])})
-    answerer = chosen.run(read_sketch(["a", "b", "b", "new"] * 20, space), space.hosts, Change(), guarantee)
-    synopsis = Synopsis(space, answerer, guarantee, Change(), 80)
+    statistic = chosen.run(
+        read_sketch(["a", "b", "b", "new"] * 20, space), space.embedding, ProtectedChange(), guarantee
+    )
+    synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), 80)
     assert synopsis.mean_distance(["a", "b", "c", "other"], raw=True).sum() == pytest.approx(3, rel=1e-12)
 
 
@@ -144,16 +148,18 @@ def covariance(space: mp.Gower, rows: Sequence[Any], asked: Sequence[Any], mecha
     Answers are linear in the released numbers, whose scales are those that the noise functions are handed.
     """
     chosen, guarantee = MECHANISMS[mechanism]
-    places = space.place(space.read_queries(np.array(asked, dtype=object)))
+    places = space.position(space.read_queries(np.array(asked, dtype=object)))
     transcript = Transcript()
     with transcript.listen():
-        answerer = chosen.run(read_sketch(rows, space), space.hosts, Change(), guarantee)
+        statistic = chosen.run(read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee)
     scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
-    tensors, unit = answerer.tensors(), 1 << 40
+    tensors, unit = statistic.tensors(), 1 << 40
     numbers = tensors["numbers"]
 
     def answers(released: IntArray) -> FloatArray:
-        again = type(answerer).load(space.hosts, len(rows), answerer.parameters(), tensors | {"numbers": released})
+        again = type(statistic).load(
+            space.embedding, len(rows), statistic.parameters(), tensors | {"numbers": released}
+        )
         return again.values(places, raw=True)
 
     exact = answers(numbers)
@@ -201,13 +207,13 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
     """
     chosen, guarantee = MECHANISMS[mechanism]
     sketch, exact = read_sketch(GUESTS, STAY), mp.exact(GUESTS, STAY, EVERYWHERE)
-    places = STAY.place(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
+    places = STAY.position(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
     covered, within = np.zeros(len(EVERYWHERE)), 0
     for _ in range(RELEASES):
-        answerer = chosen.run(sketch, STAY.hosts, Change(), guarantee)
-        off = np.abs(answerer.values(places, raw=True) - exact)
-        covered += off <= answerer.half_widths(places, 0.95)
-        within += int(off.max() <= answerer.half_width(0.95, uniform=True))
+        statistic = chosen.run(sketch, STAY.embedding, ProtectedChange(), guarantee)
+        off = np.abs(statistic.values(places, raw=True) - exact)
+        covered += off <= statistic.half_widths(places, 0.95)
+        within += int(off.max() <= statistic.half_width(0.95, uniform=True))
     assert_rate(covered, RELEASES, at_least=0.95, against=0.86)
     assert_rate(within, RELEASES, at_least=0.95, against=0.86)
     # the mean over points is in 0..1 as a coin is, and its tail at most e times as heavy

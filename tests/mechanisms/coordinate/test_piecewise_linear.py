@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.coordinate.piecewise_linear import NUMBERS, Even, by_rows
+from milepost.mechanisms.coordinate.piecewise_linear import CACHE_NUMBERS, UniformPiecewiseLinear, in_cache_blocks
 
 
 def test_all_coordinates_at_once_are_as_one_by_one() -> None:
@@ -17,8 +17,8 @@ def test_all_coordinates_at_once_are_as_one_by_one() -> None:
     expected = sum(
         np.interp(positions[:, i], np.arange(len(heights[i])) * 2.0 ** bits[i], heights[i]) for i in range(3)
     )
-    assert Even(heights, bits).total(positions) == pytest.approx(expected, abs=1e-13)
-    cell, fraction = Even(heights, bits).cells(positions)
+    assert UniformPiecewiseLinear(heights, bits).total(positions) == pytest.approx(expected, abs=1e-13)
+    cell, fraction = UniformPiecewiseLinear(heights, bits).cells(positions)
     assert np.array_equal((cell + fraction) * 2.0 ** np.array(bits), positions)
     assert cell[1].tolist() == [7, 0, 31]
 
@@ -28,7 +28,7 @@ def test_answers_are_the_same_in_any_company(mechanism: str) -> None:
     """Bit for bit, whatever the size and the order of what is asked together."""
     rows = np.random.default_rng(0).normal([52.52, 13.4], 0.1, (2_000, 2))
     synopsis = mp.release(rows, mp.GreatCircle((52.52, 13.4), 50, 16), epsilon=50, delta=1e-6, mechanism=mechanism)
-    points = rows[: NUMBERS // 16 + 500]
+    points = rows[: CACHE_NUMBERS // 16 + 500]
     answers, widths = synopsis.mean_distance(points), synopsis.interval(points)
     for some in (slice(0, 1), slice(7, 8), slice(3, 90), slice(None, None, -1)):
         assert np.array_equal(synopsis.mean_distance(points[some]), answers[some])
@@ -36,4 +36,4 @@ def test_answers_are_the_same_in_any_company(mechanism: str) -> None:
 
 
 def test_no_rows() -> None:
-    assert by_rows(lambda rows: rows.sum(axis=1), np.empty((0, 3))).shape == (0,)
+    assert in_cache_blocks(lambda rows: rows.sum(axis=1), np.empty((0, 3))).shape == (0,)

@@ -11,7 +11,7 @@ from milepost import L1, Guarantee
 from milepost.mechanisms.coordinate import slopes
 from milepost.mechanisms.coordinate.curves import cell_bits
 from milepost.mechanisms.coordinate.slopes import deviation_of, scales_of
-from milepost.spaces.embeddings.embedding import QUANTA, Hosts
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding
 
 columns = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(0.01, 100), st.sampled_from([0, 1, 3, 72]))
 
@@ -23,11 +23,11 @@ def mark_change(left: int, right: int, bits: int, span: int) -> int:
     return sum(int(change) ** 2 for change in (marks[0] - marks[1]).tolist() if change)
 
 
-def cost(hosts: Hosts, rho: float, bits: list[int], left: list[int], right: list[int]) -> Fraction:
+def cost(embedding: Embedding, rho: float, bits: list[int], left: list[int], right: list[int]) -> Fraction:
     """Σᵢ ‖aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²) with the scales that the mechanism draws with."""
     total = Fraction(0)
-    for i, scale in enumerate(slopes.scales_of(hosts, hosts.reach / rho, bits)):
-        moved = mark_change(left[i], right[i], bits[i], int(hosts.span[i]))
+    for i, scale in enumerate(slopes.scales_of(embedding, embedding.sensitivity_bound / rho, bits)):
+        moved = mark_change(left[i], right[i], bits[i], int(embedding.span[i]))
         total += Fraction(moved) / (2 * Fraction(scale) ** 2)
     return total
 
@@ -49,9 +49,9 @@ def test_no_pair_costs_more_than_rho(
         weights=[weight for _, _, weight, _ in box],
         step=[width / steps if steps else 0 for _, width, _, steps in box],
     )
-    hosts, rho = space.hosts, Guarantee(epsilon, delta).rho
-    bits = cell_bits(hosts, deviation_of(hosts, n, hosts.reach / rho))
-    spans = hosts.span.tolist()
+    embedding, rho = space.embedding, Guarantee(epsilon, delta).rho
+    bits = cell_bits(embedding, deviation_of(embedding, n, embedding.sensitivity_bound / rho))
+    spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
             st.integers(0, span) | st.sampled_from([0, 1, span - 1, span, 1 << b, (1 << b) - 1, (1 << b) + 1])
@@ -62,8 +62,8 @@ def test_no_pair_costs_more_than_rho(
     inside = [np.minimum(q, spans).tolist() for q in found]
     corners = [0] * len(spans), spans
     for left, right in (inside, corners):
-        assert cost(hosts, rho, bits, left, right) <= Fraction(rho)
-    assert cost(hosts, rho, bits, *corners) >= Fraction(rho) * (1 - Fraction(1, 10**9))
+        assert cost(embedding, rho, bits, left, right) <= Fraction(rho)
+    assert cost(embedding, rho, bits, *corners) >= Fraction(rho) * (1 - Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("factor", [0.9, 0.5])

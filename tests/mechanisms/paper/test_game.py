@@ -28,15 +28,15 @@ def test_private_game_runs_the_grid_learner() -> None:
     """Lemma 3 for another learner: two-sided tests, α kept on every query, updates within the bound."""
     sketch, guarantee = big_sketch(100_000), Guarantee(1, 1e-6)
     n = int(sketch.totals[0])
-    margins = solve(GRID, SPACE.hosts, n, guarantee.budget, False, 2 * 3000, FALSE_ALARM)
+    margins = solve(GRID, SPACE.embedding, n, guarantee.budget, False, 2 * 3000, FALSE_ALARM)
     assert margins.alpha < 0.1 * SPACE.diameter
-    cells = GRID.lines(SPACE.hosts.spread / margins.gap).tolist()
-    learner = GridLearner(np.zeros(2), np.full(2, float(QUANTA)), SPACE.hosts.spread / 2, cells)
+    cells = GRID.lines(SPACE.embedding.spread / margins.gap).tolist()
+    learner = GridLearner(np.zeros(2), np.full(2, float(QUANTA)), SPACE.embedding.spread / 2, cells)
     borders = sketch.borders()
-    game = PrivateGame(learner, borders, SPACE.hosts, margins)
+    game = PrivateGame(learner, borders, SPACE.embedding, margins)
     asked = np.random.default_rng(1).integers(0, 257, (3000, 2))
     answers = np.array([value for value, _, _ in game.ask(asked)])
-    exact = (borders.value[[0, 1], asked] * SPACE.hosts.quantum).sum(axis=1) / n
+    exact = (borders.value[[0, 1], asked] * SPACE.embedding.quantum).sum(axis=1) / n
     assert np.abs(answers - exact).max() <= margins.alpha
     assert 0 < game.updates <= margins.updates
 
@@ -44,9 +44,9 @@ def test_private_game_runs_the_grid_learner() -> None:
 @pytest.mark.parametrize("unit", [1.0, 1e-98, 3e7, 1e98])
 def test_the_tested_value_is_exact(unit: float) -> None:
     """floor((F − F̂)/g) in integers equals rational arithmetic, so one record moves it by at most Δ; in any unit."""
-    sketch, hosts = big_sketch(7), L1([(0, unit), (0, 3 * unit)]).hosts
-    margins = interactive_margins(hosts, 7000, Guarantee(1), 10, 0.05)
-    game = PrivateGame(convex_learner(hosts, margins), sketch.borders(), hosts, margins)
+    sketch, embedding = big_sketch(7), L1([(0, unit), (0, 3 * unit)]).embedding
+    margins = interactive_margins(embedding, 7000, Guarantee(1), 10, 0.05)
+    game = PrivateGame(convex_learner(embedding, margins), sketch.borders(), embedding, margins)
     seen: list[int] = []
 
     class Spy:
@@ -60,17 +60,17 @@ def test_the_tested_value_is_exact(unit: float) -> None:
     for point, value in zip(points, seen, strict=True):
         sums = [
             Fraction(float(t)) * int(v)
-            for t, v in zip(hosts.quantum, sketch.borders().value[[0, 1], point], strict=True)
+            for t, v in zip(embedding.quantum, sketch.borders().value[[0, 1], point], strict=True)
         ]
         assert value == (sum(sums) / 7000 / Fraction(margins.lattice)).__floor__()
-    assert margins.sensitivity >= Fraction(hosts.reach) / 7000 / Fraction(margins.lattice)
+    assert margins.sensitivity >= Fraction(embedding.sensitivity_bound) / 7000 / Fraction(margins.lattice)
 
 
 def test_nothing_is_tested_after_the_last_update() -> None:
     """After U times "above" the hypothesis is final, and answers say so."""
     sketch = big_sketch(1)
-    margins = interactive_margins(SPACE.hosts, 1000, Guarantee(1), 500, 0.05)
-    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+    margins = interactive_margins(SPACE.embedding, 1000, Guarantee(1), 500, 0.05)
+    game = PrivateGame(convex_learner(SPACE.embedding, margins), sketch.borders(), SPACE.embedding, margins)
     game.updates = game.opened = margins.updates - 1
     object.__setattr__(margins, "threshold", -(10**9))
     first, second = list(game.ask(np.array([[3, 4], [5, 6]])))
@@ -83,8 +83,8 @@ def test_nothing_is_tested_after_the_last_update() -> None:
 def test_lines_are_on_the_lattice(pure: bool) -> None:
     """What a game releases are integers: border, noisy sum of quanta, noisy count."""
     sketch = big_sketch(100_000)
-    margins = interactive_margins(SPACE.hosts, int(sketch.totals[0]), Guarantee(1, 0 if pure else 1e-6), 500, 0.05)
-    game = PrivateGame(convex_learner(SPACE.hosts, margins), sketch.borders(), SPACE.hosts, margins)
+    margins = interactive_margins(SPACE.embedding, int(sketch.totals[0]), Guarantee(1, 0 if pure else 1e-6), 500, 0.05)
+    game = PrivateGame(convex_learner(SPACE.embedding, margins), sketch.borders(), SPACE.embedding, margins)
     list(game.ask(np.random.default_rng(1).integers(0, 257, (200, 2))))
     assert len(game.lines) == 2 * game.updates > 0
     assert all(isinstance(number, int) for line in game.lines for number in vars(line).values())

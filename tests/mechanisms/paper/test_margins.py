@@ -13,26 +13,26 @@ from hypothesis import strategies as st
 from milepost import L1, Guarantee, MilepostError
 from milepost._typing import FloatArray
 from milepost.mechanisms.paper import lemma3
-from milepost.mechanisms.paper.margins import CONVEX, GRID, Margins, Rule, check_game, solve
+from milepost.mechanisms.paper.margins import CONVEX, GRID, MarginRule, Margins, check_game, solve
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import Embedding
 
 SIZES = np.array([10**k for k in range(4, 10)])
 APPROXIMATE, PURE = Guarantee(1, 1e-6), Guarantee(1)
 
 
-def paper_hosts(dimension: int) -> Hosts:
+def paper_hosts(dimension: int) -> Embedding:
     """The paper's normalisation: [0, 1]^ℓ, of diameter 1."""
-    return Hosts(np.ones(dimension), np.zeros(dimension), np.ones(dimension), reach=1.0)
+    return Embedding(np.ones(dimension), np.zeros(dimension), np.ones(dimension), sensitivity_bound=1.0)
 
 
 def exponent(x: object, y: object) -> float:
     return float(np.polyfit(np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float)), 1)[0])
 
 
-def offline_alpha(hosts: Hosts, n: int, guarantee: Guarantee) -> float:
-    return float(Tangents().predict(hosts, n, Change(), guarantee).details["alpha"])
+def offline_alpha(embedding: Embedding, n: int, guarantee: Guarantee) -> float:
+    return float(Tangents().predict(embedding, n, ProtectedChange(), guarantee).details["alpha"])
 
 
 @pytest.mark.parametrize(("guarantee", "law"), [(APPROXIMATE, -4 / 5), (PURE, -2 / 3)])
@@ -71,10 +71,10 @@ def test_alpha_grows_with_dimension_at_most_as_the_paper(guarantee: Guarantee, m
 @pytest.mark.parametrize("n", [100, 10**6])
 def test_solved_alpha_is_below_lemma_3(guarantee: Guarantee, dimension: int, n: int) -> None:
     """The paper's constant 3000 is never needed."""
-    hosts = paper_hosts(dimension)
+    embedding = paper_hosts(dimension)
     paper = lemma3.interactive_alpha(dimension, n, guarantee, 10_000, 0.05)
-    assert interactive_margins(hosts, n, guarantee, 10_000, 0.05).alpha <= paper
-    assert offline_alpha(hosts, n, guarantee) <= lemma3.offline_alpha(dimension, n, guarantee, 0.05)
+    assert interactive_margins(embedding, n, guarantee, 10_000, 0.05).alpha <= paper
+    assert offline_alpha(embedding, n, guarantee) <= lemma3.offline_alpha(dimension, n, guarantee, 0.05)
 
 
 def test_lemma_3_is_solved() -> None:
@@ -99,23 +99,23 @@ spreads = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6)
 @settings(max_examples=25, deadline=None)
 @given(spreads, st.integers(1, 10**9), st.sampled_from([0, 1e-6]), st.floats(0.01, 20), st.sampled_from([CONVEX, GRID]))
 def test_the_cost_never_passes_the_budget(
-    spread: list[float], n: int, delta: float, epsilon: float, rule: Rule
+    spread: list[float], n: int, delta: float, epsilon: float, rule: MarginRule
 ) -> None:
     """Recomputed from the noise parameters: at most the budget, and within 1 part in 10⁹ of it."""
-    hosts = L1([(0, w) for w in spread]).hosts
+    embedding = L1([(0, w) for w in spread]).embedding
     guarantee = Guarantee(epsilon, delta)
-    margins = solve(rule, hosts, n, guarantee.budget, guarantee.pure, 1000, 0.05)
-    assert guarantee.budget * (1 - 1e-9) <= margins.cost(hosts) <= guarantee.budget
-    assert rule.lines(hosts.spread / margins.gap).sum() <= margins.updates
+    margins = solve(rule, embedding, n, guarantee.budget, guarantee.pure, 1000, 0.05)
+    assert guarantee.budget * (1 - 1e-9) <= margins.cost(embedding) <= guarantee.budget
+    assert rule.lines(embedding.spread / margins.gap).sum() <= margins.updates
 
 
-def full_moves(hosts: Hosts) -> Iterator[FloatArray]:
+def full_moves(embedding: Embedding) -> Iterator[FloatArray]:
     """Where a convex cost is largest: some coordinates from end to end, and another as far as the reach then allows."""
-    for order in itertools.permutations(range(hosts.dimension)):
-        moved, left = np.zeros(hosts.dimension), hosts.reach
+    for order in itertools.permutations(range(embedding.dimension)):
+        moved, left = np.zeros(embedding.dimension), embedding.sensitivity_bound
         for i in order:
-            moved[i] = min(1.0, left / hosts.spread[i])
-            left = max(0.0, left - hosts.spread[i])
+            moved[i] = min(1.0, left / embedding.spread[i])
+            left = max(0.0, left - embedding.spread[i])
         yield moved
 
 
@@ -128,21 +128,21 @@ def test_no_pair_of_records_costs_more_than_values_are_paid_for(
 
     Records at opposite corners among them: where the reach is Σwᵢ and the guarantee pure, these cost all of it.
     """
-    box = L1([(0, w) for w in spread]).hosts
+    box = L1([(0, w) for w in spread]).embedding
     guarantee = Guarantee(1, delta)
-    for hosts in (box, replace(box, reach=share * box.reach)):
-        margins = solve(CONVEX, hosts, 10**5, guarantee.budget, guarantee.pure, 1000, 0.05)
+    for embedding in (box, replace(box, sensitivity_bound=share * box.sensitivity_bound)):
+        margins = solve(CONVEX, embedding, 10**5, guarantee.budget, guarantee.pure, 1000, 0.05)
         random = np.array(data.draw(st.lists(st.floats(0, 1), min_size=len(spread), max_size=len(spread))))
-        random *= min(1.0, hosts.reach / max(float(random @ hosts.spread), 1e-300))
+        random *= min(1.0, embedding.sensitivity_bound / max(float(random @ embedding.spread), 1e-300))
         scale = margins.value_scale / 2**24
         slope = np.sum(1 / margins.slope_scale) if guarantee.pure else np.sum(1 / margins.slope_scale**2) / 2
         test = margins.epsilon_test if guarantee.pure else margins.epsilon_test**2 / 2
         costs = []
-        for moved in (random, *full_moves(hosts)):
+        for moved in (random, *full_moves(embedding)):
             value = np.sum(moved / scale) if guarantee.pure else np.sum(moved**2 / scale**2) / 2
             costs.append(margins.updates * (value + slope + test))
         assert max(costs) <= guarantee.budget
-        if guarantee.pure or hosts is box:
+        if guarantee.pure or embedding is box:
             assert max(costs) >= guarantee.budget * (1 - 1e-9)
 
 

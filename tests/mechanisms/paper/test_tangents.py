@@ -10,7 +10,7 @@ from milepost._typing import FloatArray
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import Scan, Tangents, convex_learner, interactive_margins
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.statistics.sketch import Sketch
 from tests.chance import assert_rate, assert_wrong_rate
 
@@ -58,17 +58,17 @@ def interactive_failures(kind: str, variant: str) -> int:
     """
     sketch, guarantee = table(kind), GUARANTEES[kind]
     n = int(sketch.totals[0])
-    solved = interactive_margins(SPACE.hosts, n, guarantee, 1000, BETA)
+    solved = interactive_margins(SPACE.embedding, n, guarantee, 1000, BETA)
     assert solved.alpha <= 0.1 * SPACE.diameter, "a promise this weak proves nothing"
     margins = VARIANTS[variant](solved)
     borders = sketch.borders()
-    exact = borders.value * SPACE.hosts.quantum[:, None] / n
+    exact = borders.value * SPACE.embedding.quantum[:, None] / n
     quiet = 2 * margins.threshold * margins.lattice - margins.alpha  # α − 2·(margin of the test)
     failures = 0
     for run in range(RUNS):
         rng = np.random.default_rng(run)
-        learner = convex_learner(SPACE.hosts, margins)
-        game = PrivateGame(learner, borders, SPACE.hosts, margins)
+        learner = convex_learner(SPACE.embedding, margins)
+        game = PrivateGame(learner, borders, SPACE.embedding, margins)
         wrong = False
         for _ in range(50):
             below = np.stack([e - part.predict(POSITIONS) for e, part in zip(exact, learner.learners, strict=True)])
@@ -99,17 +99,17 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
     sketch.totals = whole.totals
     n = int(sketch.totals[0])
     mechanism = Tangents(beta=BETA)
-    solved = mechanism.scans(space.hosts, n, guarantee, sketch.bits)
+    solved = mechanism.scans(space.embedding, n, guarantee, sketch.bits)
     assert sum(scan.alpha for scan in solved) <= 0.1 * space.diameter, "a promise this weak proves nothing"
     changed = []
-    for scan, spread in zip(solved, space.hosts.spread, strict=True):
+    for scan, spread in zip(solved, space.embedding.spread, strict=True):
         margins = VARIANTS[variant](scan.margins)
         changed.append(Scan(margins, scan.bits, scan.cells, margins.alpha + spread / scan.cells / 2))
     monkeypatch.setattr(Tangents, "scans", lambda *_: tuple(changed))
-    exact = sketch.borders().value * space.hosts.quantum[:, None] / n
+    exact = sketch.borders().value * space.embedding.quantum[:, None] / n
     failures = 0
     for _ in range(2 * RUNS):
-        lines = mechanism.run(sketch, space.hosts, Change(), guarantee)
+        lines = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
         below = [e - learner.predict(POSITIONS) for e, learner in zip(exact, lines.learners, strict=True)]
         # F is a sum over coordinates, so the extremes over all points of the grid are sums of extremes
         middle = lines.alpha / 2

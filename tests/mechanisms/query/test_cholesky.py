@@ -10,9 +10,9 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.query import cholesky
-from milepost.mechanisms.query.cholesky import NUGGET, Factor, check_points
+from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
 from milepost.mechanisms.query.field import Field
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.kernels.kernel import Kernel
 from tests.mechanisms.contract import APPROXIMATE, SPACES, inside, patched
 
@@ -32,9 +32,9 @@ def fractions(shape: str, width: int, count: int) -> FloatArray:
     }[shape]
 
 
-def made(space: Any, most: int) -> Factor:
-    noise = Field().noise(space, most, Change(), APPROXIMATE)
-    return Factor(noise.kernel, most, noise.unit)
+def made(space: Any, most: int) -> CholeskyFactor:
+    noise = Field().noise(space, most, ProtectedChange(), APPROXIMATE)
+    return CholeskyFactor(noise.kernel, most, noise.unit)
 
 
 def asked(space: Any, rows: FloatArray) -> AnyArray:
@@ -50,7 +50,7 @@ def square(rows: FloatArray) -> FloatArray:
     return np.asarray(high @ high.T * 2.0**40 + (cross + cross.T) * 2.0**20 + low @ low.T)
 
 
-def excess(own: Factor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
+def excess(own: CholeskyFactor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
     """The least and largest eigenvalue of unit²ℓℓᵀ − C − (λ/2)I, in λ; computed to 1e-9 of it and better."""
     kernel, nugget = own.kernel, NUGGET * own.kernel.highest
     half = kernel.half(points)
@@ -177,8 +177,8 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
     kernel = Kernel(constant, graph, constant, 2.0, 1.0, 4.0, 0.0, 0.0)
     nodes = np.arange(5.0)[:, None]
     with pytest.raises(mp.MilepostError, match="negative type"):
-        Factor(kernel, 5, 2.0**-38).extend(nodes)
-    own = Factor(kernel, 5, 2.0**-38)
+        CholeskyFactor(kernel, 5, 2.0**-38).extend(nodes)
+    own = CholeskyFactor(kernel, 5, 2.0**-38)
     own.extend(nodes[:4])
     with pytest.raises(mp.MilepostError, match="negative type"):
         own.extend(nodes[4:])
@@ -194,11 +194,11 @@ LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
 
 @pytest.mark.parametrize(("spoilt", "most", "words"), LIMITS)
 def test_limits_are_said_beforehand(spoilt: Callable[[Kernel], Kernel], most: int, words: str) -> None:
-    noise = Field().noise(SPACES["disc"], 10, Change(), APPROXIMATE)
+    noise = Field().noise(SPACES["disc"], 10, ProtectedChange(), APPROXIMATE)
     with pytest.raises(mp.MilepostError, match=words):
         check_points(spoilt(noise.kernel), most, noise.unit)
     with pytest.raises(mp.MilepostError, match=words):
-        Factor(spoilt(noise.kernel), most, noise.unit)
+        CholeskyFactor(spoilt(noise.kernel), most, noise.unit)
     check_points(noise.kernel, 8192, noise.unit)
 
 
@@ -206,7 +206,7 @@ def test_limits_are_said_beforehand(spoilt: Callable[[Kernel], Kernel], most: in
 def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     """Distances off by all that a small cap says they may be, in the worst direction: still covered at the limit."""
     space = mp.GreatCircle((50, 8), radius)
-    noise = Field().noise(space, 200, Change(), APPROXIMATE)
+    noise = Field().noise(space, 200, ProtectedChange(), APPROXIMATE)
     kernel = noise.kernel
     points = asked(space, fractions("random", 2, 200))
     sign = np.where(np.arange(200) % 2, 1.0, -1.0)
@@ -214,7 +214,7 @@ def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     np.fill_diagonal(off, 0)
     wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
     with patched([(cholesky, "BLOCK", 200)]):
-        own = Factor(wrong, 200, noise.unit)
+        own = CholeskyFactor(wrong, 200, noise.unit)
         rows = own.extend(points)
     own.kernel = kernel
     assert excess(own, rows, points)[0] >= 0

@@ -19,12 +19,12 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest import record_source
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query import field
-from milepost.mechanisms.query.cholesky import NUGGET, Factor
-from milepost.mechanisms.query.field import Field, Innovations, Noise
-from milepost.privacy.protected_change import Change
+from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor
+from milepost.mechanisms.query.field import Field, FieldNoise, Innovations
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from tests.auditing.bad_mechanisms import AgainstNoisy
 from tests.chance import assert_scale, assert_wrong_scale
 from tests.drawn_ahead import drawn_ahead
@@ -82,8 +82,8 @@ def pair_cost(
     space: Any,
     asked: Any,
     tables: Sequence[Any],
-    change: Change = Change(),  # noqa: B008
-    sums_of: Callable[[Sums], Sums] = lambda sums: sums,
+    change: ProtectedChange = ProtectedChange(),  # noqa: B008
+    sums_of: Callable[[DistanceSums], DistanceSums] = lambda sums: sums,
 ) -> Fraction:
     """What one table and its neighbor, both arrays of records, cost in a release at some points."""
     queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
@@ -99,7 +99,7 @@ def pair_cost(
 # No change costs more than the budget.
 
 
-def search(space: Any, examples: int, change: Change) -> None:
+def search(space: Any, examples: int, change: ProtectedChange) -> None:
     """Opposite ends, asked about at both; then let Hypothesis look for records, tables and points that cost more."""
     for left, right in opposites(space):
         for own in ((left, right),) if change.replaces else ((left, left[:0]), (right, right[:0])):
@@ -121,14 +121,14 @@ def search(space: Any, examples: int, change: Change) -> None:
 @spaces
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_no_pair_costs_more_than_the_budget(name: str, neighbors: str) -> None:
-    search(KERNELS[name], 8, Change(neighbors))
+    search(KERNELS[name], 8, ProtectedChange(neighbors))
 
 
 @pytest.mark.slow
 @spaces
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_no_pair_costs_more_than_the_budget_after_a_long_search(name: str, neighbors: str) -> None:
-    search(KERNELS[name], 150, Change(neighbors))
+    search(KERNELS[name], 150, ProtectedChange(neighbors))
 
 
 MORE: dict[str, Any] = {
@@ -147,7 +147,7 @@ MORE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", MORE)
 def test_no_pair_costs_more_than_the_budget_in_odd_spaces(name: str) -> None:
-    search(MORE[name], 12, Change())
+    search(MORE[name], 12, ProtectedChange())
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200])
@@ -191,7 +191,7 @@ def release(space: Any, people: Sequence[Person], neighbors: str, who: dict[str,
         "contributions": ("unit", [number for number, _ in rows]),
     }
     given: dict[str, Any] = dict(role for word, role in roles.items() if word in who)
-    table = points(space, [row.place for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
+    table = points(space, [row.position for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
     options: dict[str, Any] = {"mechanism": "field", "neighbors": neighbors, "queries": asked, "n": 40}
     return mp.release(table, space, epsilon=APPROXIMATE.epsilon, delta=APPROXIMATE.delta, **options, **who, **given)
 
@@ -279,7 +279,7 @@ def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, 
         for transcript, own in zip((first, second), pair, strict=True):
             given = {word: role(len(own), len(rest)) for word, role in roles.items() if callable(role)}
             plain = {word: role for word, role in roles.items() if not callable(role)}
-            with transcript.listen(), patched([(record_source, "MOST_CELLS", 1 << 12)]):
+            with transcript.listen(), patched([(record_source, "MAX_CELLS", 1 << 12)]):
                 session = mp.interactive(
                     points(space, [*own, *rest]),
                     space,
@@ -337,7 +337,7 @@ def test_no_session_with_persons_costs_more_than_the_budget(name: str) -> None:
 
 def test_a_session_goes_on_after_a_failure() -> None:
     """Noise that could not be drawn, or an interrupt then: what is asked afterwards costs no more, and is answered."""
-    space, noise = SPACES["disc"], Field().noise(SPACES["disc"], 6, Change(), APPROXIMATE)
+    space, noise = SPACES["disc"], Field().noise(SPACES["disc"], 6, ProtectedChange(), APPROXIMATE)
     asked = np.array([[1.0, -2.0], [1.0, 0.9], [2.0, -3.0], [0.0, -2.0]])
     first = Transcript()
     second = first.again()
@@ -362,7 +362,7 @@ def test_a_session_goes_on_after_a_failure() -> None:
 # The budget is spent, so that a little less noise would be seen.
 
 
-def worst(space: Any, pair: Any, asked: Any, change: Change = Change()) -> Fraction:  # noqa: B008
+def worst(space: Any, pair: Any, asked: Any, change: ProtectedChange = ProtectedChange()) -> Fraction:  # noqa: B008
     return pair_cost(space, np.array(asked), [np.array([record]) for record in pair], change)
 
 
@@ -393,7 +393,7 @@ def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
 def test_the_budget_is_spent_on_one_record_added() -> None:
     """The total's share included."""
     tables = [np.array([[0.0], [0.3]]), np.array([[0.3]])]
-    assert Fraction(98, 100) <= pair_cost(LINE, np.array([[0.0]]), tables, Change("add-remove")) <= 1
+    assert Fraction(98, 100) <= pair_cost(LINE, np.array([[0.0]]), tables, ProtectedChange("add-remove")) <= 1
 
 
 def spoilt(space: Any, change: Callable[[Kernel], Kernel]) -> Any:
@@ -450,9 +450,9 @@ def test_distances_that_are_too_large_are_seen() -> None:
 def test_a_single_that_is_too_small_is_seen() -> None:
     tables = [np.array([[0.0], [0.3]]), np.array([[0.3]])]
     small = spoilt(LINE, lambda kernel: replace(kernel, single=0.9 * kernel.single))
-    assert pair_cost(small, np.array([[0.0]]), tables, Change("add-remove")) > 1
+    assert pair_cost(small, np.array([[0.0]]), tables, ProtectedChange("add-remove")) > 1
     other = spoilt(LINE, lambda kernel: replace(kernel, anchor=lambda asked: kernel.anchor(asked) + 0.05))
-    assert pair_cost(other, np.array([[0.0]]), tables, Change("add-remove")) > 1
+    assert pair_cost(other, np.array([[0.0]]), tables, ProtectedChange("add-remove")) > 1
 
 
 def coarse(asked: AnyArray, rng: np.random.Generator) -> Fraction:
@@ -467,18 +467,18 @@ def coarse(asked: AnyArray, rng: np.random.Generator) -> Fraction:
 @pytest.mark.parametrize("bits", [2, 3, 5])
 def test_rounding_of_innovations_is_paid_for(bits: int) -> None:
     """With innovations of few bits: within the budget, and beyond it when rounding is left out."""
-    rng, of = np.random.default_rng(bits), Noise.of
+    rng, of = np.random.default_rng(bits), FieldNoise.of
     seen = 0
     with patched([(field, "STEP_BITS", bits)]):
         for _ in range(6):
             asked = np.concatenate([[[0.0], [1.0]], rng.random((30, 1))])
             assert coarse(asked, rng) <= 1
-            with patched([(Noise, "of", lambda *given: replace_split(of, *given))]):
+            with patched([(FieldNoise, "of", lambda *given: replace_split(of, *given))]):
                 seen += coarse(asked, rng) > 1
     assert seen
 
 
-def replace_split(of: Callable[..., Noise], *given: Any) -> Noise:
+def replace_split(of: Callable[..., FieldNoise], *given: Any) -> FieldNoise:
     kernel, _, _, change, rho = given
     return replace(of(*given), split=change.gaussian(kernel.pair, kernel.single, rho, 0.5))
 
@@ -486,7 +486,7 @@ def replace_split(of: Callable[..., Noise], *given: Any) -> Noise:
 def test_innovations_against_noisy_answers_are_seen() -> None:
     """Each step then has the noise of an innovation only, and what came before does not count for it."""
     space, asked = LINE, np.array([[0.0], [1e-3], [2e-3], [3e-3]])
-    noise = Field().noise(space, 4, Change(), APPROXIMATE)
+    noise = Field().noise(space, 4, ProtectedChange(), APPROXIMATE)
     costs = []
     for kind in (Innovations, AgainstNoisy):
         first = Noisy(3, 1.0)
@@ -511,7 +511,7 @@ LAWS: dict[str, tuple[Any, AnyArray]] = {
 }
 
 
-def claimed(noise: Noise, asked: AnyArray) -> FloatArray:
+def claimed(noise: FieldNoise, asked: AnyArray) -> FloatArray:
     """The covariance of noisy sums, in the units of the distance."""
     kernel = noise.kernel
     half = kernel.half(asked)
@@ -573,7 +573,7 @@ def test_answers_have_the_covariance_that_they_claim(name: str) -> None:
     """Others are told from it: 15 % more or less variance, distances 15 % longer, noise that is independent."""
     space, rows = LAWS[name]
     queries = Queries(space.inside(space.read_queries(rows.astype(np.float64))), space)
-    noise = Field().noise(space, 6, Change(), APPROXIMATE)
+    noise = Field().noise(space, 6, ProtectedChange(), APPROXIMATE)
     people = points(space, np.random.default_rng(0).random((50, 2)))
     sums = read_sums(people, space, queries)
     exact = sums.values[0] - 50 * noise.anchors(queries.points)
@@ -607,7 +607,7 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
     turns = 2 * math.pi * np.arange(5) / 5
     rows = np.vstack([[[1, -2]], np.array([1, -2]) + 2.9 * np.column_stack([np.cos(turns), np.sin(turns)])])
     queries = Queries(space.inside(rows), space)
-    noise = Field().noise(space, 6, Change(), APPROXIMATE)
+    noise = Field().noise(space, 6, ProtectedChange(), APPROXIMATE)
     constant = float(2 * (noise.kernel.half(rows) - 2 * (noise.kernel.anchor(rows) - 2 / math.pi * 3))[0])
     sums = read_sums(rows, space, queries)
     exact = sums.values[0] - 6 * noise.anchors(rows)
@@ -629,9 +629,9 @@ def test_the_prediction_is_what_the_release_says(name: str) -> None:
     asked = inside(space, [[k / 7] * space.width for k in range(8)])
     queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
     with silent():
-        predicted = Field().predict(queries, 300, Change(), APPROXIMATE)
+        predicted = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE)
     sums = read_sums(points(space, [[0.3] * space.width] * 300), space, queries)
-    found = Field().run(sums, queries, Change(), APPROXIMATE)
+    found = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
     assert predicted.rms == pytest.approx(found.deviation, rel=1e-6)
     assert predicted.error == pytest.approx(min(found.half_width(0.95), space.diameter), rel=1e-6)
     assert predicted.uniform == pytest.approx(min(found.half_width(0.95, uniform=True), space.diameter), rel=1e-6)
@@ -642,19 +642,19 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
     sums = read_sums([[0.5]], LINE, queries)
     towns = SPACES["towns"]
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: Field().run(sums, queries, Change(), PURE), "needs delta > 0"),
-        (lambda: Field().check(Change(), PURE), "hats, net or laplace"),
-        (lambda: Field().run(sums, Queries(towns.known, towns), Change(), APPROXIMATE), "negative type"),
+        (lambda: Field().run(sums, queries, ProtectedChange(), PURE), "needs delta > 0"),
+        (lambda: Field().check(ProtectedChange(), PURE), "hats, net or laplace"),
+        (lambda: Field().run(sums, Queries(towns.known, towns), ProtectedChange(), APPROXIMATE), "negative type"),
         (
-            lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), Change(), APPROXIMATE),
+            lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), ProtectedChange(), APPROXIMATE),
             "2 numbers do not fit these queries, which have 3",
         ),
-        (lambda: Field().run(Sums(2), queries, Change(), APPROXIMATE), "no records"),
-        (lambda: Field().run(sums, queries, Change(), APPROXIMATE, n=2), "has changed"),
-        (lambda: Field().run(sums, queries, Change("add-remove"), APPROXIMATE), "number of rows is private"),
-        (lambda: Field().run(sums, queries, Change(groups=3), APPROXIMATE, n=1), "group"),
-        (lambda: Field().noise(LINE, 8193, Change(), APPROXIMATE), "8,192"),
-        (lambda: Field().noise(LINE, 5, Change(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
+        (lambda: Field().run(DistanceSums(2), queries, ProtectedChange(), APPROXIMATE), "no records"),
+        (lambda: Field().run(sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
+        (lambda: Field().run(sums, queries, ProtectedChange("add-remove"), APPROXIMATE), "number of rows is private"),
+        (lambda: Field().run(sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
+        (lambda: Field().noise(LINE, 8193, ProtectedChange(), APPROXIMATE), "8,192"),
+        (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
     with silent():
         for refused, words in cases:
@@ -671,7 +671,7 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
         queries = Queries(asked, space)
         sums = read_sums(points(space, rows), space, queries)
         with Transcript().listen():
-            found = Field().run(sums, queries, Change(), APPROXIMATE)
+            found = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
         exact = sums.values[0] - 30 * found.anchors
         assert np.abs(found.sums - exact).max() <= 24
         assert found.values(np.arange(30), raw=True) == pytest.approx(
@@ -681,8 +681,8 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
 
 def test_a_factor_of_the_noise_has_its_unit() -> None:
     """A row times innovations is in 2⁻³⁴ quanta: unit²·ℓℓᵀ is the covariance, λ included."""
-    noise = Field().noise(LINE, 3, Change(), APPROXIMATE)
+    noise = Field().noise(LINE, 3, ProtectedChange(), APPROXIMATE)
     asked = np.array([[0.0], [0.3], [1.0]])
-    rows = Factor(noise.kernel, 3, noise.unit).extend(asked)
+    rows = CholeskyFactor(noise.kernel, 3, noise.unit).extend(asked)
     own = 1 - 2 * np.abs(asked - asked.T) + NUGGET * np.eye(3)
     assert noise.unit**2 * (rows @ rows.T) == pytest.approx(own, rel=1e-6)

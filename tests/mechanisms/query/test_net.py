@@ -17,15 +17,15 @@ from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query import mesh, net
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
-from milepost.mechanisms.query.net import Net, Noise, Shapes
+from milepost.mechanisms.query.net import LinkDesigns, Net, NetNoise
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.pipeline.selection import given_queries
 from milepost.privacy import noise
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from tests.chance import (
     Law,
     assert_promised,
@@ -46,12 +46,12 @@ LINE = mp.L1([(0, 1)])
 PLANE = mp.L2([(0, 1)] * 2)
 RANDOM = np.random.default_rng(0)
 CHANGES = {
-    "replace": Change(),
-    "add-remove": Change("add-remove"),
-    "groups": Change(groups=2),
-    "rows": Change(contributions=3, unit="person"),
-    "weights": Change(max_weight=2.0),
-    "all": Change("add-remove", contributions=2, unit="person", max_weight=1.0, groups=3),
+    "replace": ProtectedChange(),
+    "add-remove": ProtectedChange("add-remove"),
+    "groups": ProtectedChange(groups=2),
+    "rows": ProtectedChange(contributions=3, unit="person"),
+    "weights": ProtectedChange(max_weight=2.0),
+    "all": ProtectedChange("add-remove", contributions=2, unit="person", max_weight=1.0, groups=3),
 }
 
 guarantees = pytest.mark.parametrize("kind", GUARANTEES)
@@ -68,15 +68,17 @@ def far_apart(count: int) -> Queries:
     return Queries(space.known, space)
 
 
-def sums_of(queries: Queries, rows: Any, change: Change | None = None, group: Any = None, weight: Any = None) -> Sums:
+def sums_of(
+    queries: Queries, rows: Any, change: ProtectedChange | None = None, group: Any = None, weight: Any = None
+) -> DistanceSums:
     """Of records at distances int[n, k] in quanta."""
     counted = Net().counted(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
-    sums = Sums(len(Shapes.of(queries)), 1 if change is None else change.groups or 1)
+    sums = DistanceSums(len(LinkDesigns.of(queries)), 1 if change is None else change.groups or 1)
     sums.add(counted, group, weight)
     return sums
 
 
-def cost(pair: Sequence[Sums], queries: Queries, change: Change, guarantee: mp.Guarantee) -> Fraction:
+def cost(pair: Sequence[DistanceSums], queries: Queries, change: ProtectedChange, guarantee: mp.Guarantee) -> Fraction:
     """The share of the budget that two neighboring tables cost: of ρ, or of ε where the noise is Laplace's."""
     first = Transcript()
     second = first.again()
@@ -108,7 +110,7 @@ def test_no_pair_costs_more_than_the_budget(kind: str, data: st.DataObject) -> N
     rest = ["other"] * data.draw(st.integers(0, 2))
     for records in (("left", "right"), ("near", "far")):  # the second: neighboring queries differ as much as they can
         pair = [read_sums([record, *rest], space, queries, counted=Net().counted) for record in records]
-        assert cost(pair, queries, Change(), guarantee) <= 1
+        assert cost(pair, queries, ProtectedChange(), guarantee) <= 1
 
 
 quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
@@ -118,7 +120,7 @@ quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA
 @changes
 @settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
-def test_no_person_costs_more_than_the_budget(kind: str, change: Change, data: st.DataObject) -> None:
+def test_no_person_costs_more_than_the_budget(kind: str, change: ProtectedChange, data: st.DataObject) -> None:
     """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
     queries = SHAPED[data.draw(st.sampled_from(list(SHAPED)))]
     groups, steps = change.groups or 1, change.steps
@@ -160,8 +162,8 @@ SHAPED = {
 
 def worst_rows(queries: Queries) -> tuple[IntArray, IntArray]:
     """A record that is at 0 from every second query on the way down the tree, and far from the others; or reversed."""
-    links, near = Shapes.of(queries).tree.links, np.zeros(queries.count, dtype=np.int64)
-    for query in Shapes.of(queries).tree.order.tolist():
+    links, near = LinkDesigns.of(queries).tree.links, np.zeros(queries.count, dtype=np.int64)
+    for query in LinkDesigns.of(queries).tree.order.tolist():
         parent = int(links.right[query])
         near[query] = 0 if parent < 0 or near[parent] else links.lengths[links.right >= 0].max()
     return near, QUANTA - near
@@ -173,9 +175,9 @@ def test_a_tree_spends_its_budget_on_the_worst_pair(name: str, epsilon: float) -
     """All links move by twice their length at once; a tenth less noise would be too little."""
     queries, guarantee = SHAPED[name], mp.Guarantee(epsilon)
     pair = [sums_of(queries, row) for row in worst_rows(queries)]
-    assert 1 - Fraction(1, 10**9) <= cost(pair, queries, Change(), guarantee) <= 1
+    assert 1 - Fraction(1, 10**9) <= cost(pair, queries, ProtectedChange(), guarantee) <= 1
     with patched([(net, "SLACK", 0.9)]):
-        assert cost(pair, queries, Change(), guarantee) > 1
+        assert cost(pair, queries, ProtectedChange(), guarantee) > 1
 
 
 def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
@@ -186,22 +188,22 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
     apart = np.where(np.arange(40)[:, None] // 2 == np.arange(40) // 2, 0.004, 1.0) * (1 - np.eye(40))
     space = mp.AnyMetric(mp.precomputed(apart), 1, list(range(40)))
     queries = Queries(space.known, space)
-    assert not Shapes.of(queries).noise(Change(), APPROXIMATE).pure
+    assert not LinkDesigns.of(queries).noise(ProtectedChange(), APPROXIMATE).pure
     near = np.tile([0, int(lengths_between(queries)[0, 1])], 20)
     pair = [sums_of(queries, row) for row in (near, QUANTA - near)]
-    assert 0.98 < cost(pair, queries, Change(), APPROXIMATE) <= 1
+    assert 0.98 < cost(pair, queries, ProtectedChange(), APPROXIMATE) <= 1
     with patched([(net, "SLACK", 0.9)]):
-        assert cost(pair, queries, Change(), APPROXIMATE) > 1
+        assert cost(pair, queries, ProtectedChange(), APPROXIMATE) > 1
 
 
 @pytest.mark.parametrize("name", SHAPED)
 @changes
-def test_links_are_paid_for_to_the_last_digit(name: str, change: Change) -> None:
+def test_links_are_paid_for_to_the_last_digit(name: str, change: ProtectedChange) -> None:
     """Σ(2ℓ)²/(2σ²) of the mesh and Σ2ℓ/b of the tree are what a replaced record may cost, and no more than it."""
-    shapes = Shapes.of(SHAPED[name])
+    shapes = LinkDesigns.of(SHAPED[name])
     for pure, guarantee in ((False, APPROXIMATE), (True, PURE)):
         shape = shapes.tree if pure else shapes.mesh
-        found = Noise.of(shape, change, guarantee, pure)
+        found = NetNoise.of(shape, change, guarantee, pure)
         shares = [
             Fraction(int(length)) / Fraction(found.unit * scale)
             for length, scale in zip(shape.links.lengths.tolist(), shape.scales.tolist(), strict=True)
@@ -221,7 +223,7 @@ def test_differences_are_cut_whatever_the_distance_is() -> None:
     queries = SHAPED["plane"]
     rows = np.where(np.arange(queries.count) % 2, QUANTA, 0)[None]
     counted = Net().counted(queries, rows)[0]
-    shapes = Shapes.of(queries)
+    shapes = LinkDesigns.of(queries)
     lengths = np.concatenate([shapes.mesh.links.lengths, shapes.tree.links.lengths])
     assert (np.abs(counted) <= lengths).all()
     assert (np.abs(counted) == lengths).any()
@@ -246,7 +248,7 @@ def test_nothing_of_a_metric_is_cut(name: str) -> None:
     space, asked, rows = METRICS[name]
     queries = given_queries(space, asked)
     assert queries is not None
-    shapes = Shapes.of(queries)
+    shapes = LinkDesigns.of(queries)
     exact = queries.quantize(space.distance(next(read_points(rows, space)), queries.points))
     for shape in (shapes.mesh, shapes.tree):
         ends = np.concatenate([exact, np.full((len(exact), 1), MIDDLE)], axis=1)
@@ -270,8 +272,8 @@ def read_points(rows: Any, space: Space) -> Any:
 def test_the_noise_has_its_scales(kind: str) -> None:
     """On every link; a tenth less or more is rejected."""
     queries, pure = in_the_plane(60), kind == "pure"
-    shapes = Shapes.of(queries)
-    found = Noise.of(shapes.tree if pure else shapes.mesh, Change(), GUARANTEES[kind], pure)
+    shapes = LinkDesigns.of(queries)
+    found = NetNoise.of(shapes.tree if pure else shapes.mesh, ProtectedChange(), GUARANTEES[kind], pure)
     exact, law = np.arange(len(found.shape.links)) << 20, LAWS[kind]
     runs, add = -(-max(scale_draws(factor, law=law) for factor in (0.9, 1.1)) // len(exact)), noise._add
 
@@ -323,16 +325,16 @@ def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = SHAPED[name], GUARANTEES[kind]
     with silent():
-        predicted = Net().predict(queries, 300, Change(), guarantee)
-    found = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, Change(), guarantee)
-    assert predicted.error == min(found.half_width(0.95), found.most)
-    assert predicted.uniform == min(found.half_width(0.95, uniform=True), found.most)
+        predicted = Net().predict(queries, 300, ProtectedChange(), guarantee)
+    found = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, ProtectedChange(), guarantee)
+    assert predicted.error == min(found.half_width(0.95), found.max_error)
+    assert predicted.uniform == min(found.half_width(0.95, uniform=True), found.max_error)
     assert predicted.rms == found.deviation
 
 
 def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
-    found = Shapes.of(queries).noise(Change(), guarantee)
+    found = LinkDesigns.of(queries).noise(ProtectedChange(), guarantee)
     single = QUANTA * (math.sqrt(2) / guarantee.epsilon if found.pure else (2 * guarantee.rho) ** -0.5)
     return found.unit * float(np.sqrt(found.shape.variances.max())) / single
 
@@ -351,8 +353,8 @@ def test_near_queries_have_much_less_noise() -> None:
 def test_a_delta_is_spent_as_rho() -> None:
     """A ledger counts ρ where δ > 0, which Laplace noise would cost much more of."""
     for name in SHAPED:
-        assert not Shapes.of(SHAPED[name]).noise(Change(), APPROXIMATE).pure
-        assert Shapes.of(SHAPED[name]).noise(Change(), PURE).pure
+        assert not LinkDesigns.of(SHAPED[name]).noise(ProtectedChange(), APPROXIMATE).pure
+        assert LinkDesigns.of(SHAPED[name]).noise(ProtectedChange(), PURE).pure
 
 
 @pytest.mark.parametrize("core", [1, 5, 40])
@@ -360,7 +362,7 @@ def test_queries_outside_the_core_have_the_same_largest_noise(core: int) -> None
     """One link each; answers still follow from links, and promises from what is drawn."""
     with patched([(mesh, "CORE", core)]):
         queries = in_the_plane(40)
-        shapes = Shapes.of(queries)
+        shapes = LinkDesigns.of(queries)
     assert shapes.mesh.inner + 40 - core == len(shapes.mesh.links)
     exact = queries.quantize(PLANE.distance(RANDOM.random((1, 2)), queries.points))
     assert np.array_equal(shapes.mesh.sums(shapes.mesh.links.counted(exact)[0]), exact[0] - MIDDLE)
@@ -403,21 +405,21 @@ def test_delta_zero_draws_no_gaussian_noise() -> None:
         return draw(law, values, scale)
 
     with patched([(noise, "_add", no_gaussian)]):
-        Net().run(sums_of(queries, np.zeros((3, queries.count))), queries, Change(), PURE)
+        Net().run(sums_of(queries, np.zeros((3, queries.count))), queries, ProtectedChange(), PURE)
 
 
 def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
     """Of other queries, of groups that are not paid for, of no records, of too many queries, of too small an ε."""
     queries = SHAPED["plane"]
     many = Queries(np.zeros((5000, 1)), LINE)
-    grouped = Sums(len(Shapes.of(queries)), groups=2)
+    grouped = DistanceSums(len(LinkDesigns.of(queries)), groups=2)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: Net().run(Sums(3), queries, Change(), PURE), "3 numbers do not fit"),
-        (lambda: Net().run(grouped, queries, Change(), PURE), "one group"),
-        (lambda: Net().run(sums_of(queries, []), queries, Change(), PURE), "no records"),
-        (lambda: Net().run(sums_of(queries, []), queries, Change("add-remove"), PURE), "rows"),
-        (lambda: Net().predict(many, 5, Change(), PURE), "up to 4,096 queries, got 5,000"),
-        (lambda: Net().predict(in_the_plane(50), 5, Change(), mp.Guarantee(1e-9, 1e-50)), "too small"),
+        (lambda: Net().run(DistanceSums(3), queries, ProtectedChange(), PURE), "3 numbers do not fit"),
+        (lambda: Net().run(grouped, queries, ProtectedChange(), PURE), "one group"),
+        (lambda: Net().run(sums_of(queries, []), queries, ProtectedChange(), PURE), "no records"),
+        (lambda: Net().run(sums_of(queries, []), queries, ProtectedChange("add-remove"), PURE), "rows"),
+        (lambda: Net().predict(many, 5, ProtectedChange(), PURE), "up to 4,096 queries, got 5,000"),
+        (lambda: Net().predict(in_the_plane(50), 5, ProtectedChange(), mp.Guarantee(1e-9, 1e-50)), "too small"),
     ]
     with silent():
         for refused, words in cases:
@@ -430,10 +432,10 @@ def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
 def test_shapes_are_found_once_and_go_along_with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The links that are counted are those that are paid for, on other computers, too."""
     queries = in_the_plane(9)
-    assert Shapes.of(queries) is Shapes.of(queries)
+    assert LinkDesigns.of(queries) is LinkDesigns.of(queries)
     copied = deepcopy(queries)
     monkeypatch.setattr(net, "lengths_between", None)
-    assert np.array_equal(Shapes.of(copied).mesh.links.lengths, Shapes.of(queries).mesh.links.lengths)
+    assert np.array_equal(LinkDesigns.of(copied).mesh.links.lengths, LinkDesigns.of(queries).mesh.links.lengths)
 
 
 def test_the_private_input_is_left_alone() -> None:
@@ -442,7 +444,7 @@ def test_the_private_input_is_left_alone() -> None:
     kept = rows.copy()
     sums = sums_of(queries, rows)
     values, totals = sums.values.copy(), sums.totals.copy()
-    found = Net().run(sums, queries, Change(), PURE)
+    found = Net().run(sums, queries, ProtectedChange(), PURE)
     assert isinstance(found, NoisySums)
     assert np.array_equal(rows, kept)
     assert np.array_equal(sums.values, values)

@@ -21,11 +21,11 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy import noise
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 from tests import chance
 from tests.chance import assert_promised, assert_rate, assert_scale, assert_wrong_scale
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
@@ -72,7 +72,7 @@ def pair_cost(law: str, space: Space, queries: Queries, pair: Sequence[Any], res
     second = first.again()
     for transcript, record in zip((first, second), pair, strict=True):
         with transcript.listen():
-            PerQuery(law).run(read_sums([record, *rest], space, queries), queries, Change(), guarantee)
+            PerQuery(law).run(read_sums([record, *rest], space, queries), queries, ProtectedChange(), guarantee)
     (one,), (other,) = first.draws, second.draws
     assert one.law == law
     return one.cost(other, pure=law == "laplace")
@@ -122,8 +122,10 @@ def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: fl
 def test_the_scales_are_those_of_the_sensitivity() -> None:
     """DESIGN.md: σ = 4.531 a unit of ℓ₂ sensitivity at (1, 1e-6), and k/ε a unit of ℓ₁ for Laplace."""
     queries = on_the_line(9)
-    assert PerQuery("gaussian").scales(queries, Change(), APPROXIMATE)[0] == pytest.approx(4.531 * 3 * QUANTA, rel=1e-4)
-    assert PerQuery("laplace").scales(queries, Change(), mp.Guarantee(0.5, 1e-6))[0] == pytest.approx(
+    assert PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)[0] == pytest.approx(
+        4.531 * 3 * QUANTA, rel=1e-4
+    )
+    assert PerQuery("laplace").scales(queries, ProtectedChange(), mp.Guarantee(0.5, 1e-6))[0] == pytest.approx(
         18 * QUANTA, rel=1e-9
     )
 
@@ -136,11 +138,11 @@ def test_the_noise_has_its_scale(law: chance.Law) -> None:
     """20,000 numbers against the scale that was paid for; a tenth less or more is rejected."""
     queries, guarantee = on_the_line(1000), LAWS[law]
     sums = read_sums(np.full((10, 1), 0.3), LINE, queries)
-    (scale, _), add = PerQuery(law).scales(queries, Change(), guarantee), noise._add
+    (scale, _), add = PerQuery(law).scales(queries, ProtectedChange(), guarantee), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]):
-            runs = [PerQuery(law).run(sums, queries, Change(), guarantee).sums for _ in range(20)]
+            runs = [PerQuery(law).run(sums, queries, ProtectedChange(), guarantee).sums for _ in range(20)]
         return np.concatenate([run - sums.values[0] for run in runs]) / scale
 
     assert_scale(errors(1), law=law, against=1.1)
@@ -173,7 +175,7 @@ def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     sums = read_sums(people, LINE, queries)
     raw, moved = Covered(), Covered()
     for _ in range(releases):
-        found = PerQuery(law).run(sums, queries, Change(), guarantee)
+        found = PerQuery(law).run(sums, queries, ProtectedChange(), guarantee)
         widths = found.half_width(0.95), found.half_width(0.95, uniform=True)
         assert (found.half_widths(places, 0.95) == widths[0]).all()
         assert widths[1] < LINE.diameter
@@ -191,8 +193,8 @@ def test_the_prediction_is_what_the_release_says(law: chance.Law) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = on_the_line(7), LAWS[law]
     with silent():
-        predicted = PerQuery(law).predict(queries, 300, Change(), guarantee)
-    found = PerQuery(law).run(read_sums(np.zeros((300, 1)), LINE, queries), queries, Change(), guarantee)
+        predicted = PerQuery(law).predict(queries, 300, ProtectedChange(), guarantee)
+    found = PerQuery(law).run(read_sums(np.zeros((300, 1)), LINE, queries), queries, ProtectedChange(), guarantee)
     assert predicted.error == found.half_width(0.95)
     assert predicted.uniform == found.half_width(0.95, uniform=True)
     assert predicted.rms == found.deviation
@@ -345,9 +347,9 @@ def test_a_delta_of_zero_is_honoured() -> None:
     sums = read_sums(np.zeros((50, 1)), LINE, queries)
     table, asked = np.zeros((50, 1)), [[0.0], [0.5]]
     refusing: list[Callable[[], Any]] = [
-        lambda: PerQuery("gaussian").check(Change(), PURE),
-        lambda: PerQuery("gaussian").run(sums, queries, Change(), PURE),
-        lambda: PerQuery("gaussian").predict(queries, 50, Change(), PURE),
+        lambda: PerQuery("gaussian").check(ProtectedChange(), PURE),
+        lambda: PerQuery("gaussian").run(sums, queries, ProtectedChange(), PURE),
+        lambda: PerQuery("gaussian").predict(queries, 50, ProtectedChange(), PURE),
         lambda: mp.release(table, LINE, epsilon=1, mechanism="gaussian", queries=asked),
     ]
     with silent():
@@ -362,7 +364,7 @@ def test_a_delta_of_zero_is_honoured() -> None:
 
     with patched([(noise, "_add", no_gaussian)]):
         for guarantee in (PURE, APPROXIMATE):
-            PerQuery("laplace").run(sums, queries, Change(), guarantee)
+            PerQuery("laplace").run(sums, queries, ProtectedChange(), guarantee)
         assert mp.release(table, LINE, epsilon=1, queries=asked).mechanism in ("laplace", "hats", "tangents")
 
 
@@ -459,22 +461,22 @@ def test_a_center_at_the_border_can_be_asked_about(law: str) -> None:
 def test_bad_sums_are_refused_before_anything_is_drawn(law: chance.Law) -> None:
     """Of other queries, of several groups, of no records, of neighbors that hide the number of rows."""
     queries, guarantee = on_the_line(3), LAWS[law]
-    good, grouped = Sums(3), Sums(3, groups=2)
+    good, grouped = DistanceSums(3), DistanceSums(3, groups=2)
     good.add(np.zeros((5, 3), dtype=np.int64))
     grouped.add(np.zeros((4, 3), dtype=np.int64), group=np.array([0, 1, 1, 0]))
-    other = Sums(2)
+    other = DistanceSums(2)
     other.add(np.zeros((5, 2), dtype=np.int64))
     mechanism, tiny = PerQuery(law), mp.Guarantee(1e-9, min(guarantee.delta, 1e-50))
     many = Queries(np.zeros((1 << 12, 1)), LINE)
     cases: list[tuple[Callable[[], Any], str]] = [
         (
-            lambda: mechanism.run(other, queries, Change(), guarantee),
+            lambda: mechanism.run(other, queries, ProtectedChange(), guarantee),
             "2 numbers do not fit these queries, which have 3",
         ),
-        (lambda: mechanism.run(grouped, queries, Change(), guarantee), "one group"),
-        (lambda: mechanism.run(Sums(3), queries, Change(), guarantee), "no records"),
-        (lambda: mechanism.run(good, queries, Change("add-remove"), guarantee), "rows"),
-        (lambda: mechanism.predict(many, 5, Change(), tiny), "too small"),
+        (lambda: mechanism.run(grouped, queries, ProtectedChange(), guarantee), "one group"),
+        (lambda: mechanism.run(DistanceSums(3), queries, ProtectedChange(), guarantee), "no records"),
+        (lambda: mechanism.run(good, queries, ProtectedChange("add-remove"), guarantee), "rows"),
+        (lambda: mechanism.predict(many, 5, ProtectedChange(), tiny), "too small"),
     ]
     with silent():
         for refused, words in cases:
@@ -521,9 +523,9 @@ def test_answers_stay_where_some_table_could_be(law: str) -> None:
     with pytest.warns(mp.PromiseWarning, match="quarter"):
         found = mp.release([[0.25]], LINE, epsilon=0.01, delta=1e-6, mechanism=law, queries=np.zeros((200, 1)))
     places = np.arange(200)
-    assert ((found.answerer.values(places) >= 0) & (found.answerer.values(places) <= 1)).all()
+    assert ((found.statistic.values(places) >= 0) & (found.statistic.values(places) <= 1)).all()
     # 200 draws of a scale over 5,000: one is within 1 with less than 1e-3, all of them with 1e-600
-    assert np.abs(found.answerer.values(places, raw=True)).max() > 1
+    assert np.abs(found.statistic.values(places, raw=True)).max() > 1
     assert found.error() == found.error(0.5, uniform=True) == LINE.diameter
 
 
@@ -532,7 +534,7 @@ def test_the_private_input_is_left_alone(law: chance.Law) -> None:
     queries = on_the_line(4)
     sums = read_sums(np.full((9, 1), 0.3), LINE, queries)
     values, totals = sums.values.copy(), sums.totals.copy()
-    PerQuery(law).run(sums, queries, Change(), LAWS[law])
+    PerQuery(law).run(sums, queries, ProtectedChange(), LAWS[law])
     assert np.array_equal(sums.values, values)
     assert np.array_equal(sums.totals, totals)
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.query import mesh, tree
-from milepost.mechanisms.query.links import GROUND, MIDDLE, Links
+from milepost.mechanisms.query.links import MIDDLE, ROOT, Links
 from milepost.mechanisms.query.mesh import Mesh
 from milepost.mechanisms.query.tree import Tree
 from tests.mechanisms.contract import patched
@@ -50,11 +50,11 @@ def least_of_tree(lengths: FloatArray, parents: tuple[int, ...]) -> float:
     ways = []
     for query in range(count):
         way, at = [], query
-        while at != GROUND:
+        while at != ROOT:
             way.append(at)
             at = parents[at]
         ways.append(way)
-    own = np.array([1.0 if parent == GROUND else lengths[query, parent] for query, parent in enumerate(parents)])
+    own = np.array([1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)])
 
     def cost(logs: FloatArray) -> float:
         squares = np.exp(logs)
@@ -72,8 +72,8 @@ def trees(count: int) -> list[tuple[int, ...]]:
     for parents in itertools.product(range(-1, count), repeat=count):
         at = list(range(count))
         for _ in range(count):
-            at = [GROUND if place == GROUND else parents[place] for place in at]
-        if set(at) == {GROUND}:
+            at = [ROOT if place == ROOT else parents[place] for place in at]
+        if set(at) == {ROOT}:
             found.append(parents)
     return found
 
@@ -82,9 +82,9 @@ def trees(count: int) -> list[tuple[int, ...]]:
 def test_the_best_scales_of_a_tree_follow_from_its_leaves(parents: tuple[int, ...]) -> None:
     """A general optimiser finds none that cost less."""
     lengths = planar(4) / HALF
-    own = [1.0 if parent == GROUND else lengths[query, parent] for query, parent in enumerate(parents)]
+    own = [1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)]
     _, below = tree._costs(parents, own, tree._ordered(parents))
-    assert least_of_tree(lengths, parents) == pytest.approx(below[GROUND], rel=1e-4)
+    assert least_of_tree(lengths, parents) == pytest.approx(below[ROOT], rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -92,8 +92,8 @@ def test_small_trees_are_the_best_there_are(seed: int) -> None:
     """Of all 125 trees of four queries, but for the rounding of scales to powers of 2^(1/16)."""
     lengths, costs = planar(4, seed), []
     for parents in trees(4):
-        own = [1.0 if parent == GROUND else lengths[query, parent] / HALF for query, parent in enumerate(parents)]
-        costs.append(tree._costs(parents, own, tree._ordered(parents))[1][GROUND])
+        own = [1.0 if parent == ROOT else lengths[query, parent] / HALF for query, parent in enumerate(parents)]
+        costs.append(tree._costs(parents, own, tree._ordered(parents))[1][ROOT])
     assert 1 - 1e-6 < tree_loss(Tree.of(lengths, every_link(4))) / min(costs) < 1.03
 
 
@@ -108,7 +108,7 @@ def test_every_way_leads_to_the_ground_and_variances_add_up_along_it(count: int,
     fourth = 12 * made.scales**4
     for query in range(count):
         variance, moment, at, steps = 0.0, 0.0, query, 0
-        while at != GROUND:
+        while at != ROOT:
             variance, moment = variance + 2 * made.scales[at] ** 2, moment + fourth[at]
             at, steps = int(made.links.right[at]), steps + 1
             assert steps <= count
@@ -169,7 +169,7 @@ def test_a_mesh_beats_every_tree() -> None:
     costs = np.zeros(201)
     for query in made.order[::-1].tolist():
         costs[made.links.right[query]] += (made.links.lengths[query] / HALF + math.sqrt(costs[query])) ** 2
-    assert mesh_loss(Mesh.of(lengths)) < 0.75 * math.sqrt(costs[GROUND])
+    assert mesh_loss(Mesh.of(lengths)) < 0.75 * math.sqrt(costs[ROOT])
 
 
 @pytest.mark.parametrize("core", [1, 3, 10, 100])

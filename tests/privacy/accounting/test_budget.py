@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milepost import Guarantee, MilepostError
-from milepost.privacy.accounting.budget import NANO, Amount, Cap, cost, exact
+from milepost.privacy.accounting.budget import NANO, Amount, Cap, cost, exact_fraction
 from milepost.privacy.guarantee import epsilon_of, rho_of
-from milepost.storage.sqlite import LARGEST_INTEGER
+from milepost.storage.sqlite import MAX_INTEGER
 
 EPSILONS = st.floats(1e-9, 1e3)
 
@@ -58,9 +58,9 @@ def test_a_float_is_read_as_python_prints_it() -> None:
     """Its binary value differs by 2⁻⁵³ of it at most, which is less than the slack of every mechanism."""
     from milepost.privacy.protected_change import SLACK
 
-    assert exact(0.1) == Fraction(1, 10) != Fraction(0.1)
-    assert abs(exact(0.1) / Fraction(0.1) - 1) < Fraction(SLACK - 1) / 1000
-    assert Cap.of(1, 0, None).price(30 * exact(0.1), spent=1) == 3 * NANO
+    assert exact_fraction(0.1) == Fraction(1, 10) != Fraction(0.1)
+    assert abs(exact_fraction(0.1) / Fraction(0.1) - 1) < Fraction(SLACK - 1) / 1000
+    assert Cap.of(1, 0, None).price(30 * exact_fraction(0.1), spent=1) == 3 * NANO
 
 
 def test_a_shared_guarantee_costs_its_whole() -> None:
@@ -72,9 +72,9 @@ def test_a_shared_guarantee_costs_its_whole() -> None:
 
 def test_a_cost_beyond_64_bits_is_refused() -> None:
     cap = Cap.of(1, 0, None)
-    assert cap.price(Fraction(LARGEST_INTEGER, NANO), spent=1) == LARGEST_INTEGER
+    assert cap.price(Fraction(MAX_INTEGER, NANO), spent=1) == MAX_INTEGER
     with pytest.raises(MilepostError, match="too large"):
-        cap.price(Fraction(LARGEST_INTEGER, NANO) + Fraction(1, 10**30), spent=1)
+        cap.price(Fraction(MAX_INTEGER, NANO) + Fraction(1, 10**30), spent=1)
 
 
 def test_a_pure_cap_takes_pure_charges_only() -> None:

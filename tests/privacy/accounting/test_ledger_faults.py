@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from milepost import Guarantee, Ledger, MilepostError
-from milepost.privacy.accounting.account import LAYOUT
+from milepost.privacy.accounting.account import SCHEMA
 from milepost.privacy.accounting.budget import NANO
 from milepost.storage import sqlite
 from tests.processes import PATIENCE, start
@@ -494,7 +494,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
 def test_the_file_says_whose_it_is(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        assert marks == [LAYOUT.application_id, LAYOUT.version]
+        assert marks == [SCHEMA.application_id, SCHEMA.version]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert path.read_bytes()[68:72] == b"MPLG"
 

@@ -124,12 +124,12 @@ def test_merged_sets_give_the_distances_of_figure_3(name: str, count: int) -> No
     subsets = draw(count, repetitions, seed=5)
     drawn = times(subsets, count, repetitions)
     sets = oracle(np.random.default_rng([5, count]), count, repetitions)
-    hosts = host_distances(subsets, data, queries)
+    embedding = host_distances(subsets, data, queries)
     for i, to_x in enumerate(data):
         for j, to_y in enumerate(queries):
             total = oracle_moved(sets, to_x, to_y).sum()
             assert np.sum(drawn * moved(subsets, to_x, to_y)) == total
-            assert hosts[i, j] == pytest.approx(total / (repetitions * levels_of(count)), rel=1e-12)
+            assert embedding[i, j] == pytest.approx(total / (repetitions * levels_of(count)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("count", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), (1000, 10), (1024, 11)])
@@ -389,10 +389,10 @@ def test_theorem_11_with_the_papers_repetitions(name: str, count: int) -> None:
     # nothing is drawn for one query: it is a member of all sets of its only level
     assert count == 1 or n * count * levels_of(count) * float(n * count) ** -6 <= FALSE_ALARM
     data, queries = pairs_of(name, n, count, seed=count + 1)
-    hosts = host_distances(draw(count, paper_repetitions(count, n), seed=0), data, queries)
-    assert (hosts <= data * (1 + 1e-9)).all()
-    assert (hosts >= data / (20 * levels_of(count)) * (1 - 1e-9)).all()
-    assert (hosts >= data / (64 * levels_of(count)) * (1 - 1e-9)).all()
+    embedding = host_distances(draw(count, paper_repetitions(count, n), seed=0), data, queries)
+    assert (embedding <= data * (1 + 1e-9)).all()
+    assert (embedding >= data / (20 * levels_of(count)) * (1 - 1e-9)).all()
+    assert (embedding >= data / (64 * levels_of(count)) * (1 - 1e-9)).all()
 
 
 @pytest.mark.slow
@@ -400,15 +400,15 @@ def test_theorem_11_with_the_papers_repetitions(name: str, count: int) -> None:
 def test_theorem_11_with_many_queries(name: str) -> None:
     """The same for 64 queries and 60 records."""
     data, queries = pairs_of(name, 60, 64, seed=0)
-    hosts = host_distances(draw(64, paper_repetitions(64, 60), seed=0), data, queries)
-    assert (hosts <= data * (1 + 1e-9)).all()
-    assert (hosts >= data / (20 * levels_of(64)) * (1 - 1e-9)).all()
+    embedding = host_distances(draw(64, paper_repetitions(64, 60), seed=0), data, queries)
+    assert (embedding <= data * (1 + 1e-9)).all()
+    assert (embedding >= data / (20 * levels_of(64)) * (1 - 1e-9)).all()
 
 
 def contracts(subsets: Subsets, data: FloatArray, queries: FloatArray) -> bool:
-    """Whether a pair has a host distance below d/(64L)."""
-    hosts = host_distances(subsets, data, queries)
-    return bool((hosts < data / (64 * levels_of(len(queries))) * (1 - 1e-9)).any())
+    """Whether a pair has a embedded distance below d/(64L)."""
+    embedding = host_distances(subsets, data, queries)
+    return bool((embedding < data / (64 * levels_of(len(queries))) * (1 - 1e-9)).any())
 
 
 @pytest.mark.slow
@@ -452,20 +452,20 @@ def test_equal_queries_have_equal_images(count: int) -> None:
     data, queries = lengths[:, places], lengths[places][:, places]
     subsets = draw(len(places), paper_repetitions(len(places), 12), seed=0)
     images = subsets.nearest(queries)
-    hosts = host_distances(subsets, data, queries)
+    embedding = host_distances(subsets, data, queries)
     for copy in (1, 2):
         assert np.array_equal(images[::3], images[copy::3])
-        assert np.array_equal(hosts[:, ::3], hosts[:, copy::3])
+        assert np.array_equal(embedding[:, ::3], embedding[:, copy::3])
     assert np.array_equal(subsets.nearest(data)[:count], images[::3])  # records that are queries
-    assert (np.diag(hosts[:count, ::3]) == 0).all()
-    assert (hosts <= data * (1 + 1e-9)).all()
-    assert (hosts >= data / (64 * levels_of(len(places)))).all()
+    assert (np.diag(embedding[:count, ::3]) == 0).all()
+    assert (embedding <= data * (1 + 1e-9)).all()
+    assert (embedding >= data / (64 * levels_of(len(places)))).all()
 
 
 def test_only_copies_of_one_query() -> None:
-    """Only d(x, y) is left: the host distance is d times the share of sets that are not empty."""
+    """Only d(x, y) is left: the embedded distance is d times the share of sets that are not empty."""
     subsets = draw(6, 100, seed=0)
     data = np.repeat([[0.0], [2.0], [7.0]], 6, axis=1)
-    hosts = host_distances(subsets, data, np.zeros((6, 6)))
-    assert hosts == pytest.approx(data * subsets.weight.sum(), rel=1e-12)
+    embedding = host_distances(subsets, data, np.zeros((6, 6)))
+    assert embedding == pytest.approx(data * subsets.weight.sum(), rel=1e-12)
     assert 1 / 3 < subsets.weight.sum() <= 1

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.mechanisms.registry import mechanisms
-from milepost.pipeline.selection import on_hosts
-from milepost.privacy.protected_change import Change
+from milepost.mechanisms.registry import coordinate_mechanisms
+from milepost.pipeline.selection import coordinate_choice
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.directions import UNIT, largest_sum, length_factor, sphere
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.embeddings.projected import Projected
@@ -81,7 +81,7 @@ def test_a_distance_depends_on_its_own_pair_only(name: str, count: int) -> None:
 def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     """Σ τ|q − q′| ≤ reach in rational arithmetic: of the farthest pair, at corners, borders and opposite ends."""
     space = SPACES[name]
-    hosts = space.hosts
+    embedding = space.embedding
     generator = np.random.default_rng(seed)
     low, high = np.array(space.low), np.array(space.high)
     direction = generator.standard_normal(space.width)
@@ -91,9 +91,9 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     for a, b in pairs:
         moved = sum(
             Fraction(t) * abs(int(x) - int(y))
-            for t, x, y in zip(hosts.quantum.tolist(), quanta[a], quanta[b], strict=True)
+            for t, x, y in zip(embedding.quantum.tolist(), quanta[a], quanta[b], strict=True)
         )
-        assert moved <= Fraction(hosts.reach)
+        assert moved <= Fraction(embedding.sensitivity_bound)
 
 
 @pytest.mark.parametrize("directions", [3, 7, 10, 11])
@@ -111,7 +111,7 @@ def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) ->
         assert sum(Fraction(x) ** 2 for x in record.tolist()) <= 1
         whole = [round(Fraction(x) * ball) for x in record.tolist()]
         assert sum(x * x for x in whole) > ball * ball
-        assert space.place(record[None]).max() <= QUANTA
+        assert space.position(record[None]).max() <= QUANTA
         return [abs(sum(t * x for t, x in zip(theta, whole, strict=True))) for theta in thetas]
 
     farthest, _ = farthest_pair(space)
@@ -161,30 +161,30 @@ def ends_of(space: Projected | mp.L1, generator: np.random.Generator, count: int
 def test_no_pair_of_many_passes_the_reach(name: str) -> None:
     """10⁵ pairs, the farthest again in rational arithmetic; some pair comes near, at most √(π/2) short in a ball."""
     space = SEARCHED[name]
-    hosts = space.hosts
+    embedding = space.embedding
     generator = np.random.default_rng(0)
     farthest = 0.0
     for _ in range(20):  # blocks of bounded memory
         left, right = (space.quantize(space.read(rows)) for rows in ends_of(space, generator, 5000))
         moved = np.abs(left - right)
-        for k in np.argsort(moved @ hosts.quantum)[-5:]:
-            exact = sum(Fraction(t) * int(q) for t, q in zip(hosts.quantum.tolist(), moved[k], strict=True))
-            assert exact <= Fraction(hosts.reach)
+        for k in np.argsort(moved @ embedding.quantum)[-5:]:
+            exact = sum(Fraction(t) * int(q) for t, q in zip(embedding.quantum.tolist(), moved[k], strict=True))
+            assert exact <= Fraction(embedding.sensitivity_bound)
             farthest = max(farthest, float(exact))
     bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
     if isinstance(space, Projected):
         left, right = space.quantize(space.read(farthest_pair(space)))
-        pairs = zip(hosts.quantum.tolist(), np.abs(left - right), strict=True)
+        pairs = zip(embedding.quantum.tolist(), np.abs(left - right), strict=True)
         exact = sum(Fraction(t) * int(q) for t, q in pairs)
-        assert farthest * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(hosts.reach)
-    assert farthest >= (0.8 if bounded else 0.95) * hosts.reach
+        assert farthest * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(embedding.sensitivity_bound)
+    assert farthest >= (0.8 if bounded else 0.95) * embedding.sensitivity_bound
 
 
 @pytest.mark.parametrize(("name", "most"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
 def test_noise_is_near_that_of_a_single_query(name: str, most: float) -> None:
     """std ÷ single of slopes is √(Σw·reach)/diameter."""
     space = SPACES[name]
-    assert math.sqrt(space.hosts.total * space.hosts.reach) / space.diameter <= most
+    assert math.sqrt(space.embedding.total_width * space.embedding.sensitivity_bound) / space.diameter <= most
 
 
 def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
@@ -201,12 +201,12 @@ def test_host_distances_are_near_the_metric(name: str) -> None:
         return
     points = points_of(space, np.random.default_rng(0), 60)
     quanta = space.quantize(points)
-    hosts = (np.abs(quanta[:, None] - quanta[None]) * space.hosts.quantum).sum(axis=2)
+    embedding = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
     exact = space.distance(points, points)
-    slack = 2 * float(np.sum(space.hosts.quantum)) + 1e-6 * space.diameter
+    slack = 2 * float(np.sum(space.embedding.quantum)) + 1e-6 * space.diameter
     found = space.distortion()
-    assert (hosts <= exact * found.expansion * 1.15 + slack).all()
-    assert (hosts >= exact / found.contraction / 1.15 - slack).all()
+    assert (embedding <= exact * found.expansion * 1.15 + slack).all()
+    assert (embedding >= exact / found.contraction / 1.15 - slack).all()
 
 
 @pytest.mark.parametrize("directions", [1, 2, 3, 8, 24, 128])
@@ -234,7 +234,7 @@ def test_no_pair_deviates_more_than_even_directions_say(width: int, directions: 
     largest = float((np.abs(ends @ units.T).mean(axis=1) * space.factor).max())
     assert largest <= found.expansion
     truth = max(largest - 1, 1 - least)
-    assert truth <= space.hosts.embedding == found.largest <= 1.05 * truth + 2e-4
+    assert truth <= space.embedding.relative_error == found.largest <= 1.05 * truth + 2e-4
 
 
 def test_more_directions_are_closer() -> None:
@@ -253,14 +253,14 @@ def test_the_plan_balances_embedding_and_noise() -> None:
     space, guarantee = mp.L2(center=[0, 0], radius=1), mp.Guarantee(1, 1e-6)
     taken: dict[str, list[int]] = {"slopes": [], "tangents": []}
     for name, numbers in taken.items():
-        mechanism = mechanisms(0.05)[name]
+        mechanism = coordinate_mechanisms(0.05)[name]
         for n in (10**5, 10**6):
-            found = on_hosts(mechanism, space, n, Change(), guarantee)
-            assert found.prediction.coordinates == found.space.hosts.dimension
-            numbers.append(found.space.hosts.dimension)
+            found = coordinate_choice(mechanism, space, n, ProtectedChange(), guarantee)
+            assert found.prediction.coordinates == found.space.embedding.dimension
+            numbers.append(found.space.embedding.dimension)
             if n == 10**6:
-                others = [space.with_directions(count).hosts for count in (8, 16, 22, 32, 64, 181, 512)]
-                best = min(mechanism.predict(hosts, n, Change(), guarantee).error for hosts in others)
+                others = [space.with_directions(count).embedding for count in (8, 16, 22, 32, 64, 181, 512)]
+                best = min(mechanism.predict(embedding, n, ProtectedChange(), guarantee).error for embedding in others)
                 assert best * (1 - 1e-9) <= found.prediction.error <= 1.02 * best
         assert numbers[0] < numbers[1]
     assert all(few < many for few, many in zip(taken["tangents"], taken["slopes"], strict=True))
@@ -274,9 +274,9 @@ def test_distortion_chooses_the_directions(wanted: float) -> None:
     space = mp.L2(center=[0, 0], radius=1, distortion=wanted)
     counts = space.counts(space.count)
     assert space.count in counts
-    assert space.hosts.embedding == space.distortion().largest <= wanted
+    assert space.embedding.relative_error == space.distortion().largest <= wanted
     for fewer in counts[: counts.index(space.count)]:
-        assert space.with_directions(fewer).hosts.embedding > wanted
+        assert space.with_directions(fewer).embedding.relative_error > wanted
     assert list(space.sized(10**6)) == [space]
 
 
@@ -284,7 +284,7 @@ def test_distortion_chooses_the_directions(wanted: float) -> None:
 def test_a_distortion_of_random_directions_is_the_likely_one() -> None:
     """Above three columns, and for Lp, 95 % of public pairs keep it; one column needs one direction."""
     for space in (mp.L2([(0, 1)] * 10, distortion=0.05), mp.Lp(1.5, [(0, 1)] * 3, distortion=0.05)):
-        assert space.hosts.embedding == space.distortion().likely <= 0.05
+        assert space.embedding.relative_error == space.distortion().likely <= 0.05
         assert space.distortion().likely < space.distortion().largest
     assert mp.L2([(0, 1)], distortion=0.05).count == 1
     with pytest.raises(mp.MilepostError, match="share of distances"):
@@ -315,10 +315,12 @@ def test_clipping_moves_distances_by_less_than_it_says() -> None:
 
     def host(space: mp.L2) -> FloatArray:
         moved = np.abs(space.quantize(points) - space.quantize(queries))
-        return np.asarray((moved * space.hosts.quantum).sum(axis=1))
+        return np.asarray((moved * space.embedding.quantum).sum(axis=1))
 
-    assert np.abs(host(wide) - host(narrow)).max() <= narrow.hosts.clipped + narrow.hosts.bias * 1e-6 + 1e-4
-    assert narrow.hosts.total < 0.4 * wide.hosts.total
+    assert (
+        np.abs(host(wide) - host(narrow)).max() <= narrow.embedding.clipping_error + narrow.embedding.bias * 1e-6 + 1e-4
+    )
+    assert narrow.embedding.total_width < 0.4 * wide.embedding.total_width
 
 
 @every_space
@@ -390,17 +392,17 @@ def test_a_session_takes_l2() -> None:
     ids=lambda space: space.kind,
 )
 def test_answers_are_where_some_table_could_have_them(space: mp.L2 | mp.Lp | mp.GreatCircle) -> None:
-    """Mean host distances of any record are in the range, which is no wider than the reach, also around the space."""
-    rng, hosts = np.random.default_rng(0), space.hosts
+    """Mean embedded distances of any record are in the range, no wider than the sensitivity bound, outside too."""
+    rng, embedding = np.random.default_rng(0), space.embedding
     low, high = np.array(space.extent).T
     rows = low + (high - low) * np.vstack([rng.integers(0, 2, (50, len(low))), rng.random((50, len(low)))])
-    asked = space.place((low + high) / 2 + (rows - (low + high) / 2) * np.linspace(0, 1, 100)[:, None])
-    least, most = hosts.range(asked)
+    asked = space.position((low + high) / 2 + (rows - (low + high) / 2) * np.linspace(0, 1, 100)[:, None])
+    least, most = embedding.range(asked)
     for image in space.quantize(space.read(rows)):
-        distance = np.abs(asked - image) @ hosts.quantum
+        distance = np.abs(asked - image) @ embedding.quantum
         assert (least * (1 - 1e-12) <= distance).all()
         assert (distance <= most * (1 + 1e-12)).all()
-    assert (most - least).max() <= hosts.reach * (1 + 1e-6)
+    assert (most - least).max() <= embedding.sensitivity_bound * (1 + 1e-6)
 
 
 @pytest.mark.slow

@@ -16,11 +16,11 @@ from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.query.per_query import PerQuery
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels import covariance, universe
 from milepost.spaces.kernels.covariance import Covariance, centred, covariances, paired, weighed
-from milepost.spaces.kernels.universe import MOST_RECORDS, Universe, check_records
+from milepost.spaces.kernels.universe import MAX_RECORDS, Universe, check_records
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
 from tests.chance import assert_promised
@@ -187,9 +187,9 @@ def ratios(distances: FloatArray) -> tuple[float, float, float]:
     space = mp.AnyMetric(mp.precomputed(distances), largest, range(len(distances)), universe=range(len(distances)))
     queries = Queries(space.known, space)
     alone = largest / math.sqrt(2 * APPROXIMATE.rho)
-    noise = Field().noise(space, queries.count, Change(), APPROXIMATE)
+    noise = Field().noise(space, queries.count, ProtectedChange(), APPROXIMATE)
     variances = noise.split.power / 2 * 2 * noise.kernel.half(queries.points)
-    flat = PerQuery("gaussian").scales(queries, Change(), APPROXIMATE)[0] * queries.quantum
+    flat = PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)[0] * queries.quantum
     return noise.deviation / alone, math.sqrt(float(variances.mean())) / alone, flat / alone
 
 
@@ -235,7 +235,11 @@ def test_a_universe_is_the_same_every_time() -> None:
 
 
 def cost(
-    space: mp.AnyMetric, tables: Sequence[Sequence[Any]], change: Change, guarantee: mp.Guarantee, asked: Any = None
+    space: mp.AnyMetric,
+    tables: Sequence[Sequence[Any]],
+    change: ProtectedChange,
+    guarantee: mp.Guarantee,
+    asked: Any = None,
 ) -> Fraction:
     """ρ of field on two neighboring tables, from what is handed to the noise functions."""
     queries = Queries(space.known if asked is None else np.array(asked), space)
@@ -297,9 +301,9 @@ def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
     guarantee = mp.Guarantee(data.draw(st.floats(0.05, 50)), 1e-6)
     asked = data.draw(st.none() | st.lists(st.integers(0, count - 1), min_size=1, max_size=8))
     one, other = data.draw(record), data.draw(record)
-    assert cost(space, ([one, *rest], [other, *rest]), Change(), guarantee, asked) <= Fraction(guarantee.rho)
+    assert cost(space, ([one, *rest], [other, *rest]), ProtectedChange(), guarantee, asked) <= Fraction(guarantee.rho)
     tables = [one, 0, *rest], [0, *rest]
-    assert cost(space, tables, Change("add-remove"), guarantee, asked) <= Fraction(guarantee.rho)
+    assert cost(space, tables, ProtectedChange("add-remove"), guarantee, asked) <= Fraction(guarantee.rho)
 
 
 @pytest.mark.parametrize("name", ["uniform", "path", "plane", "tree", "none of them a metric"])
@@ -320,12 +324,12 @@ def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
     worst = np.einsum("uvi,ij,uvj->uv", away, inverse, away, optimize=True)
     left, right = np.unravel_index(worst.argmax(), worst.shape)
     tables = [int(left), 0], [int(right), 0]
-    share = cost(space, tables, Change(), APPROXIMATE) / Fraction(APPROXIMATE.rho)
+    share = cost(space, tables, ProtectedChange(), APPROXIMATE) / Fraction(APPROXIMATE.rho)
     assert Fraction(9, 10) <= share <= 1
     wrong = lambda design, columns, middle: _lighter(weighed(design, columns, middle))  # noqa: E731
     with patched([(covariance, "weighed", wrong)]):
         spoilt = mp.AnyMetric(space.metric, space.diameter, space.queries, universe=range(members))
-        assert cost(spoilt, tables, Change(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
+        assert cost(spoilt, tables, ProtectedChange(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
 
 
 def _lighter(found: Covariance) -> Covariance:
@@ -439,7 +443,7 @@ def failing(x: Any, y: Any) -> float:
         ("colour", "expected a list of objects, got 'colour'"),
         (7, "expected a list of objects"),
         ([], r"universe must be a list of 1 to 65,536 records for 2 queries, got 0"),
-        (range(MOST_RECORDS + 1), r"got 65,537"),
+        (range(MAX_RECORDS + 1), r"got 65,537"),
         (["a", "b", "a"], "universe must have every record once, but 'a' is there twice"),
         ([1, 1.0], "1.0 is there twice"),
         ([{}], r"universe=\[…\] must be text.* got a dict"),

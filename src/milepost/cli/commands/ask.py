@@ -36,11 +36,11 @@ from milepost.cli.options import (
     UnitOption,
     WeightsOption,
     check_weights,
-    ledger_of,
-    names_of,
+    open_ledger,
+    split_names,
 )
-from milepost.cli.query_input import asked_points, read_points
-from milepost.cli.query_output import MOST_ROWS, session_answers, session_table
+from milepost.cli.query_input import parse_points, read_points
+from milepost.cli.query_output import MAX_ROWS, session_answers, session_table
 from milepost.cli.table_writer import check_suffix, table_file
 from milepost.cli.terminal import check_output, console, note, progress
 from milepost.pipeline.interactive import stored_call
@@ -132,7 +132,7 @@ def ask(
         raise mp.MilepostError(f"--name is given once a point: {len(asked)} points, {len(name)} names")
     with progress(f"Reading {table}"):
         session = mp.interactive(
-            table, used, columns=names_of(columns), store=store, ledger=ledger_of(ledger), dataset=dataset, **call
+            table, used, columns=split_names(columns), store=store, ledger=open_ledger(ledger), dataset=dataset, **call
         )
         answers = session.ask_many(asked, names=name or None) if asked else []
     _tell(session, asked, answers, name or None, output)
@@ -159,12 +159,12 @@ def _tell(
         names, asked, answers = [one for one, _, _ in found], [point for _, point, _ in found], [a for _, _, a in found]
     if output is not None and asked:
         with table_file(output) as write:
-            write(asked_points(asked, session.space).table(session_answers(answers, names)))
+            write(parse_points(asked, session.space).table(session_answers(answers, names)))
         typer.echo(f"wrote {output}: {len(asked):,} answers")
     elif asked:
-        shown = asked_points(asked[:MOST_ROWS], session.space)
-        console(60).print(session_table(shown, answers[:MOST_ROWS], session.space, names))
-        if len(asked) > MOST_ROWS:
-            note(f"these are the first {MOST_ROWS:,} of {len(asked):,} answers; -o answers.csv writes them all")
+        shown = parse_points(asked[:MAX_ROWS], session.space)
+        console(60).print(session_table(shown, answers[:MAX_ROWS], session.space, names))
+        if len(asked) > MAX_ROWS:
+            note(f"these are the first {MAX_ROWS:,} of {len(asked):,} answers; -o answers.csv writes them all")
     left = "any number of queries" if session.limit is None else f"{session.remaining:,} of {session.limit:,} queries"
     typer.echo(f"{left} left; {session.mechanism}, {session.guarantee}, answers within ± {session.error:.3g}")

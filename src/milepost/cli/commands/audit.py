@@ -24,7 +24,7 @@ def audit(
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
     if plot is not None:
-        style.check_picture(plot)
+        style.check_plot_path(plot)
     with progress("Auditing") as status:
         report = mp.audit(
             samples=samples,

@@ -16,12 +16,12 @@ from milepost.cli.options import (
     NeighborsOption,
     TableArgument,
     UnitOption,
-    ledger_of,
-    names_of,
+    open_ledger,
+    split_names,
 )
 from milepost.cli.terminal import check_output, progress
 from milepost.pipeline.space_spec import options_of, toml_of
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 
 def bounds(
@@ -51,19 +51,19 @@ def bounds(
     with progress(f"Reading {table} and finding bounds"):
         found = mp.find_bounds(
             table,
-            names_of(columns),
+            split_names(columns),
             epsilon=epsilon,
             neighbors=neighbors,
             unit=unit,
             contributions=contributions,
             metric=metrics[space],
             coverage=coverage,
-            ledger=ledger_of(ledger),
+            ledger=open_ledger(ledger),
             dataset=dataset,
         )
     typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(found))
     if output is not None:
-        with whole_file(output) as stream:
+        with atomic_write(output) as stream:
             stream.write(toml_of(found).encode())
         typer.echo(f"wrote {output}: --space {output} has these bounds, and keeps the record of how they were found")

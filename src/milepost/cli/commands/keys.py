@@ -12,8 +12,8 @@ from rich.table import Table
 from milepost.cli.examples import epilog
 from milepost.cli.terminal import console
 from milepost.service.auth import create_key, revoke_key
-from milepost.service.data_directory import Home
-from milepost.service.database import Key, Register
+from milepost.service.data_directory import DataDirectory
+from milepost.service.database import ApiKey, ServiceDatabase
 
 app = typer.Typer(
     add_completion=False,
@@ -57,11 +57,11 @@ def show(data_dir: DataDirOption) -> None:
     table = Table(box=SIMPLE)
     for heading in ("id", "name", "role", "share", "created", "revoked"):
         table.add_column(heading)
-    for key in _register(data_dir).all(Key):
+    for key in _register(data_dir).all(ApiKey):
         table.add_row(key.id, escape(key.name), key.role, f"{key.share:.0%}", key.created, key.revoked)
     console().print(table)
 
 
-def _register(data_dir: Path) -> Register:
+def _register(data_dir: Path) -> ServiceDatabase:
     os.umask(0o077)  # nobody else on the computer reads what is written
-    return Register(Home.made(data_dir).register)
+    return ServiceDatabase(DataDirectory.made(data_dir).register)

@@ -15,7 +15,7 @@ import milepost as mp
 from milepost.cli.examples import epilog
 from milepost.cli.options import ForceOption
 from milepost.cli.terminal import check_output, console, progress
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 app = typer.Typer(
     add_completion=False,
@@ -78,7 +78,7 @@ def history(
         return
     text = StringIO(newline="")
     tables.writer(text).writerows([names, *rows])
-    with whole_file(csv) as stream:
+    with atomic_write(csv) as stream:
         stream.write(text.getvalue().encode())
     typer.echo(f"wrote {csv}: {len(rows):,} charges")
 

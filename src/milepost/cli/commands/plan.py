@@ -79,7 +79,7 @@ def plan(
     chosen = space_from_options(space, words, queries)
     given = None if queries is None else read_points(queries, chosen)
     if plot is not None:
-        style.check_picture(plot)
+        style.check_plot_path(plot)
     with progress("Planning"):
         planned = mp.plan(
             chosen,

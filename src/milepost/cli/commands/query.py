@@ -22,17 +22,17 @@ from milepost.cli.options import (
     GroupOption,
     PointsArgument,
     SynopsisArgument,
-    loaded,
-    names_of,
+    load_synopsis,
+    split_names,
 )
-from milepost.cli.query_input import Asked, asked_points, first_points, known_points, point_batches
-from milepost.cli.query_output import MOST_ROWS, answer_table, answers, batch_size, comparisons, features, in_turn
+from milepost.cli.query_input import QueryPoints, first_points, known_points, parse_points, point_batches
+from milepost.cli.query_output import MAX_ROWS, answer_batches, answer_table, answers, batch_size, comparisons, features
 from milepost.cli.table_writer import check_suffix, table_file
 from milepost.cli.terminal import check_output, console, note, progress
 from milepost.errors import warn
 from milepost.ingest.aggregation import known_count
-from milepost.ingest.progress import Reading, reading
-from milepost.reporting.description import promise
+from milepost.ingest.progress import ReadingProgress, reading
+from milepost.reporting.description import error_text
 from milepost.spaces.base import Space
 
 
@@ -64,11 +64,11 @@ def query(
         raise mp.MilepostError("--nearest compares all groups, --group asks about one: give one of these")
     if keep is not None and (points is None or output is None):
         raise mp.MilepostError("--keep copies columns of a file of points into one of answers: give it both of them")
-    synopsis = loaded(file, group, any_group=nearest)
+    synopsis = load_synopsis(file, group, any_group=nearest)
     if geojson_ is not None:
         geojson.check(synopsis.space)
-    most = batch_size(synopsis) if written else MOST_ROWS + 1
-    batches = _asked(synopsis, at, points, names_of(columns), names_of(keep) or [], most)
+    most = batch_size(synopsis) if written else MAX_ROWS + 1
+    batches = _asked(synopsis, at, points, split_names(columns), split_names(keep) or [], most)
     if not written:
         _print(synopsis, batches, nearest)
         return
@@ -78,9 +78,9 @@ def query(
         reading("answering", lambda: None if points is None else known_count(points)) as told,
         _added_up(),
     ):
-        _write(in_turn(batches, answer), told, synopsis.space, output, geojson_)
+        _write(answer_batches(batches, answer), told, synopsis.space, output, geojson_)
     for path in written:
-        typer.echo(f"wrote {path}: {told.rows:,} answers, each within {promise(synopsis)}")
+        typer.echo(f"wrote {path}: {told.rows:,} answers, each within {error_text(synopsis)}")
 
 
 def _asked(
@@ -90,11 +90,11 @@ def _asked(
     columns: Sequence[str] | None,
     keep: Sequence[str],
     most: int,
-) -> Iterator[Asked]:
+) -> Iterator[QueryPoints]:
     """Batches of points: those of a file, those on the command line, or all that are known."""
     space = synopsis.space
     if at and points is None:
-        return iter([asked_points([space.parse(text) for text in at], space)])
+        return iter([parse_points([space.parse(text) for text in at], space)])
     if points is not None and not at:
         return point_batches(points, space, columns, keep, most)
     known = None if at else known_points(synopsis)
@@ -103,18 +103,22 @@ def _asked(
     return iter([known])
 
 
-def _print(synopsis: mp.Synopsis, batches: Iterator[Asked], nearest: bool) -> None:
+def _print(synopsis: mp.Synopsis, batches: Iterator[QueryPoints], nearest: bool) -> None:
     """The first answers as a table; no more points are read than it needs."""
     with progress("Answering"):
-        asked, more = first_points(batches, MOST_ROWS)
+        asked, more = first_points(batches, MAX_ROWS)
         table = compare_queries(synopsis, asked.queries).table() if nearest else answer_table(asked, synopsis)
     console(60 + 20 * len(synopsis.labels)).print(table)
     if more:
-        note(f"these are the first {MOST_ROWS:,} answers, and there are more; -o answers.csv writes them all")
+        note(f"these are the first {MAX_ROWS:,} answers, and there are more; -o answers.csv writes them all")
 
 
 def _write(
-    found: Iterator[tuple[Asked, pa.Table]], told: Reading, space: Space, output: Path | None, drawn: Path | None
+    found: Iterator[tuple[QueryPoints, pa.Table]],
+    told: ReadingProgress,
+    space: Space,
+    output: Path | None,
+    drawn: Path | None,
 ) -> None:
     """Answers as they come; the files appear when all are there."""
     shapes: list[dict[str, Any]] = []

@@ -41,13 +41,13 @@ from milepost.cli.options import (
     UnitOption,
     WeightsOption,
     check_weights,
-    ledger_of,
-    names_of,
+    open_ledger,
+    split_names,
 )
 from milepost.cli.query_input import read_points
 from milepost.cli.terminal import check_output, progress
-from milepost.pipeline.space_spec import labels_of, space_from_options
-from milepost.reporting.description import counted, promise
+from milepost.pipeline.space_spec import space_from_options, split_labels
+from milepost.reporting.description import error_text, size_text
 
 
 def release(
@@ -111,22 +111,22 @@ def release(
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
-            columns=names_of(columns),
+            columns=split_names(columns),
             queries=given,
             neighbors=neighbors,
             groups=groups,
-            labels=() if labels is None else labels_of("--labels", labels),
+            labels=() if labels is None else split_labels("--labels", labels),
             unit=unit,
             contributions=contributions,
             weights=weights,
             max_weight=max_weight,
             n=n,
             beta=beta,
-            ledger=ledger_of(ledger),
+            ledger=open_ledger(ledger),
             dataset=dataset,
         )
         synopsis.save(output)
     typer.echo(
-        f"wrote {output}: {counted(synopsis)}, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
-        f"answers within {promise(synopsis)}"
+        f"wrote {output}: {size_text(synopsis)}, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
+        f"answers within {error_text(synopsis)}"
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.options import ForceOption, GroupOption, SynopsisArgument, loaded
+from milepost.cli.options import ForceOption, GroupOption, SynopsisArgument, load_synopsis
 from milepost.cli.terminal import check_output, progress
 from milepost.reporting.description import facts
 from milepost.reporting.plotting import style
@@ -28,15 +28,15 @@ def show(
 ) -> None:
     """Print what is public about a released file, or draw it."""
     if plot is not None:
-        style.check_picture(plot)
+        style.check_plot_path(plot)
         check_output(plot, force)
-    synopsis = loaded(file, group, any_group=plot is None)
+    synopsis = load_synopsis(file, group, any_group=plot is None)
     if plot is not None:
         with progress("Drawing"):
             style.save(synopsis.plot(), plot)
         typer.echo(f"wrote {plot}")
     if registry:
-        from milepost.reporting.dp_registry import registry as entry
+        from milepost.reporting.dp_registry import registry_entry as entry
 
         typer.echo(json.dumps(entry(mp.load(file)), ensure_ascii=False, indent=2))
         return

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import IntArray
-from milepost.ingest.aggregation import Digested
-from milepost.statistics.distance_sums import Sums
+from milepost.ingest.aggregation import DigestedStatistic
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 
@@ -17,14 +17,14 @@ SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.bi
 
 ARRAYS: dict[type[Any], tuple[str, ...]] = {
     Sketch: ("counts", "offsets", "totals"),
-    Sums: ("values", "totals"),
+    DistanceSums: ("values", "totals"),
     Magnitudes: ("counts",),  # from which its total follows
 }
 
 
-def chunks(exact: Sketch | Sums | Magnitudes | Digested) -> Iterator[IntArray]:
+def chunks(exact: Sketch | DistanceSums | Magnitudes | DigestedStatistic) -> Iterator[IntArray]:
     """The integers of a statistic, in parts that are views of it."""
-    if isinstance(exact, Digested):
+    if isinstance(exact, DigestedStatistic):
         yield from chunks(exact.exact)
         yield exact.digest.values
         return
@@ -34,14 +34,14 @@ def chunks(exact: Sketch | Sums | Magnitudes | Digested) -> Iterator[IntArray]:
             yield numbers[start : start + CHUNK]
 
 
-def sent(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
+def encode_chunk(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
     """Counts of a part of the rows are small: as few bytes are sent as hold the largest."""
     size = max(np.min_scalar_type(edge).itemsize for edge in (-1 - int(numbers.max()), min(int(numbers.min()), -1)))
     content = bytes([size]) + numbers.astype(f"<i{size}").tobytes()
     return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
 
 
-def received(content: Any) -> IntArray:
+def decode_chunk(content: Any) -> IntArray:
     """The integers of a chunk, from an Arrow cell: the bytes that each has stand first."""
     buffer = content.as_buffer()
     return np.frombuffer(buffer, dtype=f"<i{buffer[0]}", offset=1).astype(np.int64)

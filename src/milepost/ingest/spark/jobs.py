@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.ingest.aggregation import Exact, Statistic
-from milepost.ingest.spark.chunks import chunks, received
+from milepost.ingest.aggregation import Exact, StatisticSpec
+from milepost.ingest.spark.chunks import chunks, decode_chunk
 from milepost.ingest.spark.rows import Batches
-from milepost.ingest.spark.tasks import Add, Task, versions
+from milepost.ingest.spark.tasks import AddTask, Task, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ CONDITION = re.compile(r"org\.apache\.spark\.[\w.$]*Exception: \[([A-Z0-9_.]+)\]
 LAYOUT = "node int, chunk int, content binary, trouble string"
 
 
-def needed() -> None:
+def require_pyspark() -> None:
     """Refuse to go on without PySpark."""
     try:
         import pyspark.sql  # noqa: F401
@@ -31,14 +31,14 @@ def needed() -> None:
         raise MilepostError("Spark frames need PySpark: pip install 'milepost[spark]'") from None
 
 
-def mapped(frame: "DataFrame", task: Task, layout: "StructType | str" = LAYOUT) -> "DataFrame":
+def map_partitions(frame: "DataFrame", task: Task, layout: "StructType | str" = LAYOUT) -> "DataFrame":
     """What the task gives of every partition, in rows of this layout."""
-    return frame.mapInArrow(carried(task), layout)
+    return frame.mapInArrow(portable_task(task), layout)
 
 
-def carried(task: Task) -> Callable[[Batches], Batches]:
+def portable_task(task: Task) -> Callable[[Batches], Batches]:
     """The task as a function that Spark takes along; where milepost is missing, it says so."""
-    payload, expected, schema = pickled(task), versions(), task.schema
+    payload, expected, schema = pickle_portably(task), versions(), task.schema
 
     def run_there(batches: Batches) -> Batches:
         try:
@@ -53,7 +53,7 @@ def carried(task: Task) -> Callable[[Batches], Batches]:
     return run_there
 
 
-def pickled(content: Any) -> bytes:
+def pickle_portably(content: Any) -> bytes:
     """What goes to the executors."""
     from pyspark import cloudpickle
 
@@ -67,10 +67,10 @@ def pickled(content: Any) -> bytes:
     return result
 
 
-def added_up(parts: "DataFrame", statistic: Statistic[Exact]) -> Exact:
+def tree_sum(parts: "DataFrame", statistic: StatisticSpec[Exact]) -> Exact:
     """The statistic of all partitions: those of a node are added first, then the nodes; one copy is fetched."""
     for _ in ("within a node", "between nodes"):
-        parts = mapped(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), Add())
+        parts = map_partitions(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), AddTask())
     table = parts.toArrow()
     reasons = table.column("trouble").drop_null()
     if len(reasons):
@@ -79,12 +79,12 @@ def added_up(parts: "DataFrame", statistic: Statistic[Exact]) -> Exact:
     views = list(chunks(exact))
     for batch in table.to_batches():
         for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
-            views[chunk.as_py()] += received(content)
+            views[chunk.as_py()] += decode_chunk(content)
     return exact
 
 
 @contextmanager
-def asking() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Turn whatever Spark says into an error that quotes nothing of it, since its text may hold private values."""
     from pyspark.errors import PySparkException
 

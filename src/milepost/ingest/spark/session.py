@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.ingest.spark.jobs import needed
+from milepost.ingest.spark.jobs import require_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def session(cores: int = 2, **settings: str) -> "SparkSession":
 
     settings: Spark's own, as in `session(4, **{"spark.driver.memory": "4g"})`.
     """
-    needed()
+    require_pyspark()
     check_whole("cores", cores, 1)
     check_java()
     from pyspark.sql import SparkSession

@@ -9,11 +9,11 @@ import pyarrow as pa
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.ingest import batches as tables
-from milepost.ingest.aggregation import Exact, Statistic, SumsOf, check_count, check_some
-from milepost.ingest.column_selection import Wanted
-from milepost.ingest.spark.jobs import added_up, asking, mapped, needed
-from milepost.ingest.spark.rows import Rows, column_names
-from milepost.ingest.spark.tasks import Count, Keys
+from milepost.ingest.aggregation import Exact, StatisticSpec, SumsSpec, check_count, check_some
+from milepost.ingest.column_selection import ColumnSelection
+from milepost.ingest.spark.jobs import map_partitions, require_pyspark, spark_errors, tree_sum
+from milepost.ingest.spark.rows import RowReader, column_names
+from milepost.ingest.spark.tasks import CountTask, RowKeysTask
 from milepost.ingest.table import Table
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import check_weight
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class SelectedColumns:
     """The columns of a frame that are read, called c0, c1, …, and how. schema: theirs, as Arrow's."""
 
     frame: "DataFrame"
-    rows: Rows
+    rows: RowReader
     schema: pa.Schema
 
 
@@ -40,8 +40,8 @@ class SparkTable(Table):
     """
 
     def __post_init__(self) -> None:
-        needed()
-        check_frame(self.given)
+        require_pyspark()
+        check_frame(self.source)
         for role in self.roles.sequences():
             raise MilepostError(
                 f"{role} must be a column's name or position: rows of a Spark frame have no order that a list could "
@@ -54,7 +54,7 @@ class SparkTable(Table):
         return False
 
     @property
-    def once(self) -> bool:
+    def single_pass(self) -> bool:
         """A frame is read as often as needed."""
         return False
 
@@ -73,9 +73,9 @@ class SparkTable(Table):
     @cached_property
     def _total(self) -> int:
         if not self.change.public_total or self.roles.unit is not None or self.fingerprint is not None:
-            return int(self._made(SumsOf(self.space, self.roles.group_count)).totals.sum())
+            return int(self._aggregate(SumsSpec(self.space, self.roles.group_count)).totals.sum())
         frame = self._picked.frame
-        with asking():
+        with spark_errors():
             return int(frame.count())
 
     def _check(self, totals: IntArray) -> None:
@@ -85,14 +85,14 @@ class SparkTable(Table):
         if self.change.public_total:
             check_count(check_some(total), vars(self).get("_total", total))
 
-    def _read(self, statistic: Statistic[Exact]) -> Exact:
+    def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
         """One job. The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both."""
         picked, keyed = self._picked, self.roles.unit is not None
-        with asking():
+        with spark_errors():
             frame = self._of_persons(picked) if keyed else picked.frame
-            return added_up(mapped(frame, Count(picked.rows, statistic, keyed)), statistic)
+            return tree_sum(map_partitions(frame, CountTask(picked.rows, statistic, keyed)), statistic)
 
-    def _of_persons(self, picked: Picked) -> "DataFrame":
+    def _of_persons(self, picked: SelectedColumns) -> "DataFrame":
         """Rows of which each person has no more than allowed: those that come first, as `used` takes them.
 
         Spark compares bytes as unsigned numbers, as it must. Rows of the same place are equal, but for a chance of
@@ -107,32 +107,32 @@ class SparkTable(Table):
         for name, kind in (("person", "binary"), ("place", "binary"), ("trouble", "string")):
             layout = layout.add(name, kind)
         passed = pa.schema([picked.schema.field(name) for name in names])
-        keyed = mapped(picked.frame, Keys(picked.rows, passed), layout)
+        keyed = map_partitions(picked.frame, RowKeysTask(picked.rows, passed), layout)
         rank = "row_number() over (partition by person order by place) as rank"
         chosen = keyed.selectExpr("*", rank).where(f"rank <= {self.roles.contributions} or trouble is not null")
         return chosen.select(*names, "trouble")
 
     @cached_property
-    def _picked(self) -> Picked:
+    def _picked(self) -> SelectedColumns:
         """What is read of the frame; names and types that do not fit are refused before a job runs."""
-        frame, space, columns = self.given, self.space, self.columns
-        with asking():
+        frame, space, columns = self.source, self.space, self.columns
+        with spark_errors():
             present = frame.columns
             numbered = frame.toDF(*column_names(len(present)))  # names may be alike, or hold dots
             schema = numbered.limit(0).toArrow().schema
-        beside = tuple(sorted(self.roles.beside, key=lambda one: one.role == "unit"))  # the person's comes last
-        for _ in tables.parts_of(schema.empty_table().rename_columns(present), space, columns, beside):
+        beside = tuple(sorted(self.roles.extra_columns, key=lambda one: one.role == "unit"))  # the person's comes last
+        for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, beside):
             pass  # refuses what it would refuse of any table
         asked = [columns] if isinstance(columns, str | int) else columns
-        wanted = Wanted(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
+        wanted = ColumnSelection(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
         points, others = wanted.points(present), wanted.others(present)
         names = tuple(present[k] for k in points) if asked is None or space.columns is None else space.columns
         found = pa.schema([schema.field(k).with_name(f"c{place}") for place, k in enumerate([*points, *others])])
-        rows = Rows(space, self.roles, names, tuple(one.role for one in beside))
+        rows = RowReader(space, self.roles, names, tuple(one.role for one in beside))
         rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in found.types], schema=found))
-        with asking():
+        with spark_errors():
             picked = numbered.selectExpr(*(f"c{k} as c{place}" for place, k in enumerate([*points, *others])))
-        return Picked(picked, rows, found)
+        return SelectedColumns(picked, rows, found)
 
 
 def check_frame(frame: Any) -> None:

@@ -10,38 +10,38 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray
 from milepost.errors import MilepostError
-from milepost.ingest.aggregation import Statistic
+from milepost.ingest.aggregation import StatisticSpec
 from milepost.ingest.contribution_bounding import NAME_BYTES, row_keys
-from milepost.ingest.spark.chunks import SENT, chunks, received, sent
-from milepost.ingest.spark.rows import Batches, Rows
+from milepost.ingest.spark.chunks import SENT, chunks, decode_chunk, encode_chunk
+from milepost.ingest.spark.rows import Batches, RowReader
 
 NODES = 8  # sums of parts that are made first, then added up themselves
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class CountTask:
     """From the rows of a partition to its statistic. keyed: they are what `Keys` passed on."""
 
-    rows: Rows
-    statistic: Statistic[Any]
+    rows: RowReader
+    statistic: StatisticSpec[Any]
     keyed: bool = False
     schema: ClassVar[pa.Schema] = SENT
 
     def run(self, batches: Batches, partition: int) -> Batches:
         """Its integers in chunks, without those that are all 0."""
         exact = self.statistic.empty()
-        for block in self.rows.blocks(untroubled(batches) if self.keyed else batches, self.statistic.numbers):
+        for block in self.rows.blocks(raise_errors(batches) if self.keyed else batches, self.statistic.numbers):
             exact.add(*self.statistic.image(block))
         for chunk, numbers in enumerate(chunks(exact)):
             if numbers.any():
-                yield sent(partition % NODES, chunk, numbers)
+                yield encode_chunk(partition % NODES, chunk, numbers)
 
 
 @dataclass(frozen=True, eq=False)
-class Keys:
+class RowKeysTask:
     """To each row that is in a group, the name of its person and its place among theirs. passed: columns that go on."""
 
-    rows: Rows
+    rows: RowReader
     passed: pa.Schema
 
     @property
@@ -62,7 +62,7 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Add:
+class AddTask:
     """Chunks of the same node and number, which come one after another, become one."""
 
     schema: ClassVar[pa.Schema] = SENT
@@ -71,20 +71,20 @@ class Add:
         """All of node 0."""
         key: tuple[int, int] | None = None
         added = np.empty(0, dtype=np.int64)
-        for batch in untroubled(batches):
+        for batch in raise_errors(batches):
             for node, chunk, content in zip(*(batch.column(name) for name in SENT.names[:3]), strict=True):
-                now, numbers = (node.as_py(), chunk.as_py()), received(content)
+                now, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
                 if now == key:
                     added += numbers
                     continue
                 if key is not None:
-                    yield sent(0, key[1], added)
+                    yield encode_chunk(0, key[1], added)
                 key, added = now, numbers
         if key is not None:
-            yield sent(0, key[1], added)
+            yield encode_chunk(0, key[1], added)
 
 
-Task: TypeAlias = Count | Keys | Add
+Task: TypeAlias = CountTask | RowKeysTask | AddTask
 
 
 def versions() -> dict[str, str]:
@@ -106,7 +106,7 @@ def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Ba
     partition = TaskContext.get().partitionId()
     for name, version in versions().items():
         if version != expected[name]:
-            yield troubled(
+            yield error_row(
                 schema,
                 f"the driver has {name} {expected[name]}, an executor has {version}; install the same version there",
             )
@@ -114,7 +114,7 @@ def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Ba
     try:
         task: Task = pickle.loads(payload)  # noqa: S301
     except ImportError as reason:
-        yield troubled(
+        yield error_row(
             schema,
             f"an executor has no module {reason.name!r}, which the space needs; install it there, or send it with "
             "--py-files or addArtifacts",
@@ -122,28 +122,28 @@ def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Ba
         return
     try:
         yield from task.run(batches, partition)
-    except ToldError as reason:
-        yield troubled(schema, str(reason))
+    except ReportedError as reason:
+        yield error_row(schema, str(reason))
     except MilepostError as reason:
-        yield troubled(schema, f"{reason} (rows are counted within their partition, here number {partition})")
+        yield error_row(schema, f"{reason} (rows are counted within their partition, here number {partition})")
 
 
-class ToldError(MilepostError):
+class ReportedError(MilepostError):
     """What another task said already."""
 
 
-def troubled(schema: pa.Schema, text: str) -> pa.RecordBatch:
+def error_row(schema: pa.Schema, text: str) -> pa.RecordBatch:
     """A row of nothing but a reason, which stands in the last column."""
     columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]
     return pa.RecordBatch.from_arrays([*columns, pa.array([text])], names=schema.names)
 
 
-def untroubled(batches: Batches) -> Batches:
+def raise_errors(batches: Batches) -> Batches:
     """Batches without their last column, where no reason stands."""
     for batch in batches:
         reasons = batch.column(batch.num_columns - 1).drop_null()
         if len(reasons):
-            raise ToldError(min(reasons.to_pylist()))
+            raise ReportedError(min(reasons.to_pylist()))
         yield batch.select(list(range(batch.num_columns - 1)))
 
 

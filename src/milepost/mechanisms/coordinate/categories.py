@@ -1,4 +1,4 @@
-"""Labels: blocks of host coordinates, one for each label of a category, whose shares add up to 1."""
+"""Labels: blocks of embedding coordinates, one for each label of a category, whose shares add up to 1."""
 
 import math
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.embeddings.embedding import Embedding
 
 
-def settled(hosts: Hosts, heights: Sequence[FloatArray]) -> list[FloatArray]:
+def balance_shares(embedding: Embedding, heights: Sequence[FloatArray]) -> list[FloatArray]:
     """Heights with the shares of a block's labels moved, all alike, so that they add up to 1.
 
     The answer at a label is then w(1 − its share): the noise of one count instead of all (docs/proofs/slopes.md).
     """
     result = list(heights)
-    for block in hosts.simplex:
-        half = float(hosts.spread[block.start])
+    for block in embedding.category_blocks:
+        half = float(embedding.spread[block.start])
         shares = np.array([height[0] for height in heights[block]]) / half
         shares += (1 - shares.sum()) / len(shares)
         result[block] = [half * np.array([share, 1 - share]) for share in shares]
@@ -25,7 +25,7 @@ def settled(hosts: Hosts, heights: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 @dataclass(frozen=True)
-class LabelNoise:
+class CategoryNoise:
     """Noise of one label's coordinate in a block: that of w(1 − its share) at the far end, none at the near one.
 
     deviation: of the answer at a label. labels: of the block. laplace: whether counts had Laplace noise, else Gaussian.
@@ -78,9 +78,9 @@ class LabelNoise:
         return np.stack([noise.max(axis=1), noise.min(axis=1)], axis=1)
 
 
-def label_noises(hosts: Hosts, block: slice, share: float, laplace: bool) -> list[LabelNoise]:
+def category_noises(embedding: Embedding, block: slice, share: float, laplace: bool) -> list[CategoryNoise]:
     """Of a block whose labels' shares have noise of this deviation before they are made to add up to 1."""
     labels = block.stop - block.start
-    deviation = hosts.width(block) * share * math.sqrt(1 - 1 / labels)
-    span = int(hosts.span[block.start])
-    return [LabelNoise(deviation, labels, laplace, k == 0, span) for k in range(labels)]
+    deviation = embedding.width(block) * share * math.sqrt(1 - 1 / labels)
+    span = int(embedding.span[block.start])
+    return [CategoryNoise(deviation, labels, laplace, k == 0, span) for k in range(labels)]

@@ -11,36 +11,41 @@ from functools import cached_property
 import numpy as np
 
 from milepost._typing import IntArray
-from milepost.spaces.embeddings.embedding import Hosts, round_up
+from milepost.spaces.embeddings.embedding import Embedding, round_up
 
 
 @dataclass(frozen=True)
-class Anchor:
+class CountOrigin:
     """central: whether counts of numbers are counted from the middle place, rather than from one half."""
 
-    hosts: Hosts
+    embedding: Embedding
     central: bool
 
     @classmethod
-    def of(cls, hosts: Hosts) -> "Anchor":
+    def of(cls, embedding: Embedding) -> "CountOrigin":
         """The one from which a record moves counts less."""
-        half, central = cls(hosts, central=False), cls(hosts, central=True)
-        return central if hosts.symmetric and central.radius < half.radius else half
+        half, central = cls(embedding, central=False), cls(embedding, central=True)
+        return central if embedding.symmetric and central.radius < half.radius else half
 
     @cached_property
     def radius(self) -> float:
         """At least the sum over coordinates of τᵢ·2^−bits·|change of its marks|², for any one record."""
         if self.central:
-            return round_up(np.array([self.hosts.reach / 2, *self.hosts.quantum]))
+            return round_up(np.array([self.embedding.sensitivity_bound / 2, *self.embedding.quantum]))
         return round_up(
-            np.array([self.hosts.width(unit) / (2 if unit in self.hosts.simplex else 4) for unit in self.hosts.units])
+            np.array(
+                [
+                    self.embedding.width(unit) / (2 if unit in self.embedding.category_blocks else 4)
+                    for unit in self.embedding.independent_blocks
+                ]
+            )
         )
 
     def marks(self, i: int, bits: int) -> IntArray:
         """What each record's marks on the cells of coordinate i are counted from: int64[cells]."""
-        span = int(self.hosts.span[i])
+        span = int(self.embedding.span[i])
         ends = (np.arange(span >> bits, dtype=np.int64) + 1) << bits
-        if any(block.start <= i < block.stop for block in self.hosts.simplex):
+        if any(block.start <= i < block.stop for block in self.embedding.category_blocks):
             ends = ends.clip(0, 1 << bits)
         elif self.central:
             ends = (ends - span // 2).clip(0, 1 << bits)

@@ -12,12 +12,17 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
-from milepost.mechanisms.base import HostAnswerer, Prediction, check_confidence
-from milepost.mechanisms.coordinate.categories import settled
-from milepost.mechanisms.coordinate.piecewise_linear import Even, Polygon, by_rows, possible
+from milepost.mechanisms.base import CoordinateStatistic, Prediction, check_confidence
+from milepost.mechanisms.coordinate.categories import balance_shares
+from milepost.mechanisms.coordinate.piecewise_linear import (
+    PiecewiseLinear,
+    UniformPiecewiseLinear,
+    in_cache_blocks,
+    nearest_feasible,
+)
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
-from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts, default_cells
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
 
 MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a fraction of a second
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
@@ -34,7 +39,7 @@ class CurveNoise(Protocol):
         """The largest variance of all places, and the largest fourth cumulant in its square."""
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """Of the estimate at host positions in quanta."""
+        """Of the estimate at embedding positions in quanta."""
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
         """The excess kurtosis there: 0 where the noise is normal."""
@@ -46,7 +51,7 @@ class CurveNoise(Protocol):
         """Largest and least noise over the whole interval: float64[draws, 2]."""
 
 
-class Curves(HostAnswerer):
+class Curves(CoordinateStatistic):
     """Estimates at the borders of cells of 2^bits quanta, with half-widths."""
 
     extends: ClassVar[bool] = True
@@ -58,7 +63,7 @@ class Curves(HostAnswerer):
 
     def __init__(
         self,
-        hosts: Hosts,
+        embedding: Embedding,
         total: Total,
         bits: Sequence[int],
         heights: Sequence[FloatArray],
@@ -66,28 +71,32 @@ class Curves(HostAnswerer):
         anchors: Sequence[FloatArray] | None = None,
     ) -> None:
         """anchors: heights that stand for no sums at all, by which the noise of a private total counts."""
-        self.hosts, self.total, self.bits = hosts, total, tuple(bits)
-        self._heights, self._noise = tuple(settled(hosts, heights)), tuple(noise)
-        self._anchors = None if anchors is None else tuple(settled(hosts, anchors))
+        self.embedding, self.total, self.bits = embedding, total, tuple(bits)
+        self._heights, self._noise = tuple(balance_shares(embedding, heights)), tuple(noise)
+        self._anchors = None if anchors is None else tuple(balance_shares(embedding, anchors))
         self._margins: dict[float, FloatArray] = {}  # of cells' masses, by failure probability
 
-    def polygons(self, raw: bool = False) -> tuple[Polygon, ...]:
+    def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:
         """The estimate of each coordinate's function, nearer to a possible one where that helps, unless raw."""
         return self._raw if raw else self._nearer
 
     @cached_property
-    def _raw(self) -> tuple[Polygon, ...]:
+    def _raw(self) -> tuple[PiecewiseLinear, ...]:
         return tuple(
-            Polygon(np.arange(len(heights), dtype=np.float64) * (1 << bits), heights)
+            PiecewiseLinear(np.arange(len(heights), dtype=np.float64) * (1 << bits), heights)
             for heights, bits in zip(self._heights, self.bits, strict=True)
         )
 
     @cached_property
-    def _nearer(self) -> tuple[Polygon, ...]:
-        if not self.approaches or self.hosts.dimension > 1:
+    def _nearer(self) -> tuple[PiecewiseLinear, ...]:
+        if not self.approaches or self.embedding.dimension > 1:
             return self._raw
         (raw,) = self._raw
-        return (Polygon(raw.nodes, (raw.heights + possible(raw, float(self.hosts.quantum[0])).heights) / 2),)
+        return (
+            PiecewiseLinear(
+                raw.nodes, (raw.heights + nearest_feasible(raw, float(self.embedding.quantum[0])).heights) / 2
+            ),
+        )
 
     @property
     def confidence(self) -> float:
@@ -108,7 +117,7 @@ class Curves(HostAnswerer):
             return float(self._widths(variances, kurtoses, np.array([sum(off)]), interpolation, failure)[0])
         each = failure if self.total.public else failure / 2  # half for the total, of which all answers have one
         band = max(self._band(each), float(spread(variances, kurtoses, each)[0]))  # simulated, so perhaps a little low
-        more = band + interpolation + self.hosts.bias
+        more = band + interpolation + self.embedding.bias
         share = self.total.tail(failure / 2) / self.total.size
         return float(self.total.narrowed(lambda far: share * far, np.array([sum(off)]), more, self._farthest)[0])
 
@@ -117,7 +126,7 @@ class Curves(HostAnswerer):
         check_confidence(confidence)
 
         def widths(positions: FloatArray) -> FloatArray:
-            inside = np.clip(positions, 0, self.hosts.span)
+            inside = np.clip(positions, 0, self.embedding.span)
             cell, fraction = self._even.cells(inside)
             bends = self._bends * (2 * fraction * (1 - fraction))
             masses = self._cell_masses.take(cell + self._first_cells)
@@ -125,7 +134,7 @@ class Curves(HostAnswerer):
             interpolation = self._interpolation(bends, masses, 1 - confidence)
             return self._widths(*self.laws(inside, fraction), off, interpolation, 1 - confidence)
 
-        return by_rows(widths, positions)
+        return in_cache_blocks(widths, positions)
 
     def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Variance and excess kurtosis of every coordinate's noise, float64[k, D] each. fraction: of the cell."""
@@ -135,25 +144,25 @@ class Curves(HostAnswerer):
 
     def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
         """The sum of all coordinates' estimates, which go on with slope ±τ outside."""
-        inside = np.clip(positions, 0, self.hosts.span)
-        outside: FloatArray = (np.abs(positions - inside) * self.hosts.quantum).sum(axis=1)
+        inside = np.clip(positions, 0, self.embedding.span)
+        outside: FloatArray = (np.abs(positions - inside) * self.embedding.quantum).sum(axis=1)
         return outside + (self._even_raw if raw else self._even).total(inside)
 
     @cached_property
-    def _even(self) -> Even:
-        return Even([polygon.heights for polygon in self._nearer], self.bits)
+    def _even(self) -> UniformPiecewiseLinear:
+        return UniformPiecewiseLinear([polygon.heights for polygon in self._nearer], self.bits)
 
     @cached_property
-    def _even_raw(self) -> Even:
-        return self._even if self._nearer is self._raw else Even(self._heights, self.bits)
+    def _even_raw(self) -> UniformPiecewiseLinear:
+        return self._even if self._nearer is self._raw else UniformPiecewiseLinear(self._heights, self.bits)
 
     @cached_property
-    def _even_off(self) -> Even | None:
-        return Even([part.heights for part in self._off], self.bits) if self._off else None
+    def _even_off(self) -> UniformPiecewiseLinear | None:
+        return UniformPiecewiseLinear([part.heights for part in self._off], self.bits) if self._off else None
 
     @cached_property
     def _bends(self) -> FloatArray:
-        return np.array([self._bend(i) for i in range(self.hosts.dimension)])
+        return np.array([self._bend(i) for i in range(self.embedding.dimension)])
 
     @cached_property
     def _cell_masses(self) -> FloatArray:
@@ -176,7 +185,7 @@ class Curves(HostAnswerer):
             excess = np.full(len(far), self.total.kurtosis)
             return spread(np.column_stack([variances, total]), np.column_stack([kurtoses, excess]), failure)
 
-        return self.total.narrowed(noise, off, interpolation + self.hosts.bias, self._farthest)
+        return self.total.narrowed(noise, off, interpolation + self.embedding.bias, self._farthest)
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
@@ -188,27 +197,27 @@ class Curves(HostAnswerer):
         return np.asarray(np.minimum(upper, bends.sum(axis=1) * (1 + total)))
 
     @cached_property
-    def _off(self) -> tuple[Polygon, ...]:
+    def _off(self) -> tuple[PiecewiseLinear, ...]:
         """Each coordinate's estimate less its anchor; none where the total is public."""
         if self._anchors is None:
             return ()
         pairs = zip(self._raw, self._anchors, strict=True)
-        return tuple(Polygon(raw.nodes, raw.heights - anchor) for raw, anchor in pairs)
+        return tuple(PiecewiseLinear(raw.nodes, raw.heights - anchor) for raw, anchor in pairs)
 
     @cached_property
     def _farthest(self) -> float:
         """At least how far any table's answer is from the anchor."""
-        pairs = zip(self._anchors or (), self.hosts.spread, strict=False)
+        pairs = zip(self._anchors or (), self.embedding.spread, strict=False)
         return sum(float(np.maximum(anchor, width - anchor).max()) for anchor, width in pairs)
 
     def _bend(self, i: int) -> float:
-        return bend(self.hosts, i, self.bits[i])
+        return bend(self.embedding, i, self.bits[i])
 
     @cached_property
     def _masses(self) -> list[FloatArray]:
         """Estimated upper limits of cells' masses: half the change of slope from the cell before to the one after."""
         result = []
-        for heights, bits, quantum in zip(self._heights, self.bits, self.hosts.quantum, strict=True):
+        for heights, bits, quantum in zip(self._heights, self.bits, self.embedding.quantum, strict=True):
             rise = float(quantum) * (1 << bits)
             slopes = np.concatenate([[-1.0], np.diff(heights) / rise, [1.0]])
             result.append((slopes[2:] - slopes[:-2]) / 2)
@@ -248,58 +257,60 @@ def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
     return simulated * float(spread(*worst, failure)[0] / spread(*worst, seen)[0])
 
 
-def bend(hosts: Hosts, i: int, bits: int) -> float:
+def bend(embedding: Embedding, i: int, bits: int) -> float:
     """ω·h of coordinate i's cells; 0 where records sit on cell borders, so that F is linear between them."""
     height = 1 << bits
-    return 0.0 if hosts.step[i] % height == 0 else float(hosts.quantum[i]) * height
+    return 0.0 if embedding.step[i] % height == 0 else float(embedding.quantum[i]) * height
 
 
 def predict(
-    name: str, hosts: Hosts, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float, total: Total
+    name: str, embedding: Embedding, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float, total: Total
 ) -> Prediction:
     """What `Curves` would report on spread data: masses of two even cells, and the largest noise among them.
 
     Of a private total's noise, an answer has about a quarter of all widths.
     """
     failure, interpolation, margin = 0.05, 0.0, 0.0
-    cells = [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]
+    cells = [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]
     for i, noise in enumerate(noises):
-        half = bend(hosts, i, bits[i]) / 2
+        half = bend(embedding, i, bits[i]) / 2
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
-    off = min(interpolation + math.sqrt(margin), sum(bend(hosts, i, b) / 2 for i, b in enumerate(bits)))
-    counted = hosts.total / 4 / total.size
+    off = min(interpolation + math.sqrt(margin), sum(bend(embedding, i, b) / 2 for i, b in enumerate(bits)))
+    counted = embedding.total_width / 4 / total.size
     variances, kurtoses = largest(noises)
     variances = np.column_stack([variances, [(total.deviation * counted) ** 2]])
     noise_part = float(spread(variances, np.column_stack([kurtoses, [total.kurtosis]]), failure)[0])
-    error = noise_part + off + hosts.bias
+    error = noise_part + off + embedding.bias
     uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE)) + total.tail(failure / 2) * counted)
-    uniform += off + hosts.bias
+    uniform += off + embedding.bias
     rms = math.hypot(rms, total.deviation * counted)
     size = sum(8 * count for count in cells) + 2000
-    return Prediction(name, min(error, hosts.reach), rms, min(uniform, hosts.reach), sum(cells), size)
+    return Prediction(
+        name, min(error, embedding.sensitivity_bound), rms, min(uniform, embedding.sensitivity_bound), sum(cells), size
+    )
 
 
-def cell_bits(hosts: Hosts, deviation: float, groups: int | None = None) -> list[int]:
+def cell_bits(embedding: Embedding, deviation: float, groups: int | None = None) -> list[int]:
     """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
 
     A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group
     are closer together than those of a whole table: groups have cells of a quarter of that width, while they are few.
     """
-    share = 1 / 20 if hosts.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
-    cells = math.sqrt(hosts.total / (4 * share * deviation))
+    share = 1 / 20 if embedding.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
+    cells = math.sqrt(embedding.total_width / (4 * share * deviation))
     if groups is not None:
-        cells = max(cells, min(4 * cells, MANY_NUMBERS / (groups * hosts.dimension)))
-    most = default_cells(hosts.dimension * (groups or 1)).bit_length() - 1
+        cells = max(cells, min(4 * cells, MANY_NUMBERS / (groups * embedding.dimension)))
+    most = default_cells(embedding.dimension * (groups or 1)).bit_length() - 1
     finest = min(max(math.ceil(math.log2(cells)), 4), most)
-    return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in hosts.step]
+    return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in embedding.step]
 
 
-def join(parts: Sequence[IntArray]) -> dict[str, IntArray]:
+def join_ragged(parts: Sequence[IntArray]) -> dict[str, IntArray]:
     """Ragged integers as two tensors: all numbers, and how many each coordinate has."""
     return {"numbers": np.concatenate(parts), "lengths": np.array([len(part) for part in parts], dtype=np.int64)}
 
 
-def parted(tensors: dict[str, IntArray]) -> list[IntArray]:
+def split_ragged(tensors: dict[str, IntArray]) -> list[IntArray]:
     """The inverse of `join`."""
     return np.split(tensors["numbers"], np.cumsum(tensors["lengths"])[:-1])

@@ -11,14 +11,14 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_cells, check_sketch
 from milepost.mechanisms.coordinate import faber_schauder
-from milepost.mechanisms.coordinate.categories import LabelNoise, label_noises
-from milepost.mechanisms.coordinate.curves import Curves, cell_bits, join, parted, predict
+from milepost.mechanisms.coordinate.categories import CategoryNoise, category_noises
+from milepost.mechanisms.coordinate.curves import Curves, cell_bits, join_ragged, predict, split_ragged
 from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, laplace
-from milepost.privacy.protected_change import Change
-from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Hosts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
@@ -35,33 +35,33 @@ class Hats:
     name: ClassVar[str] = "hats"
     pure: ClassVar[bool] = True
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Any guarantee (δ stays unused), any change."""
 
-    def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """Noise at the worst place and, for spread data, interpolation."""
-        epsilons, bits, scale = _split(hosts, n, change, guarantee)
+        epsilons, bits, scale = _split(embedding, n, change, guarantee)
         _check_scales(epsilons, bits, scale)
-        noises = _noises(hosts, n, epsilons, bits)
+        noises = _noises(embedding, n, epsilons, bits)
         rms = math.sqrt(sum(noise.typical**2 for noise in noises))
-        return predict(self.name, hosts, bits, noises, rms, Total(n, scale, pure=True))
+        return predict(self.name, embedding, bits, noises, rms, Total(n, scale, pure=True))
 
     def run(
         self,
         sketch: Sketch,
-        hosts: Hosts,
-        change: Change,
+        embedding: Embedding,
+        change: ProtectedChange,
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,
     ) -> "HatSags":
         """Add the noise, coordinate by coordinate and level by level."""
-        n = check_sketch(sketch, hosts, change, n, group)
-        epsilons, bits, scale = _split(hosts, n, change, guarantee)
+        n = check_sketch(sketch, embedding, change, n, group)
+        epsilons, bits, scale = _split(embedding, n, change, guarantee)
         check_cells(sketch, min(bits))
         _check_scales(epsilons, bits, scale)
         total = int(sketch.totals[group])
-        middles = _middles(hosts, change.public_total)
+        middles = _middles(embedding, change.public_total)
         sags = []
         for i, b in enumerate(bits):
             exact = faber_schauder.analyse(sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
@@ -69,7 +69,7 @@ class Hats:
             scales = _scales(b, epsilons[i])
             pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
             sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
-        return HatSags(hosts, Total.draw(total, scale, pure=True), epsilons, bits, sags)
+        return HatSags(embedding, Total.draw(total, scale, pure=True), epsilons, bits, sags)
 
 
 class HatSags(Curves):
@@ -81,29 +81,29 @@ class HatSags(Curves):
     mechanism: ClassVar[str] = Hats.name
 
     def __init__(
-        self, hosts: Hosts, total: Total, epsilons: list[float], bits: list[int], sags: list[IntArray]
+        self, embedding: Embedding, total: Total, epsilons: list[float], bits: list[int], sags: list[IntArray]
     ) -> None:
         self.epsilons, self.sags = epsilons, sags
-        n, middles = total.size, _middles(hosts, total.public)
-        heights = _heights(hosts, bits, sags, n, middles)
-        anchors = None if total.public else _heights(hosts, bits, [np.zeros_like(sag) for sag in sags], 1, middles)
-        super().__init__(hosts, total, bits, heights, _noises(hosts, n, epsilons, bits), anchors)
+        n, middles = total.size, _middles(embedding, total.public)
+        heights = _heights(embedding, bits, sags, n, middles)
+        anchors = None if total.public else _heights(embedding, bits, [np.zeros_like(sag) for sag in sags], 1, middles)
+        super().__init__(embedding, total, bits, heights, _noises(embedding, n, epsilons, bits), anchors)
 
     def tensors(self) -> dict[str, IntArray]:
         """All noisy coefficients, coordinate after coordinate."""
-        return join(self.sags) | self.total.tensors()
+        return join_ragged(self.sags) | self.total.tensors()
 
     def parameters(self) -> dict[str, Any]:
         """Each coordinate's ε and the cells' sizes."""
         return {"epsilons": self.epsilons, "bits": list(self.bits)} | self.total.parameters()
 
     @classmethod
-    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The coefficients of a file, checked against its card."""
-        bits, sags = parameters["bits"], parted(tensors)
-        if len(bits) != hosts.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
+        bits, sags = parameters["bits"], split_ragged(tensors)
+        if len(bits) != embedding.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
             raise MilepostError("the file's coefficients do not fit its space")
-        return cls(hosts, Total.load(n, parameters, tensors), parameters["epsilons"], bits, sags)
+        return cls(embedding, Total.load(n, parameters, tensors), parameters["epsilons"], bits, sags)
 
 
 @dataclass(frozen=True)
@@ -156,44 +156,49 @@ class HatNoise:
         return _scales(self.bits, self.epsilon)
 
 
-def shares(hosts: Hosts, epsilon: float) -> list[float]:
+def shares(embedding: Embedding, epsilon: float) -> list[float]:
     """εᵢ ∝ wᵢ^{2/3}, which minimises the sum of variances wᵢ²/εᵢ²; of a block, two labels change and share its ε."""
-    widths = np.array([hosts.width(unit) for unit in hosts.units])
+    widths = np.array([embedding.width(unit) for unit in embedding.independent_blocks])
     parts: FloatArray = widths ** (2 / 3)
     result: list[float] = []
-    for unit, part in zip(hosts.units, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
+    for unit, part in zip(embedding.independent_blocks, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
         size = unit.stop - unit.start
         result += [part / min(size, 2)] * size
     return result
 
 
-def _split(hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> tuple[list[float], list[int], float]:
+def _split(
+    embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee
+) -> tuple[list[float], list[int], float]:
     """Each coordinate's ε, its cells' sizes, and the scale of the total's noise."""
-    epsilon = guarantee.for_each(hosts.changes).epsilon_each
-    bits = bits_of(hosts, n, shares(hosts, epsilon / change.multiple), change.groups)
+    epsilon = guarantee.for_each(embedding.images_per_record).epsilon_each
+    bits = bits_of(embedding, n, shares(embedding, epsilon / change.multiple), change.groups)
     # a pair costs all of ε; one record more costs as much of each number's as `single`, and one of a block's two labels
     single = max(
-        0.5 if unit in hosts.simplex else faber_schauder.single(QUANTUM_BITS - bits[unit.start]) for unit in hosts.units
+        0.5 if unit in embedding.category_blocks else faber_schauder.single(QUANTUM_BITS - bits[unit.start])
+        for unit in embedding.independent_blocks
     )
-    noise = sum(hosts.width(unit) ** (2 / 3) for unit in hosts.units) ** 1.5
-    split = change.laplace(1, single, epsilon, hosts.total / 4 / (2 * single * noise))
-    return shares(hosts, 1 / split.power), bits, split.total
+    noise = sum(embedding.width(unit) ** (2 / 3) for unit in embedding.independent_blocks) ** 1.5
+    split = change.laplace(1, single, epsilon, embedding.total_width / 4 / (2 * single * noise))
+    return shares(embedding, 1 / split.power), bits, split.total
 
 
-def _heights(hosts: Hosts, bits: list[int], sags: list[IntArray], n: int, middles: list[int]) -> list[FloatArray]:
+def _heights(
+    embedding: Embedding, bits: list[int], sags: list[IntArray], n: int, middles: list[int]
+) -> list[FloatArray]:
     """F at the borders of cells, of n records with these coefficients."""
     result = []
-    for sag, span, b, quantum, middle in zip(sags, hosts.span, bits, hosts.quantum, middles, strict=True):
+    for sag, span, b, quantum, middle in zip(sags, embedding.span, bits, embedding.quantum, middles, strict=True):
         whole = sag.copy()
         whole[0] += n * middle
         result.append(faber_schauder.synthesise(whole, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
     return result
 
 
-def _middles(hosts: Hosts, public_total: bool) -> list[int]:
+def _middles(embedding: Embedding, public_total: bool) -> list[int]:
     """From where each coordinate's V(0) is counted, in quanta."""
-    labels = {i for block in hosts.simplex for i in range(block.start, block.stop)}
-    return [0 if public_total or i in labels else QUANTA // 2 for i in range(hosts.dimension)]
+    labels = {i for block in embedding.category_blocks for i in range(block.start, block.stop)}
+    return [0 if public_total or i in labels else QUANTA // 2 for i in range(embedding.dimension)]
 
 
 def _check_scales(epsilons: list[float], bits: list[int], scale: float) -> None:
@@ -202,11 +207,11 @@ def _check_scales(epsilons: list[float], bits: list[int], scale: float) -> None:
     check_total_scale(scale)
 
 
-def bits_of(hosts: Hosts, n: int, epsilons: list[float], groups: int | None = None) -> list[int]:
+def bits_of(embedding: Embedding, n: int, epsilons: list[float], groups: int | None = None) -> list[int]:
     """The cells' sizes, from the noise to expect."""
-    firsts = [(hosts.width(unit), epsilons[unit.start]) for unit in hosts.units]
+    firsts = [(embedding.width(unit), epsilons[unit.start]) for unit in embedding.independent_blocks]
     single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in firsts)) / n
-    return cell_bits(hosts, FINER * single, groups)
+    return cell_bits(embedding, FINER * single, groups)
 
 
 def _scales(bits: int, epsilon: float) -> FloatArray:
@@ -215,15 +220,15 @@ def _scales(bits: int, epsilon: float) -> FloatArray:
     return result
 
 
-def _noises(hosts: Hosts, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise | LabelNoise]:
-    result: list[HatNoise | LabelNoise] = []
-    for unit in hosts.units:
+def _noises(embedding: Embedding, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise | CategoryNoise]:
+    result: list[HatNoise | CategoryNoise] = []
+    for unit in embedding.independent_blocks:
         i = unit.start
-        if unit in hosts.simplex:
+        if unit in embedding.category_blocks:
             share = math.sqrt(2) * float(_scales(bits[i], epsilons[i])[0]) / (n * QUANTA)
-            result += label_noises(hosts, unit, share, laplace=True)
+            result += category_noises(embedding, unit, share, laplace=True)
         else:
-            result.append(_noise(bits[i], epsilons[i], n, float(hosts.quantum[i]) / n, int(hosts.span[i])))
+            result.append(_noise(bits[i], epsilons[i], n, float(embedding.quantum[i]) / n, int(embedding.span[i])))
     return result
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.embeddings.embedding import Embedding
 
 
 @dataclass(frozen=True, eq=False)
-class Polygon:
-    """Heights (distances) at nodes (host positions in quanta, increasing): float64[nodes] each."""
+class PiecewiseLinear:
+    """Heights (distances) at nodes (embedding positions in quanta, increasing): float64[nodes] each."""
 
     nodes: FloatArray
     heights: FloatArray
@@ -33,7 +33,7 @@ class Polygon:
         return float((self.nodes[least[0]] + self.nodes[least[-1]]) / 2)
 
 
-def possible(polygon: Polygon, quantum: float) -> Polygon:
+def nearest_feasible(polygon: PiecewiseLinear, quantum: float) -> PiecewiseLinear:
     """The nearest curve whose slopes could come from a table: non-decreasing and within ±quantum.
 
     A least-squares projection of the slopes; F(low) + F(high) = w, as for every table.
@@ -42,11 +42,15 @@ def possible(polygon: Polygon, quantum: float) -> Polygon:
     slopes = scipy.optimize.isotonic_regression(np.diff(polygon.heights) / widths, weights=widths).x
     heights = np.concatenate([[0.0], np.cumsum(np.clip(slopes, -quantum, quantum) * widths)])
     heights += (quantum * float(polygon.nodes[-1]) - heights[-1]) / 2
-    return Polygon(polygon.nodes, heights)
+    return PiecewiseLinear(polygon.nodes, heights)
 
 
-def total(
-    polygons: Sequence[Polygon], hosts: Hosts, positions: FloatArray, extend: bool, only: Sequence[int] | None = None
+def sum_at(
+    polygons: Sequence[PiecewiseLinear],
+    embedding: Embedding,
+    positions: FloatArray,
+    extend: bool,
+    only: Sequence[int] | None = None,
 ) -> FloatArray:
     """The sum over coordinates (or some) at positions float64[k, D]; with `extend`, slopes are ±τ outside intervals."""
     result = np.zeros(len(positions))
@@ -55,15 +59,15 @@ def total(
         column = np.ascontiguousarray(positions[:, i])
         result += polygon.at(column)
         if extend:
-            outside = np.maximum(-column, column - hosts.span[i])
-            result += hosts.quantum[i] * np.maximum(outside, 0)
+            outside = np.maximum(-column, column - embedding.span[i])
+            result += embedding.quantum[i] * np.maximum(outside, 0)
     return result
 
 
-NUMBERS = 1 << 15  # that fit the cache
+CACHE_NUMBERS = 1 << 15  # that fit the cache
 
 
-class Even:
+class UniformPiecewiseLinear:
     """Heights (distances) of each coordinate at multiples of 2^bits quanta, linear between them."""
 
     def __init__(self, heights: Sequence[FloatArray], bits: Sequence[int]) -> None:
@@ -91,12 +95,12 @@ class Even:
         return np.asarray(rise.sum(axis=1))
 
 
-def by_rows(work: Callable[[FloatArray], FloatArray], positions: FloatArray) -> FloatArray:
+def in_cache_blocks(work: Callable[[FloatArray], FloatArray], positions: FloatArray) -> FloatArray:
     """What work gives for positions float64[k, D], for as many rows at a time as fit the cache.
 
     Rows are in one piece, so that sums over coordinates are the same in any company.
     """
-    rows = max(1, NUMBERS // max(1, positions.shape[1]))
+    rows = max(1, CACHE_NUMBERS // max(1, positions.shape[1]))
     if len(positions) <= rows:
         return work(np.ascontiguousarray(positions))
     parts = (positions[start : start + rows] for start in range(0, len(positions), rows))

@@ -16,18 +16,18 @@ import scipy
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_cells, check_sketch
-from milepost.mechanisms.coordinate.categories import label_noises
-from milepost.mechanisms.coordinate.count_origin import Anchor
-from milepost.mechanisms.coordinate.curves import CurveNoise, Curves, cell_bits, join, parted, predict
+from milepost.mechanisms.coordinate.categories import category_noises
+from milepost.mechanisms.coordinate.count_origin import CountOrigin
+from milepost.mechanisms.coordinate.curves import CurveNoise, Curves, cell_bits, join_ragged, predict, split_ragged
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
-from milepost.privacy.protected_change import Change, Split
-from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Hosts
+from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
-MOST_STEPS = 1024  # of a simulated path; finer ones are corrected for
+MAX_STEPS = 1024  # of a simulated path; finer ones are corrected for
 THREADS = 2
 
 
@@ -42,53 +42,58 @@ class Slopes:
     name: ClassVar[str] = "slopes"
     pure: ClassVar[bool] = False
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
         """δ > 0 only."""
         if guarantee.pure:
             raise MilepostError("slopes adds Gaussian noise and needs delta > 0; with delta = 0 use hats")
 
-    def predict(self, hosts: Hosts, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """Noise and, for spread data, interpolation."""
         self.check(change, guarantee)
-        split = split_of(hosts, change, guarantee)
-        deviation = deviation_of(hosts, n, split.power)
-        bits = cell_bits(hosts, deviation, change.groups)
-        _check_scales(hosts, split, bits)
+        split = split_of(embedding, change, guarantee)
+        deviation = deviation_of(embedding, n, split.power)
+        bits = cell_bits(embedding, deviation, change.groups)
+        _check_scales(embedding, split, bits)
         return predict(
-            self.name, hosts, bits, _noises(hosts, n, split.power, bits), deviation, Total(n, split.total, pure=False)
+            self.name,
+            embedding,
+            bits,
+            _noises(embedding, n, split.power, bits),
+            deviation,
+            Total(n, split.total, pure=False),
         )
 
     def run(
         self,
         sketch: Sketch,
-        hosts: Hosts,
-        change: Change,
+        embedding: Embedding,
+        change: ProtectedChange,
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,
     ) -> "SlopeCounts":
         """Add the noise, coordinate by coordinate."""
         self.check(change, guarantee)
-        n = check_sketch(sketch, hosts, change, n, group)
-        split = split_of(hosts, change, guarantee)
-        bits = cell_bits(hosts, deviation_of(hosts, n, split.power), change.groups)
+        n = check_sketch(sketch, embedding, change, n, group)
+        split = split_of(embedding, change, guarantee)
+        bits = cell_bits(embedding, deviation_of(embedding, n, split.power), change.groups)
         check_cells(sketch, min(bits))
-        _check_scales(hosts, split, bits)
-        scales = scales_of(hosts, split.power, bits)
+        _check_scales(embedding, split, bits)
+        scales = scales_of(embedding, split.power, bits)
         exact = int(sketch.totals[group])
-        anchor = None if change.public_total else Anchor.of(hosts)
+        anchor = None if change.public_total else CountOrigin.of(embedding)
 
         def noisy(i: int) -> IntArray:
             counts = sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
-            counts = counts[: int(hosts.span[i]) >> bits[i]]
+            counts = counts[: int(embedding.span[i]) >> bits[i]]
             return gaussian(counts if anchor is None else counts - exact * anchor.marks(i, bits[i]), scales[i])
 
         total = Total.draw(exact, split.total, pure=False)
-        if hosts.dimension == 1:
-            return SlopeCounts(hosts, total, split.power, bits, [noisy(0)], anchor)
+        if embedding.dimension == 1:
+            return SlopeCounts(embedding, total, split.power, bits, [noisy(0)], anchor)
         with ThreadPoolExecutor(THREADS) as pool:
-            counts = list(pool.map(noisy, range(hosts.dimension)))
-        return SlopeCounts(hosts, total, split.power, bits, counts, anchor)
+            counts = list(pool.map(noisy, range(embedding.dimension)))
+        return SlopeCounts(embedding, total, split.power, bits, counts, anchor)
 
 
 class SlopeCounts(Curves):
@@ -99,23 +104,23 @@ class SlopeCounts(Curves):
 
     def __init__(
         self,
-        hosts: Hosts,
+        embedding: Embedding,
         total: Total,
         power: float,
         bits: list[int],
         counts: list[IntArray],
-        anchor: Anchor | None = None,
+        anchor: CountOrigin | None = None,
     ) -> None:
         self.power, self.counts, self.anchor = power, counts, anchor
         marks = None if anchor is None else [anchor.marks(i, b) for i, b in enumerate(bits)]
         whole = counts if marks is None else [c + total.size * m for c, m in zip(counts, marks, strict=True)]
-        heights = _heights(hosts, total.size, bits, whole)
-        anchors = None if marks is None else _heights(hosts, 1, bits, marks)
-        super().__init__(hosts, total, bits, heights, _noises(hosts, total.size, power, bits), anchors)
+        heights = _heights(embedding, total.size, bits, whole)
+        anchors = None if marks is None else _heights(embedding, 1, bits, marks)
+        super().__init__(embedding, total, bits, heights, _noises(embedding, total.size, power, bits), anchors)
 
     def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those of `WalkNoise`, of all coordinates at once where none is a label's."""
-        if self.hosts.simplex:
+        if self.embedding.category_blocks:
             return super().laws(inside, fraction)
         variances, steps = self._walks
         return variances * _within(fraction, steps), np.zeros_like(fraction)
@@ -123,12 +128,12 @@ class SlopeCounts(Curves):
     @cached_property
     def _walks(self) -> tuple[FloatArray, FloatArray]:
         """Variance at borders, and steps, of every coordinate."""
-        steps = [int(span) >> b for span, b in zip(self.hosts.span, self.bits, strict=True)]
+        steps = [int(span) >> b for span, b in zip(self.embedding.span, self.bits, strict=True)]
         return np.array([noise.largest[0] for noise in self._noise]), np.array(steps, dtype=np.float64)
 
     def tensors(self) -> dict[str, IntArray]:
         """All noisy counts, coordinate after coordinate."""
-        return join(self.counts) | self.total.tensors()
+        return join_ragged(self.counts) | self.total.tensors()
 
     def parameters(self) -> dict[str, Any]:
         """The noise, the cells' sizes and the anchor."""
@@ -136,22 +141,22 @@ class SlopeCounts(Curves):
         return {"power": self.power, "bits": list(self.bits)} | anchor | self.total.parameters()
 
     @classmethod
-    def load(cls, hosts: Hosts, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
         """The counts of a file, checked against its card."""
-        bits, counts = parameters["bits"], parted(tensors)
-        if [len(count) for count in counts] != [int(span) >> b for span, b in zip(hosts.span, bits, strict=True)]:
+        bits, counts = parameters["bits"], split_ragged(tensors)
+        if [len(count) for count in counts] != [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]:
             raise MilepostError("the file's counts do not fit its space")
-        anchor = Anchor(hosts, parameters["central"]) if "central" in parameters else None
+        anchor = CountOrigin(embedding, parameters["central"]) if "central" in parameters else None
         total = Total.load(n, parameters, tensors)
         if total.public != (anchor is None):
             raise MilepostError("the file's card has an anchor without a noisy total, or the reverse")
-        return cls(hosts, total, parameters["power"], bits, counts, anchor)
+        return cls(embedding, total, parameters["power"], bits, counts, anchor)
 
 
-def _heights(hosts: Hosts, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
+def _heights(embedding: Embedding, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
     """F at the borders of cells, of n records with these cumulative counts."""
     result = []
-    for count, b, quantum in zip(counts, bits, hosts.quantum, strict=True):
+    for count, b, quantum in zip(counts, bits, embedding.quantum, strict=True):
         rises = 2 * count - (n << b)
         ends = ((n << b) - count).sum()  # n·F at the low end
         result.append(np.concatenate([[ends], ends + np.cumsum(rises)]) * (float(quantum) / n))
@@ -194,52 +199,55 @@ def _within(fraction: FloatArray, steps: FloatArray | int) -> FloatArray:
     return np.asarray(1 - 4 * fraction * (1 - fraction) / steps)
 
 
-def split_of(hosts: Hosts, change: Change, guarantee: Guarantee) -> Split:
-    """How noise of counts and of the total share ρ: a pair of records costs at most reach, one its radius."""
-    radius = Anchor.of(hosts).radius
+def split_of(embedding: Embedding, change: ProtectedChange, guarantee: Guarantee) -> BudgetSplit:
+    """Share ρ between counts and the total: a pair of records costs at most the sensitivity bound, one its radius."""
+    radius = CountOrigin.of(embedding).radius
     # an answer counts the total's noise |F − anchor| ≤ Σw/2 times, on even tables about half as often
-    off = hosts.total / 4 / math.sqrt(_width(hosts) * radius)
-    return change.gaussian(hosts.reach, radius, guarantee.for_each(hosts.changes).rho, off)
+    off = embedding.total_width / 4 / math.sqrt(_width(embedding) * radius)
+    bound, rho = embedding.sensitivity_bound, guarantee.for_each(embedding.images_per_record).rho
+    return change.gaussian(bound, radius, rho, off)
 
 
-def deviation_of(hosts: Hosts, n: int, power: float) -> float:
+def deviation_of(embedding: Embedding, n: int, power: float) -> float:
     """The standard deviation of every answer: √(Σwᵢ·power/2)/n, where a block of A labels counts 2w(1 − 1/A)."""
-    return math.sqrt(_width(hosts) * power / 2) / n
+    return math.sqrt(_width(embedding) * power / 2) / n
 
 
-def scales_of(hosts: Hosts, power: float, bits: list[int]) -> list[float]:
+def scales_of(embedding: Embedding, power: float, bits: list[int]) -> list[float]:
     """σ of each coordinate's counts, rounded up."""
-    squares = [(1 << b) * power / (2 * float(t)) for b, t in zip(bits, hosts.quantum, strict=True)]
+    squares = [(1 << b) * power / (2 * float(t)) for b, t in zip(bits, embedding.quantum, strict=True)]
     return [math.sqrt(square) * SLACK for square in squares]
 
 
-def _width(hosts: Hosts) -> float:
+def _width(embedding: Embedding) -> float:
     """Σwᵢ, where a block of A labels counts 2w(1 − 1/A)."""
     widths = [
-        float(hosts.spread[unit.start]) if unit not in hosts.simplex else 2 * hosts.width(unit) * (1 - 1 / labels)
-        for unit in hosts.units
+        float(embedding.spread[unit.start])
+        if unit not in embedding.category_blocks
+        else 2 * embedding.width(unit) * (1 - 1 / labels)
+        for unit in embedding.independent_blocks
         for labels in (unit.stop - unit.start,)
     ]
     return math.fsum(widths)
 
 
-def _check_scales(hosts: Hosts, split: Split, bits: list[int]) -> None:
-    for scale in scales_of(hosts, split.power, bits):
+def _check_scales(embedding: Embedding, split: BudgetSplit, bits: list[int]) -> None:
+    for scale in scales_of(embedding, split.power, bits):
         check_scale(scale)
     check_total_scale(split.total)
 
 
-def _noises(hosts: Hosts, n: int, power: float, bits: list[int]) -> list[CurveNoise]:
+def _noises(embedding: Embedding, n: int, power: float, bits: list[int]) -> list[CurveNoise]:
     result: list[CurveNoise] = []
-    scales = scales_of(hosts, power, bits)
-    for unit in hosts.units:
+    scales = scales_of(embedding, power, bits)
+    for unit in embedding.independent_blocks:
         i = unit.start
         share = scales[i] / (n << bits[i])
-        if unit in hosts.simplex:
-            result += label_noises(hosts, unit, share, laplace=False)
+        if unit in embedding.category_blocks:
+            result += category_noises(embedding, unit, share, laplace=False)
         else:
-            steps = int(hosts.span[i]) >> bits[i]
-            deviation = scales[i] * math.sqrt(steps) * float(hosts.quantum[i]) / n
+            steps = int(embedding.span[i]) >> bits[i]
+            deviation = scales[i] * math.sqrt(steps) * float(embedding.quantum[i]) / n
             result.append(WalkNoise(deviation, steps, bits[i], share))
     return result
 
@@ -247,7 +255,7 @@ def _noises(hosts: Hosts, n: int, power: float, bits: list[int]) -> list[CurveNo
 @lru_cache(maxsize=32)
 def _standard_extremes(steps: int, draws: int) -> FloatArray:
     """Largest and least of 2S_J − S_m over J = 0..m, S a walk with S_m of variance 1: float64[draws, 2]."""
-    simulated = min(steps, MOST_STEPS)
+    simulated = min(steps, MAX_STEPS)
     generator = np.random.default_rng(steps)
     result = np.empty((draws, 2))
     for start in range(0, draws, 1000):

@@ -13,8 +13,8 @@ from milepost.mechanisms.paper.learners import Learner, Reading
 from milepost.mechanisms.paper.margins import Margins
 from milepost.privacy.noise import gaussian, laplace
 from milepost.privacy.sparse_vector import AboveThreshold
-from milepost.spaces.embeddings.embedding import Hosts
-from milepost.statistics.sketch import Borders
+from milepost.spaces.embeddings.embedding import Embedding
+from milepost.statistics.sketch import CellBorders
 
 
 def play(
@@ -51,11 +51,11 @@ class PrivateGame:
     """Lemma 3 for any learner: test each query by sparse vector, and read noisy values and slopes on a mistake.
 
     Input: the exact sums at cell borders. Output: for each query one bit, and on "above" D noisy values and counts.
-    Guarantee: `margins.cost(hosts)` in ρ (or ε when pure) for replacing one record, however the queries are chosen.
+    Guarantee: `margins.cost(embedding)` in ρ (or ε when pure) for replacing one record, however the queries are chosen.
     The compared value leaves this object only through AboveThreshold; the sums only through noise.
     """
 
-    def __init__(self, learner: Learner, borders: Borders, hosts: Hosts, margins: Margins) -> None:
+    def __init__(self, learner: Learner, borders: CellBorders, embedding: Embedding, margins: Margins) -> None:
         if margins.n != borders.total:
             raise MilepostError(f"margins for {margins.n} records do not fit sums of {borders.total}")
         self.learner = learner
@@ -65,10 +65,10 @@ class PrivateGame:
         self.fresh = 0  # of the last query: epochs that began with it
         self.lines: list[Line] = []
         self._borders = borders
-        self._hosts = hosts
+        self._hosts = embedding
         self._signs = (1, -1) if learner.two_sided else (1,)
         # Σ τᵢ·Σ|qᵢ − t| as an exact integer: τᵢ are floats, so integers over one power of two
-        ratios = [float(quantum).as_integer_ratio() for quantum in hosts.quantum]
+        ratios = [float(quantum).as_integer_ratio() for quantum in embedding.quantum]
         step = margins.lattice.as_integer_ratio()[1]
         fine = 1 << max(0, math.ceil(16 - math.log2(margins.lattice)))  # at least 2¹⁶ units in a step of the lattice
         finest = max([denominator for _, denominator in ratios] + [step, fine])
@@ -127,8 +127,8 @@ class PrivateGame:
             raise MilepostError("all readings of this game are spent")
         self.updates += 1
         self._epoch = None
-        game, hosts = self.margins, self._hosts
-        everyone = np.arange(hosts.dimension)
+        game, embedding = self.margins, self._hosts
+        everyone = np.arange(embedding.dimension)
         value = _noisy(self._borders.value[everyone, border], game.value_scale, game.pure)
         count = np.zeros_like(value)
         if game.slope_scale.size:
@@ -147,9 +147,9 @@ class PrivateGame:
         raise MilepostError("a game holds exact sums and a budget: it cannot be copied or pickled")
 
 
-def reading(value: IntArray, count: IntArray, hosts: Hosts, n: int) -> Reading:
+def reading(value: IntArray, count: IntArray, embedding: Embedding, n: int) -> Reading:
     """Noisy integer sums as values and slopes (a distance a quantum) of the mean distance."""
-    return Reading(value * hosts.quantum / n, hosts.quantum * (2 * count / n - 1))
+    return Reading(value * embedding.quantum / n, embedding.quantum * (2 * count / n - 1))
 
 
 def _noisy(sums: IntArray, scales: FloatArray, pure: bool) -> IntArray:

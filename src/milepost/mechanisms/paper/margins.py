@@ -18,14 +18,14 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
-from milepost.spaces.embeddings.embedding import Hosts
+from milepost.spaces.embeddings.embedding import Embedding
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps
 
 
 @dataclass(frozen=True)
-class Rule:
+class MarginRule:
     """What a learner's proof asks of the margins: α = 2·η_test + Σᵢ (readings·ηᵢ + γᵢ).
 
     ηᵢ: how far a noisy reading of coordinate i may be off, anywhere on its interval when it has a slope.
@@ -47,8 +47,8 @@ def _grid_cells(ratio: FloatArray) -> IntArray:
     return np.ceil(ratio * (1 + 1e-9)).astype(np.int64)
 
 
-CONVEX = Rule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
-GRID = Rule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
+CONVEX = MarginRule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
+GRID = MarginRule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +76,10 @@ class Margins:
     margin: FloatArray
     gap: FloatArray
 
-    def cost(self, hosts: Hosts) -> float:
+    def cost(self, embedding: Embedding) -> float:
         """The whole game's ρ, or ε when pure, from the noise parameters themselves."""
         test = self.epsilon_test if self.pure else self.epsilon_test**2 / 2
-        value = _value_cost(self.value_scale, hosts, self.pure)
+        value = _value_cost(self.value_scale, embedding, self.pure)
         slope = float(np.sum(1 / self.slope_scale if self.pure else 0.5 / self.slope_scale**2))
         return self.updates * (test + value + slope)
 
@@ -104,13 +104,15 @@ class Margins:
         return cls(**fields)
 
 
-def solve(rule: Rule, hosts: Hosts, n: int, budget: float, pure: bool, queries: int, beta: float) -> Margins:
+def solve(
+    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, beta: float
+) -> Margins:
     """The margins with the least α for a game of `queries` queries on n public records."""
 
     def at(updates: int) -> Margins:
-        return _with_updates(rule, hosts, n, budget, pure, queries, beta, updates)
+        return _with_updates(rule, embedding, n, budget, pure, queries, beta, updates)
 
-    low = hosts.dimension
+    low = embedding.dimension
     tried: dict[int, Margins] = {}
     candidates = np.unique(np.rint(np.geomspace(low, low * 1e5, 100)).astype(np.int64)).tolist()
     while candidates:
@@ -135,16 +137,16 @@ def _test_scales(game: Margins) -> tuple[float, float]:
 
 
 def _with_updates(
-    rule: Rule, hosts: Hosts, n: int, budget: float, pure: bool, queries: int, beta: float, updates: int
+    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, beta: float, updates: int
 ) -> Margins:
     epoch = budget / updates / SLACK
-    lattice = 2.0 ** math.floor(math.log2(hosts.reach / n / LATTICE_STEPS))
-    sensitivity = math.ceil(hosts.reach / lattice / n * SLACK)
-    failure = beta / 2 / (updates * hosts.dimension)
+    lattice = 2.0 ** math.floor(math.log2(embedding.sensitivity_bound / n / LATTICE_STEPS))
+    sensitivity = math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
+    failure = beta / 2 / (updates * embedding.dimension)
     # within a reading, values and slopes share by their noise at equal budget: the best shares for two Gaussians,
     # and equal scales, within 2 % of the best, for two Laplace laws
-    value_noise = _value_scale(hosts, 1.0, pure)[0] * hosts.quantum[0]
-    slope_noise = _slope_scale(hosts, 1.0, pure)[0] * 2 * hosts.spread[0] if rule.slopes else 0.0
+    value_noise = _value_scale(embedding, 1.0, pure)[0] * embedding.quantum[0]
+    slope_noise = _slope_scale(embedding, 1.0, pure)[0] * 2 * embedding.spread[0] if rule.slopes else 0.0
     values = value_noise / (value_noise + slope_noise)
 
     def noise(test_share: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
@@ -153,9 +155,9 @@ def _with_updates(
         epsilon_test = test if pure else math.sqrt(2 * test)
         # 1 more step: the tested value is rounded down
         steps = 1 + sparse_vector.margin(sensitivity, epsilon_test, updates, queries, beta / 2)
-        value_scale = _value_scale(hosts, rest * values, pure)
-        slope_scale = _slope_scale(hosts, rest * (1 - values), pure) if rule.slopes else np.empty(0)
-        margin = _reading_margin(hosts, n, value_scale, slope_scale, pure, failure)
+        value_scale = _value_scale(embedding, rest * values, pure)
+        slope_scale = _slope_scale(embedding, rest * (1 - values), pure) if rule.slopes else np.empty(0)
+        margin = _reading_margin(embedding, n, value_scale, slope_scale, pure, failure)
         return epsilon_test, steps * lattice, value_scale, slope_scale, margin
 
     # α adds c/√share (zCDP) or c/share (pure) over test and readings: the best shares go as c^{2/3} or √c
@@ -164,7 +166,7 @@ def _with_updates(
     test_term, reading_term = (2 * test_margin) ** power, (rule.readings * float(margin.sum())) ** power
     epsilon_test, test_margin, value_scale, slope_scale, margin = noise(test_term / (test_term + reading_term))
 
-    gap = _gaps(rule, hosts, updates)
+    gap = _gaps(rule, embedding, updates)
     alpha = 2 * test_margin + float(np.sum(rule.readings * margin + gap)) * SLACK
     return Margins(
         pure=pure,
@@ -185,14 +187,14 @@ def _with_updates(
 
 
 def _reading_margin(
-    hosts: Hosts, n: int, value_scale: FloatArray, slope_scale: FloatArray, pure: bool, failure: float
+    embedding: Embedding, n: int, value_scale: FloatArray, slope_scale: FloatArray, pure: bool, failure: float
 ) -> FloatArray:
     """ηᵢ with Pr[|value error ± slope error × width| > ηᵢ] ≤ failure: the error of a noisy tangent, wherever.
 
     A discrete draw is within 1 (Laplace: a difference of rounded exponentials) or ½ (Gaussian) of a continuous one,
     up to a factor e^{1/(8σ²)} in probability for the Gaussian: docs/proofs/tangents.md.
     """
-    value_step, slope_step = hosts.quantum / n, 2 * hosts.spread / n
+    value_step, slope_step = embedding.quantum / n, 2 * embedding.spread / n
     if not slope_scale.size:
         tail = laplace_tail if pure else gaussian_tail
         return np.array([tail(scale, failure) for scale in value_scale]) * value_step
@@ -211,15 +213,15 @@ def _laplace_sum_tail(failure: float) -> float:
     return float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure), 0.0, 200.0))
 
 
-def _gaps(rule: Rule, hosts: Hosts, updates: int) -> FloatArray:
+def _gaps(rule: MarginRule, embedding: Embedding, updates: int) -> FloatArray:
     """The least γᵢ ∝ wᵢ^gap_power for which the learner's lines number at most `updates`."""
-    shape: FloatArray = hosts.spread**rule.gap_power
+    shape: FloatArray = embedding.spread**rule.gap_power
     shape = shape / shape.sum()
-    return _least_gap(rule, tuple((hosts.spread / shape).tolist()), updates) * shape
+    return _least_gap(rule, tuple((embedding.spread / shape).tolist()), updates) * shape
 
 
 @lru_cache(maxsize=4096)
-def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
+def _least_gap(rule: MarginRule, ratios: tuple[float, ...], updates: int) -> float:
     """The least γ with Σ lines(ratioᵢ/γ) ≤ updates."""
     ratio = np.array(ratios)
     # a coordinate needs at most one line once γᵢ > 2wᵢ, so `updates` ≥ D is always feasible
@@ -234,40 +236,40 @@ def _least_gap(rule: Rule, ratios: tuple[float, ...], updates: int) -> float:
     return high * SLACK  # lines are counted again from γᵢ themselves
 
 
-def _value_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
+def _value_scale(embedding: Embedding, budget: float, pure: bool) -> FloatArray:
     """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
-    return _scaled(*_value_shape(hosts, pure), budget, pure)
+    return _scaled(*_value_shape(embedding, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
-def _value_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
+def _value_shape(embedding: Embedding, pure: bool) -> tuple[FloatArray, float]:
     """Scales in the right proportions, and what they cost; `solve` asks for them hundreds of times."""
-    scale = hosts.span / np.sqrt(hosts.spread)
-    return scale, _value_cost(scale, hosts, pure)
+    scale = embedding.span / np.sqrt(embedding.spread)
+    return scale, _value_cost(scale, embedding, pure)
 
 
-def _value_cost(scale: FloatArray, hosts: Hosts, pure: bool) -> float:
+def _value_cost(scale: FloatArray, embedding: Embedding, pure: bool) -> float:
     """The cost of one release of all D values: sup over Δᵢ ≤ wᵢ, ΣΔᵢ ≤ reach of Σ|Δᵢ/bᵢ| or Σ Δᵢ²/(2σᵢ²).
 
     Both are at most Σ Δᵢ·rateᵢ with rateᵢ = 1/bᵢ or wᵢ/(2σᵢ²) (as Δᵢ² ≤ wᵢΔᵢ): fill the largest rates first.
     """
-    noise = scale * hosts.quantum  # as a distance
-    rate = 1 / noise if pure else hosts.spread / (2 * noise**2)
+    noise = scale * embedding.quantum  # as a distance
+    rate = 1 / noise if pure else embedding.spread / (2 * noise**2)
     order = np.argsort(-rate)
-    before = np.concatenate([[0.0], np.cumsum(hosts.spread[order])[:-1]])
-    taken = np.clip(hosts.reach - before, 0, hosts.spread[order])
+    before = np.concatenate([[0.0], np.cumsum(embedding.spread[order])[:-1]])
+    taken = np.clip(embedding.sensitivity_bound - before, 0, embedding.spread[order])
     return math.fsum((taken * rate[order]).tolist()) * SLACK
 
 
-def _slope_scale(hosts: Hosts, budget: float, pure: bool) -> FloatArray:
+def _slope_scale(embedding: Embedding, budget: float, pure: bool) -> FloatArray:
     """Noise of the counts below a border, variance ∝ wᵢ as slope × width; each count moves by at most 1."""
-    return _scaled(*_slope_shape(hosts, pure), budget, pure)
+    return _scaled(*_slope_shape(embedding, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
-def _slope_shape(hosts: Hosts, pure: bool) -> tuple[FloatArray, float]:
+def _slope_shape(embedding: Embedding, pure: bool) -> tuple[FloatArray, float]:
     """Scales in the right proportions, and what they cost."""
-    scale = 1 / np.sqrt(hosts.spread)
+    scale = 1 / np.sqrt(embedding.spread)
     return scale, float(np.sum(1 / scale if pure else 0.5 / scale**2))
 
 

@@ -9,25 +9,25 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.kernels.kernel import Kernel
 
-MOST_POINTS = 1 << 13  # half a gigabyte
+MAX_POINTS = 1 << 13  # half a gigabyte
 BLOCK = 128
 NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
 EPSILON = 2.0**-52
 
 
-class Factor:
+class CholeskyFactor:
     """ℓ int64[k, k], lower triangular, with unit²·ℓℓᵀ ⪰ C + (λ/2)·I at k public points, to which more can be added.
 
     Rows come from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is more than that and
     the kernel's own rounding amount to (Lemma 2 of the proof page).
     """
 
-    def __init__(self, kernel: Kernel, most: int, unit: float) -> None:
-        check_points(kernel, most, unit)
-        self.kernel, self.unit, self.most = kernel, unit, most
+    def __init__(self, kernel: Kernel, max_points: int, unit: float) -> None:
+        check_points(kernel, max_points, unit)
+        self.kernel, self.unit, self.most = kernel, unit, max_points
         self.count = 0
-        self._rows = np.zeros((most, most))  # whole numbers below 2⁵³; memory is taken as rows are written
-        self._halves = np.zeros(most)
+        self._rows = np.zeros((max_points, max_points))  # whole numbers below 2⁵³; memory is taken as rows are written
+        self._halves = np.zeros(max_points)
         self.points: AnyArray = np.empty(0)
 
     def extend(self, points: AnyArray) -> FloatArray:
@@ -63,7 +63,7 @@ class Factor:
         self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
         self._add(points, halves)
 
-    def take_over(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
+    def restore(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
         """Rows that `extend` gave before, for the same points in the same order."""
         for place, row in enumerate(rows, self.count):
             self._rows[place, : place + 1] = row
@@ -98,8 +98,8 @@ class Factor:
 
 def check_points(kernel: Kernel, most: int, unit: float) -> None:
     """Refuse more points than memory has room for, or than the nugget covers the rounding of."""
-    if most > MOST_POINTS:
-        raise MilepostError(f"field answers up to {MOST_POINTS:,} different queries, got {most:,}")
+    if most > MAX_POINTS:
+        raise MilepostError(f"field answers up to {MAX_POINTS:,} different queries, got {most:,}")
     deviation = np.sqrt(kernel.highest * (1 + NUGGET))
     entry = 8 * (most + 4) * EPSILON * kernel.highest + 2 * np.sqrt(most) * unit * deviation + 8 * kernel.rough
     if most * entry > NUGGET * kernel.highest / 2:

@@ -17,17 +17,17 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, check_sums, session_name
 from milepost.mechanisms.noise_quantiles import normal_quantile
-from milepost.mechanisms.query.cholesky import NUGGET, Factor, check_points
+from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
-from milepost.privacy.protected_change import Change, Split
+from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 
 STEP_BITS = 20  # an innovation of the largest weight has this many bits
 FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted
@@ -36,7 +36,7 @@ TYPICAL = 1 / 8  # how far a mean distance is from its anchor, in diameters: to 
 
 
 @dataclass(frozen=True)
-class Noise:
+class FieldNoise:
     """The noise of a field for up to `most` points. All of it is public.
 
     Innovations are whole numbers of `step`, a unit of the Hilbert space's norm, with discrete Gaussian noise of
@@ -44,13 +44,13 @@ class Noise:
     """
 
     kernel: Kernel
-    most: int
+    max_points: int
     quantum: float
     step: float
-    split: Split
+    split: BudgetSplit
 
     @classmethod
-    def of(cls, kernel: Kernel, most: int, diameter: float, change: Change, rho: float) -> "Noise":
+    def of(cls, kernel: Kernel, most: int, diameter: float, change: ProtectedChange, rho: float) -> "FieldNoise":
         """What ρ pays for, rounding included (Theorem 1 of the proof page)."""
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
         nugget = NUGGET * kernel.highest
@@ -78,7 +78,7 @@ class Noise:
 
     def check(self) -> None:
         """Refuse noise that does not fit, before data is touched."""
-        check_points(self.kernel, self.most, self.unit)
+        check_points(self.kernel, self.max_points, self.unit)
         check_scale(self.scale)
         check_total_scale(self.split.total)
 
@@ -95,8 +95,8 @@ class Innovations:
     cost of a step would grow with the noise of those before.
     """
 
-    def __init__(self, noise: Noise, total: int) -> None:
-        self.noise, self.factor = noise, Factor(noise.kernel, noise.most, noise.unit)
+    def __init__(self, noise: FieldNoise, total: int) -> None:
+        self.noise, self.factor = noise, CholeskyFactor(noise.kernel, noise.max_points, noise.unit)
         self._total = total  # the exact one, private unless the change says otherwise
         self.exact: list[int] = []
         self.noisy: list[int] = []
@@ -106,12 +106,12 @@ class Innovations:
         """Points that were taken over, whose exact sums `catch_up` needs before anything is asked."""
         return self.factor.points[len(self.exact) :]
 
-    def take_over(self, points: AnyArray, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
+    def restore(self, points: AnyArray, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
         """Points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
-        self.factor.take_over(points, rows)
+        self.factor.restore(points, rows)
         self.noisy += noisy
 
-    def catch_up(self, sums: Sequence[int]) -> None:
+    def sync(self, sums: Sequence[int]) -> None:
         """The exact sums of the points that are behind."""
         first, points = len(self.exact), self.behind
         rows = [list(map(int, self.factor.row(first + place).tolist())) for place in range(len(points))]
@@ -148,12 +148,12 @@ class Field:
     name: ClassVar[str] = "field"
     pure: ClassVar[bool] = False
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Any change; δ > 0."""
         if guarantee.pure:
             raise MilepostError("field needs delta > 0; with delta = 0 use hats, net or laplace")
 
-    def noise(self, space: Space, most: int, change: Change, guarantee: Guarantee) -> Noise:
+    def noise(self, space: Space, most: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
         """The best that the space's kernels offer for up to so many points."""
         self.check(change, guarantee)
         if not space.kernels:
@@ -161,12 +161,12 @@ class Field:
                 f"field needs a metric that is known to be of negative type; space {space.kind!r} is not, unless its "
                 "records are from a public universe=[…]"
             )
-        choices = (Noise.of(kernel, most, space.diameter, change, guarantee.rho) for kernel in space.kernels)
+        choices = (FieldNoise.of(kernel, most, space.diameter, change, guarantee.rho) for kernel in space.kernels)
         best = min(choices, key=lambda noise: noise.deviation)
         best.check()
         return best
 
-    def predict(self, queries: Queries, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """The noise is known beforehand; where the total is private, what is divided by is not."""
         noise = self.noise(queries.space, queries.count, change, guarantee)
         variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.highest
@@ -181,9 +181,9 @@ class Field:
 
     def run(
         self,
-        sums: Sums,
+        sums: DistanceSums,
         queries: Queries,
-        change: Change,
+        change: ProtectedChange,
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,
@@ -196,17 +196,17 @@ class Field:
         return noisy_sums(queries, total, noise, *found)
 
 
-def noisy_sums(queries: Queries, total: Total, noise: Noise, sums: IntArray, deviations: FloatArray) -> NoisySums:
+def noisy_sums(queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray) -> NoisySums:
     """What a field says about some points."""
     return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
 
 
-def session_prediction(noise: Noise, n: int, diameter: float, moved: float = 0.0) -> Prediction:
+def session_prediction(noise: FieldNoise, n: int, diameter: float, moved: float = 0.0) -> Prediction:
     """What a session promises, wherever it is asked. moved: how far off an answer may be for moving the query."""
     total = Total(n, noise.split.total)
     deviation = math.hypot(noise.deviation, total.deviation * TYPICAL * diameter) / total.size
     error, uniform = (
         min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + moved, diameter)
-        for count in (1, noise.most)
+        for count in (1, noise.max_points)
     )
-    return Prediction(session_name(Field.name, noise.most), error, deviation, uniform)
+    return Prediction(session_name(Field.name, noise.max_points), error, deviation, uniform)

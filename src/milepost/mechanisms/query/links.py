@@ -10,8 +10,8 @@ from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 
 MIDDLE = QUANTA // 2
-GROUND = -1  # what stands for half the diameter, where a link leads to no query
-MOST_QUERIES = 1 << 12
+ROOT = -1  # what stands for half the diameter, where a link leads to no query
+MAX_QUERIES = 1 << 12
 BLOCK = 1 << 22  # distances in memory at a time
 STEPS = 16  # to which scales are rounded, so many for each power of two, so that many links share one
 
@@ -47,9 +47,9 @@ def lengths_between(queries: Queries) -> IntArray:
     |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer. The
     metric is asked for half of the pairs, a block at a time.
     """
-    if queries.count > MOST_QUERIES:
+    if queries.count > MAX_QUERIES:
         raise MilepostError(
-            f"net answers up to {MOST_QUERIES:,} queries, got {queries.count:,}; ask fewer, or use gaussian or laplace"
+            f"net answers up to {MAX_QUERIES:,} queries, got {queries.count:,}; ask fewer, or use gaussian or laplace"
         )
     count, points = queries.count, queries.points
     result = np.empty((count, count), dtype=np.int32)
@@ -61,6 +61,6 @@ def lengths_between(queries: Queries) -> IntArray:
     return np.asarray(upper + upper.T + np.eye(count, dtype=np.int32))
 
 
-def rounded(scales: FloatArray) -> FloatArray:
+def round_scales(scales: FloatArray) -> FloatArray:
     """Scales moved to whole powers of 2^(1/16): what they cost and give is computed from the rounded ones."""
     return np.asarray(np.exp2(np.rint(STEPS * np.log2(scales)) / STEPS))

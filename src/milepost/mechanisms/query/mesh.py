@@ -13,13 +13,13 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.mechanisms.query.links import GROUND, MIDDLE, Links, rounded
+from milepost.mechanisms.query.links import MIDDLE, ROOT, Links, round_scales
 
 CORE = 1 << 10  # queries between which all links are weighed; the others have one each
 CLOSE = MIDDLE >> 10  # a query this near to one of the core has no need of more
 ROUNDS = 32  # of weighing
 PRUNED = {3: 20, 7: 10, 15: 5}  # after which rounds how many links a query are kept, besides those to the ground
-LEAST = 1e-6  # of the largest share of the cost, which no link falls below
+MIN_PRECISION = 1e-6  # of the largest share of the cost, which no link falls below
 REFINED = 3  # rounds of solving; each takes the error of the one before to its share of 1e-8 or less
 
 
@@ -42,18 +42,18 @@ class Mesh:
         core, nearest = _core(lengths)
         rest = np.setdiff1d(np.arange(len(lengths)), core)
         to = nearest[rest]
-        to[lengths[rest, to] >= MIDDLE] = GROUND
+        to[lengths[rest, to] >= MIDDLE] = ROOT
         design = _design(lengths[np.ix_(core, core)] / MIDDLE)
         left = np.concatenate([core[design.left], rest])
-        right = np.concatenate([np.append(core, GROUND)[design.right], to])
-        links = Links(left, right, np.where(right == GROUND, MIDDLE, lengths[left, right]).astype(np.int64))
+        right = np.concatenate([np.append(core, ROOT)[design.right], to])
+        links = Links(left, right, np.where(right == ROOT, MIDDLE, lengths[left, right]).astype(np.int64))
         # at cost 1 the core has K², and what hangs on it F² more; shared out (K + F)², and so have those alone
-        hung = to != GROUND
+        hung = to != ROOT
         near = float(np.sqrt(np.sum((lengths[rest[hung], to[hung]] / MIDDLE) ** 2)))
         whole = design.largest + near
         outer = np.where(hung, near * whole, whole**2)
         inner = whole / design.largest / design.precision
-        return cls(len(lengths), links, rounded(np.sqrt(np.concatenate([inner, outer]))), core, len(inner))
+        return cls(len(lengths), links, round_scales(np.sqrt(np.concatenate([inner, outer]))), core, len(inner))
 
     @cached_property
     def _ends(self) -> tuple[IntArray, IntArray]:
@@ -133,8 +133,8 @@ def _design(lengths: FloatArray) -> _Design:
     """
     size = len(lengths)
     left, right = np.nonzero(np.triu(lengths < 1, 1))  # longer ones are no better than the ground
-    left, right = np.concatenate([np.arange(size), left]), np.concatenate([np.full(size, GROUND), right])
-    squares = np.where(right == GROUND, 1.0, lengths[left, right] ** 2)
+    left, right = np.concatenate([np.arange(size), left]), np.concatenate([np.full(size, ROOT), right])
+    squares = np.where(right == ROOT, 1.0, lengths[left, right] ** 2)
     share, importance = np.sqrt(squares) / np.sqrt(squares).sum(), np.full(size, 1 / size)
     found = []
     for turn in range(ROUNDS):
@@ -150,10 +150,10 @@ def _design(lengths: FloatArray) -> _Design:
         importance = importance * variances / (importance @ variances)
         if turn in PRUNED:
             held = precision * _along(covariance, left, right)  # 1 for the only link of a query
-            held = np.where(right == GROUND, np.inf, held * (1 + _spread(left, right)))
+            held = np.where(right == ROOT, np.inf, held * (1 + _spread(left, right)))
             kept = np.sort(np.argsort(-held, kind="stable")[: (1 + PRUNED[turn]) * size])
             left, right, squares, share = left[kept], right[kept], squares[kept], share[kept]
-        share = np.maximum(share, LEAST * share.max())
+        share = np.maximum(share, MIN_PRECISION * share.max())
         share /= share.sum()
     return min(found, key=lambda design: design.largest)
 

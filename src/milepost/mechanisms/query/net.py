@@ -21,15 +21,15 @@ from milepost.mechanisms.query.tree import Tree
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 
 
-class Shape(Protocol):
+class LinkDesign(Protocol):
     """Links with noise of relative scales, and what the queries' sums have of it: mesh and tree."""
 
     @property
@@ -53,16 +53,16 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class NetNoise:
     """What a guarantee pays for: links with noise of scale unit·scales on each, and the scale of the total's."""
 
-    shape: Shape
+    shape: LinkDesign
     pure: bool
     unit: float
     total: float
 
     @classmethod
-    def of(cls, shape: Shape, change: Change, guarantee: Guarantee, pure: bool) -> "Noise":
+    def of(cls, shape: LinkDesign, change: ProtectedChange, guarantee: Guarantee, pure: bool) -> "NetNoise":
         """A replaced record moves a link by at most twice its length, one record more by its length."""
         moves = shape.links.lengths / shape.scales
         deviation = math.sqrt(float(shape.variances.max()))
@@ -103,20 +103,20 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
-class Shapes:
+class LinkDesigns:
     """Both shapes of some queries; a record is counted along the links of the mesh, then along those of the tree."""
 
     mesh: Mesh
     tree: Tree
 
     @classmethod
-    def of(cls, queries: Queries) -> "Shapes":
+    def of(cls, queries: Queries) -> "LinkDesigns":
         """Found once for each list of queries; a copy that other computers count along has the same links."""
-        if Net.name not in queries.worked_out:
+        if Net.name not in queries.for_queries:
             lengths = lengths_between(queries)
             mesh = Mesh.of(lengths)
-            queries.worked_out[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
-        result: Shapes = queries.worked_out[Net.name]
+            queries.for_queries[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
+        result: LinkDesigns = queries.for_queries[Net.name]
         return result
 
     def __len__(self) -> int:
@@ -126,9 +126,9 @@ class Shapes:
         """Where the links of a shape stand."""
         return slice(len(self.mesh.links), None) if pure else slice(len(self.mesh.links))
 
-    def noise(self, change: Change, guarantee: Guarantee) -> Noise:
+    def noise(self, change: ProtectedChange, guarantee: Guarantee) -> NetNoise:
         """With δ > 0 that of the mesh, else the tree's."""
-        found = Noise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
+        found = NetNoise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
         found.check()
         return found
 
@@ -140,29 +140,29 @@ class Net:
     name: ClassVar[str] = "net"
     pure: ClassVar[bool] = False
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Any change and any guarantee."""
 
-    def predict(self, queries: Queries, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """To the bit what the release will say, where the number of rows is public."""
-        return Shapes.of(queries).noise(change, guarantee).prediction(queries, n)
+        return LinkDesigns.of(queries).noise(change, guarantee).prediction(queries, n)
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:
         """Differences along links, cut to the links' lengths."""
-        shapes = Shapes.of(queries)
+        shapes = LinkDesigns.of(queries)
         return np.concatenate([shape.links.counted(quanta) for shape in (shapes.mesh, shapes.tree)], axis=1)
 
     def run(
         self,
-        sums: Sums,
+        sums: DistanceSums,
         queries: Queries,
-        change: Change,
+        change: ProtectedChange,
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,
     ) -> NoisySums:
         """Add the noise, and solve for the sums of distances."""
-        shapes = Shapes.of(queries)
+        shapes = LinkDesigns.of(queries)
         exact = check_sums(sums, len(shapes), change, n, group)
         noise = shapes.noise(change, guarantee)
         total = Total.draw(exact, noise.total, noise.pure)

@@ -36,7 +36,7 @@ class NoisySums:
         self.anchors, self.deviations, self.kurtoses = anchors, deviations, kurtoses
 
     @property
-    def most(self) -> float:
+    def max_error(self) -> float:
         """Every mean distance and, unless raw, every answer is within 0..diameter."""
         return self.queries.diameter
 
@@ -48,7 +48,7 @@ class NoisySums:
 
     def prediction(self) -> Prediction:
         """What a release with this noise would say."""
-        error, uniform = (min(self.half_width(0.95, uniform=all_), self.most) for all_ in (False, True))
+        error, uniform = (min(self.half_width(0.95, uniform=all_), self.max_error) for all_ in (False, True))
         return Prediction(self.mechanism, error, self.deviation, uniform, size=32 * self.queries.count + 2000)
 
     @property

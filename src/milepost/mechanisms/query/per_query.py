@@ -16,10 +16,10 @@ from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, laplace
-from milepost.privacy.protected_change import Change
+from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
-from milepost.statistics.distance_sums import Sums
+from milepost.statistics.distance_sums import DistanceSums
 
 MIDDLE = QUANTA // 2
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
@@ -54,12 +54,12 @@ class PerQuery:
         """laplace does."""
         return self.name == "laplace"
 
-    def check(self, change: Change, guarantee: Guarantee) -> None:  # noqa: ARG002
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Any change; gaussian needs δ > 0, laplace leaves δ unused."""
         if self.name == "gaussian" and guarantee.pure:
             raise MilepostError("gaussian needs delta > 0; with delta = 0 use laplace")
 
-    def scales(self, queries: Queries, change: Change, guarantee: Guarantee) -> tuple[float, float]:
+    def scales(self, queries: Queries, change: ProtectedChange, guarantee: Guarantee) -> tuple[float, float]:
         """The noise's parameter, σ or b, in quanta, and that of the total's noise."""
         k = queries.count  # an answer has about a quarter of the total's noise, in diameters
         if self.name == "gaussian":
@@ -72,7 +72,7 @@ class PerQuery:
         check_total_scale(split.total)
         return scale, split.total
 
-    def predict(self, queries: Queries, n: int, change: Change, guarantee: Guarantee) -> Prediction:
+    def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """The noise is known beforehand, so that the prediction is what the release will say."""
         self.check(change, guarantee)
         scale, total_scale = self.scales(queries, change, guarantee)
@@ -86,9 +86,9 @@ class PerQuery:
 
     def run(
         self,
-        sums: Sums,
+        sums: DistanceSums,
         queries: Queries,
-        change: Change,
+        change: ProtectedChange,
         guarantee: Guarantee,
         n: int | None = None,
         group: int = 0,

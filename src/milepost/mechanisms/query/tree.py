@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.mechanisms.query.links import GROUND, MIDDLE, Links, rounded
+from milepost.mechanisms.query.links import MIDDLE, ROOT, Links, round_scales
 
 STARS = 4  # central queries, each with all others on it, from which a tree of few queries is improved
 FEW = 64
@@ -36,16 +36,16 @@ class Tree:
         """A good one of some links; every query may be linked to the ground."""
         parents = np.array(_best(lengths, among))
         count = len(parents)
-        own = np.where(parents == GROUND, MIDDLE, lengths[np.arange(count), parents]).astype(np.int64)
+        own = np.where(parents == ROOT, MIDDLE, lengths[np.arange(count), parents]).astype(np.int64)
         order = _ordered(parents.tolist())
         costs, below = _costs(parents.tolist(), (own / MIDDLE).tolist(), order)
-        left = np.full(count + 1, below[GROUND] ** 2)  # of the variance, in 2b²; the ground is the last
+        left = np.full(count + 1, below[ROOT] ** 2)  # of the variance, in 2b²; the ground is the last
         squares = np.empty(count)
         for query in order:
             squares[query] = left[parents[query]] * (own[query] / MIDDLE / costs[query]) ** (2 / 3)
             left[query] = left[parents[query]] - squares[query]
         links = Links(np.arange(count), parents, own)
-        return cls(links, rounded(np.sqrt(squares)), np.array(order))
+        return cls(links, round_scales(np.sqrt(squares)), np.array(order))
 
     @cached_property
     def variances(self) -> FloatArray:
@@ -87,7 +87,7 @@ def _ordered(parents: Sequence[int]) -> list[int]:
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for query, parent in enumerate(parents):
         children[parent].append(query)
-    result = list(children[GROUND])
+    result = list(children[ROOT])
     for query in result:  # it grows
         result += children[query]
     return result
@@ -95,7 +95,7 @@ def _ordered(parents: Sequence[int]) -> list[int]:
 
 def _star(first: int, neighbors: Sequence[Sequence[int]]) -> list[int]:
     """Parents where all neighbors of a query hang on it."""
-    parents = [GROUND] * len(neighbors)
+    parents = [ROOT] * len(neighbors)
     for other in neighbors[first]:
         parents[other] = first
     return parents
@@ -105,7 +105,7 @@ def _spanning(central: Sequence[int], lengths: IntArray, neighbors: Sequence[Seq
     """Parents in a tree of short links, from a central query; one for each part that links hold together."""
     parents: list[int | None] = [None] * len(neighbors)
     for first in central:
-        heap = [(0, first, GROUND)]
+        heap = [(0, first, ROOT)]
         while heap:
             _, query, parent = heappop(heap)
             if parents[query] is None:
@@ -113,18 +113,18 @@ def _spanning(central: Sequence[int], lengths: IntArray, neighbors: Sequence[Seq
                 for other in neighbors[query]:
                     if parents[other] is None:
                         heappush(heap, (int(lengths[query, other]), other, query))
-    return [GROUND if parent is None else parent for parent in parents]
+    return [ROOT if parent is None else parent for parent in parents]
 
 
 def _best(lengths: IntArray, among: Links) -> list[int]:
     """Parents in the best tree that is found from some: of short links, of all links to one query, of none."""
     neighbors: list[list[int]] = [[] for _ in range(len(lengths))]
     for left, right in zip(among.left.tolist(), among.right.tolist(), strict=True):
-        if right != GROUND:
+        if right != ROOT:
             neighbors[left].append(right)
             neighbors[right].append(left)
     central = np.argsort(lengths.max(axis=1), kind="stable").tolist()
-    starts = [_spanning(central, lengths, neighbors), [GROUND] * len(lengths)]
+    starts = [_spanning(central, lengths, neighbors), [ROOT] * len(lengths)]
     starts += [_star(first, neighbors) for first in central[: STARS if len(lengths) <= FEW else 0]]
     return min((_improved(start, lengths, neighbors) for start in starts), key=lambda found: found[0])[1]
 
@@ -135,9 +135,9 @@ def _improved(start: list[int], lengths: IntArray, neighbors: Sequence[Sequence[
     to = [[int(lengths[query, other]) / MIDDLE for other in others] for query, others in enumerate(neighbors)]
     for sweep in range(SWEEPS + 1):
         order = _ordered(parents)
-        own = [1.0 if parent == GROUND else int(lengths[q, parent]) / MIDDLE for q, parent in enumerate(parents)]
+        own = [1.0 if parent == ROOT else int(lengths[q, parent]) / MIDDLE for q, parent in enumerate(parents)]
         walk = _Walk(parents, own, *_costs(parents, own, order))
-        cost, turned = walk.below[GROUND], order if sweep % 2 else order[::-1]
+        cost, turned = walk.below[ROOT], order if sweep % 2 else order[::-1]
         if sweep == SWEEPS or not sum(walk.move(query, neighbors[query], to[query]) for query in turned):
             break
     return cost, parents
@@ -156,7 +156,7 @@ class _Walk:
         """Take a query with all below it to the best of others or the ground; whether it moved."""
         before, under = self.parents[query], self.below[query]
         self._add(before, -self.costs[query])
-        best, place, length = _cost(1.0, under), GROUND, 1.0
+        best, place, length = _cost(1.0, under), ROOT, 1.0
         for other, far in zip(others, lengths, strict=True):
             more = self._more(query, other, _cost(far, under))
             if more < best * (1 - 1e-9):
@@ -167,7 +167,7 @@ class _Walk:
 
     def _more(self, query: int, at: int, more: float) -> float:
         """What the whole would cost more if `more` hung at a query; no way may lead back to the moving one."""
-        while at != GROUND:
+        while at != ROOT:
             if at == query:
                 return float("inf")
             more = _cost(self.lengths[at], self.below[at] + more) - self.costs[at]
@@ -175,7 +175,7 @@ class _Walk:
         return more
 
     def _add(self, at: int, more: float) -> None:
-        while at != GROUND:
+        while at != ROOT:
             self.below[at] = max(self.below[at] + more, 0.0)
             cost = _cost(self.lengths[at], self.below[at])
             more, self.costs[at] = cost - self.costs[at], cost

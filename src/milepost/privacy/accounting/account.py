@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from milepost.errors import MilepostError
 from milepost.privacy.accounting.budget import Amount, Cap
 from milepost.privacy.guarantee import Guarantee
-from milepost.storage.sqlite import Layout
+from milepost.storage.sqlite import SqliteSchema
 
 # Of an entry: charged; noise is being drawn; done; given back before any noise was drawn. All but the last count.
 RESERVED, DRAWN, SETTLED, RETURNED = STATES = ("reserved", "drawn", "settled", "returned")
 BEFORE = {DRAWN: (RESERVED,), SETTLED: (RESERVED, DRAWN), RETURNED: (RESERVED,)}  # the states that one follows
 
 NAME = re.compile(r"[^\W_][\w.-]{0,63}")
-LONGEST = 200  # characters of a text
+MAX_LENGTH = 200  # characters of a text
 
 # No index: a damaged one could hide a row that is there. Names are unique because a transaction looks before it adds.
-LAYOUT = Layout(
+SCHEMA = SqliteSchema(
     noun="ledger",
     application_id=0x4D504C47,  # "MPLG"
     version=1,
-    schema=(
+    statements=(
         """CREATE TABLE dataset (
             id INTEGER PRIMARY KEY,
             name TEXT NOT NULL,
@@ -60,7 +60,7 @@ LAYOUT = Layout(
 ENTRY = "id, token, cost, state, guarantees, what, label, protects, charged, changed, seal"
 
 
-class Contradiction(Exception):  # noqa: N818
+class InconsistentEntriesError(Exception):
     """What the tables hold contradicts itself: a bit of the file has changed, or somebody has edited it."""
 
 
@@ -138,8 +138,8 @@ def check_name(name: str) -> None:
 
 def check_line(name: str, text: str) -> None:
     """Refuse a text that is not one line of moderate length."""
-    if not isinstance(text, str) or not (text.isprintable() and len(text) <= LONGEST):
-        raise MilepostError(f"{name} must be one line of at most {LONGEST} characters, got {text!r}")
+    if not isinstance(text, str) or not (text.isprintable() and len(text) <= MAX_LENGTH):
+        raise MilepostError(f"{name} must be one line of at most {MAX_LENGTH} characters, got {text!r}")
 
 
 def find(connection: sqlite3.Connection, name: str) -> tuple[int, Account] | None:
@@ -155,7 +155,7 @@ def find(connection: sqlite3.Connection, name: str) -> tuple[int, Account] | Non
         (RETURNED, key),
     ).fetchone()
     if seal != _seal(name, said, created, cap, spent, entries) or counted != (entries, spent):
-        raise Contradiction
+        raise InconsistentEntriesError
     stated = Cap(**json.loads(said))
     return key, Account(name, stated, stated.amount(spent), entries, created)
 
@@ -169,7 +169,7 @@ def add(connection: sqlite3.Connection, account: Account) -> None:
     """A new dataset; refused where there are entries of one that is not there, which could be this one."""
     lost = "SELECT COUNT(*) FROM entry WHERE dataset NOT IN (SELECT id FROM dataset)"
     if connection.execute(lost).fetchone() != (0,):
-        raise Contradiction
+        raise InconsistentEntriesError
     row = account.row()
     connection.execute(
         "INSERT INTO dataset (name, said, created, cap, spent, entries, seal) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -229,7 +229,7 @@ def protected(connection: sqlite3.Connection, key: int) -> str:
 def _entry(row: tuple[int, str, int, str, str, str, str, str, str, str, str], account: Account) -> Entry:
     key, token, cost, state, guarantees, what, label, protects, charged, changed, seal = row
     if seal != _seal(token, cost, state, guarantees, what, label, protects, charged, changed):
-        raise Contradiction
+        raise InconsistentEntriesError
     spent = tuple(Guarantee(**one) for one in json.loads(guarantees))
     amount = account.cap.amount(cost)
     return Entry(key, account.name, amount, state, spent, what, label, protects, charged, changed, token)

@@ -9,19 +9,19 @@ from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.privacy.guarantee import Guarantee, epsilon_of, rho_of
-from milepost.storage.sqlite import LARGEST_INTEGER
+from milepost.storage.sqlite import MAX_INTEGER
 
 NANO = 10**9
-LARGEST_RHO = 1e3
+MAX_RHO = 1e3
 
 
-def exact(value: float) -> Fraction:
+def exact_fraction(value: float) -> Fraction:
     """The number that Python prints for a float, exactly: 0.1 is one tenth, so ten times 0.1 fit a cap of 1.
 
     The float itself may be larger, by 2⁻⁵³ of it at most; mechanisms spend less than they are given by a share of
     1e-12 (`SLACK`), which is more.
 
-    >>> 10 * exact(0.1) == 1
+    >>> 10 * exact_fraction(0.1) == 1
     True
     """
     return Fraction(repr(value))
@@ -38,11 +38,11 @@ def cost(guarantees: Iterable[Guarantee], pure: bool) -> Fraction:
         if pure and not one.pure:
             raise MilepostError(f"a pure cap takes pure charges only (delta = 0), got {one}; use a cap with delta > 0")
         if pure:
-            total += exact(one.epsilon)
+            total += exact_fraction(one.epsilon)
         elif one.pure:
-            total += exact(one.epsilon) ** 2 / 2
+            total += exact_fraction(one.epsilon) ** 2 / 2
         else:
-            total += exact(rho_of(one.epsilon, one.delta))
+            total += exact_fraction(rho_of(one.epsilon, one.delta))
     return total
 
 
@@ -121,8 +121,8 @@ class Cap:
             said = Guarantee(epsilon, delta)
             cap = cls(said.epsilon, said.delta, None if said.pure else said.rho)
         else:
-            if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= LARGEST_RHO:
-                raise MilepostError(f"rho must be a positive number of at most {LARGEST_RHO:g}, got {rho!r}")
+            if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= MAX_RHO:
+                raise MilepostError(f"rho must be a positive number of at most {MAX_RHO:g}, got {rho!r}")
             cap = cls(None, Guarantee(1.0, delta).delta, float(rho))
         if not cap.nano:
             raise MilepostError(f"a cap of {cap} is less than one billionth, the unit of a ledger; give a larger one")
@@ -136,7 +136,7 @@ class Cap:
     @property
     def exactly(self) -> Fraction:
         """In ρ, or in ε where it is pure."""
-        return exact((self.epsilon or 0.0) if self.rho is None else self.rho)
+        return exact_fraction((self.epsilon or 0.0) if self.rho is None else self.rho)
 
     @property
     def nano(self) -> int:
@@ -154,7 +154,7 @@ class Cap:
         The whole cap, asked for when nothing is spent, costs the whole cap: nothing is added up that could round.
         """
         billionths = math.ceil(asked * NANO)
-        if billionths > LARGEST_INTEGER:
+        if billionths > MAX_INTEGER:
             raise MilepostError("the charge is too large to be written down, and larger than any cap; ask for less")
         return min(billionths, self.nano) if not spent and asked <= self.exactly else billionths
 

@@ -14,13 +14,13 @@ from milepost.privacy.accounting import account as tables
 from milepost.privacy.accounting.account import (
     BEFORE,
     DRAWN,
-    LAYOUT,
     RESERVED,
     RETURNED,
+    SCHEMA,
     SETTLED,
     Account,
-    Contradiction,
     Entry,
+    InconsistentEntriesError,
     check_line,
     check_name,
 )
@@ -55,7 +55,7 @@ class Ledger:
             raise MilepostError(f"a ledger is the path of a file, such as 'ledger.db', got {path!r}")
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 86_400:
             raise MilepostError(f"wait must be a number of seconds, at least 0 and at most a day, got {wait!r}")
-        self._database = Database(local_path(path, "give a path on a disk").absolute(), LAYOUT, float(wait))
+        self._database = Database(local_path(path, "give a path on a disk").absolute(), SCHEMA, float(wait))
         if not self._database.empty:
             self._database.check()
 
@@ -191,19 +191,19 @@ class Ledger:
 
     @contextmanager
     def _writing(self, *, create: bool = False) -> Iterator[Connection]:
-        with self._agreeing(), self._database.writing(create=create) as connection:
+        with self._agreeing(), self._database.write_transaction(create=create) as connection:
             yield connection
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._agreeing(), self._database.reading() as connection:
+        with self._agreeing(), self._database.read_transaction() as connection:
             yield connection
 
     @contextmanager
     def _agreeing(self) -> Iterator[None]:
         try:
             yield
-        except Contradiction:
+        except InconsistentEntriesError:
             raise self._database.damaged() from None
 
     def __repr__(self) -> str:
@@ -255,7 +255,7 @@ class Charge:
                 )
 
 
-class Unrecorded:
+class UnrecordedCharge:
     """A charge that no ledger keeps."""
 
     def drawn(self) -> None:
@@ -270,7 +270,7 @@ def spending(
     *,
     label: str = "",
     protects: str = "",
-) -> AbstractContextManager[Charge | Unrecorded]:
+) -> AbstractContextManager[Charge | UnrecordedCharge]:
     """As `Ledger.spending`, or without a ledger a block that nothing is noted about.
 
     >>> with spending(None, None, Guarantee(1)) as charge:
@@ -279,7 +279,7 @@ def spending(
     if (ledger is None) != (dataset is None):
         raise MilepostError("ledger and dataset go together: the ledger's file, and the name of the budget in it")
     if ledger is None or dataset is None:
-        return nullcontext(Unrecorded())
+        return nullcontext(UnrecordedCharge())
     if not isinstance(ledger, Ledger):
         raise MilepostError(f"ledger must be an mp.Ledger, got {ledger!r}; open its file with mp.Ledger(…)")
     return ledger.spending(dataset, guarantee, what, label=label, protects=protects)

@@ -7,14 +7,14 @@ import numpy as np
 
 from milepost._typing import FloatArray
 from milepost.answers.sites import Site, Sites
-from milepost.reporting.plotting.style import ANSWER, INK, OTHER, plain
+from milepost.reporting.plotting.style import ANSWER, INK, OTHER, plain_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
     from matplotlib.text import Text
 
-MOST_LISTED = 12  # sites with a line in the legend, and a number
+MAX_LISTED = 12  # sites with a line in the legend, and a number
 FAR = "#777777"
 SIZE = 14  # points across a number's badge
 AWAY = [(radius, turn) for radius in (14, 21, 30, 42) for turn in (45, 135, -45, -135, 0, 180, 90, -90)]
@@ -41,7 +41,7 @@ def mark_sites(axes: "Axes", sites: Sites | tuple[()], places: FloatArray, avoid
     points = 72 / axes.figure.figure.dpi
     taken = list(axes.transData.transform(np.vstack([avoid, places])) * points)
     low, high = _window(axes)
-    for site, place in list(zip(sites, places, strict=True))[:MOST_LISTED]:
+    for site, place in list(zip(sites, places, strict=True))[:MAX_LISTED]:
         at = axes.transData.transform(place) * points
         offsets = [np.array([r * math.cos(math.radians(t)), r * math.sin(math.radians(t))]) for r, t in AWAY]
         rooms = [min(_room(at + away, taken, low, high), SIZE) for away in offsets]  # the first that has enough
@@ -76,7 +76,7 @@ def _room(spot: FloatArray, taken: list[FloatArray], low: FloatArray, high: Floa
     return float(np.linalg.norm(np.array(taken) - spot, axis=1).min())
 
 
-def settle_labels(axes: "Axes", labels: list["Text"], border: "Path", taken: FloatArray) -> None:
+def place_labels(axes: "Axes", labels: list["Text"], border: "Path", taken: FloatArray) -> None:
     """Give the labels of contour lines a light ground, and remove those outside the border or on another mark."""
     points, spots, window = 72 / axes.figure.figure.dpi, list(taken), _window(axes)
     for label in labels:
@@ -94,12 +94,12 @@ def legend(axes: "Axes", sites: Sites | None, beside: bool = False) -> None:
     from matplotlib.transforms import offset_copy
 
     handles, labels = axes.get_legend_handles_labels()
-    for site in list(sites or [])[:MOST_LISTED]:
+    for site in list(sites or [])[:MAX_LISTED]:
         handles.append(Line2D([], [], marker="o", ls="", color=color(site), markeredgecolor="white", ms=8))
-        labels.append(f"{site.rank}  {plain(site.name)}  {answer(site, sites.space.unit if sites else '')}")
-    if sites is not None and len(sites) > MOST_LISTED:
+        labels.append(f"{site.rank}  {plain_label(site.name)}  {answer(site, sites.space.unit if sites else '')}")
+    if sites is not None and len(sites) > MAX_LISTED:
         handles.append(Line2D([], [], ls=""))
-        labels.append(f"and {len(sites) - MOST_LISTED} more, farther away")
+        labels.append(f"and {len(sites) - MAX_LISTED} more, farther away")
     if sites is not None and any(site.beyond_noise for site in sites):
         handles.append(Line2D([], [], ls=""))
         labels.append("grey: farther than the first,\nbeyond the noise")

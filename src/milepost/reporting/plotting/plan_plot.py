@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from milepost.reporting.plotting.style import INK, clean, figure_class
+from milepost.reporting.plotting.style import INK, clean_axes, figure_class
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -12,7 +12,7 @@ def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: 
     """Predicted error against the number of rows, one curve a mechanism."""
     figure = figure_class()(figsize=(7, 4.5), layout="constrained")
     axes: Any = figure.subplots()
-    clean(axes)
+    clean_axes(axes)
     for name, points in curves.items():
         sizes, errors = zip(*points, strict=True)
         axes.loglog(sizes, errors, lw=1.8, marker="o", ms=3, label=name)

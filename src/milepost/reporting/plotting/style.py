@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from milepost.errors import MilepostError
-from milepost.storage.atomic_file import whole_file
+from milepost.storage.atomic_file import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ INK, LINES, ANSWER, OTHER = "#333333", "#d99a3d", "#2f6fb0", "#c0392b"
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def check_picture(path: Path) -> None:
+def check_plot_path(path: Path) -> None:
     """Make a picture's folder, and refuse one that could not be drawn or saved, before the work begins."""
     if path.suffix.lower() not in SUFFIXES:
         raise MilepostError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
@@ -24,11 +24,11 @@ def check_picture(path: Path) -> None:
 
 def save(figure: "Figure", path: Path) -> None:
     """Write the picture at README width; the file appears whole or not at all."""
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         figure.savefig(stream, format=path.suffix[1:].lower(), dpi=160, facecolor="white")
 
 
-def clean(axes: "Axes") -> None:
+def clean_axes(axes: "Axes") -> None:
     """Light axes, so that the data stand out."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
@@ -37,7 +37,7 @@ def clean(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def plain(text: str, most: int = 28) -> str:
+def plain_label(text: str, most: int = 28) -> str:
     """Text of any origin as a short label on one line, in which a dollar is a dollar and no formula."""
     line = " ".join(text.split())
     return (line if len(line) <= most else line[: most - 1] + "…").replace("$", r"\$")

@@ -11,19 +11,19 @@ from milepost.answers.columns import explain
 from milepost.answers.grid import Grid, border_of, level_values, make_grid
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.sites import Site, Sites, rank_sites
-from milepost.answers.text import labelled
+from milepost.answers.text import with_unit
 from milepost.errors import MilepostError
-from milepost.reporting.description import promise, size
+from milepost.reporting.description import error_text, size_formula
 from milepost.reporting.plotting import annotations
-from milepost.reporting.plotting.style import ANSWER, INK, LINES, clean, figure_class, plain
+from milepost.reporting.plotting.style import ANSWER, INK, LINES, clean_axes, figure_class, plain_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_BARS = 30
+MAX_BARS = 30
 COLORS = "GnBu"
-LONGEST = 4  # times as long as wide: beyond, a picture true to scale would be a strip
+MAX_ASPECT = 4  # times as long as wide: beyond, a picture true to scale would be a strip
 
 
 def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
@@ -33,15 +33,15 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
     space, known = synopsis.space, synopsis.known
     extent = () if known is not None or space.extent is None else space.extent
     if ranked is None and known is not None:
-        ranked = rank_sites(synopsis, [space.written(point) for point in known])
-    if not extent and ranked is None and space.host_columns is None:
+        ranked = rank_sites(synopsis, [space.user_point(point) for point in known])
+    if not extent and ranked is None and space.embedding_columns is None:
         raise MilepostError(f"a release in {space.kind} has no picture of its own; give sites=[…] to compare points")
     map_ = len(extent) == 2 and all(high > low for low, high in extent)
     if axes is None:
-        bars = 0 if extent and len(extent) < 3 else min(MOST_BARS, space.width if ranked is None else len(ranked))
+        bars = 0 if extent and len(extent) < 3 else min(MAX_BARS, space.width if ranked is None else len(ranked))
         figure.set_size_inches(9 if map_ and ranked is not None else 7.2, max(5, 1.2 + 0.23 * bars))
         axes = figure.subplots()
-    clean(axes)
+    clean_axes(axes)
     axes.set_title(_title(synopsis), color=INK, fontsize=11, loc="left")
     if map_:
         _field(axes, synopsis, ranked)
@@ -49,7 +49,7 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
         _curve(axes, synopsis, ranked)
     elif ranked is not None:
         _site_bars(axes, ranked)
-    elif space.host_columns is not None:
+    elif space.embedding_columns is not None:
         _column_bars(axes, synopsis)
     else:
         _end_bars(axes, synopsis, extent)
@@ -71,7 +71,7 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     for part in (filled, lines):
         part.set_clip_path(edge)
     bar = axes.figure.colorbar(filled, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
-    bar.set_label(labelled("mean distance", grid.unit), color=INK)
+    bar.set_label(with_unit("mean distance", grid.unit), color=INK)
     bar.ax.tick_params(colors=INK, labelsize=9)
     bar.outline.set_visible(False)
     axes.grid(visible=False)
@@ -87,7 +87,7 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     annotations.legend(axes, sites, beside=sites is not None)
     labels = axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8.5, colors=INK, inline=False)
     taken = annotations.mark_sites(axes, sites or (), places[1:], places[:1])
-    annotations.settle_labels(axes, labels, edge.get_path(), taken)
+    annotations.place_labels(axes, labels, edge.get_path(), taken)
 
 
 def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
@@ -102,7 +102,7 @@ def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     annotations.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
     axes.set_xlim(grid.x[0], grid.x[-1])
     axes.set_xlabel(_axis(grid.names[0], False), color=INK)
-    axes.set_ylabel(labelled("mean distance", unit), color=INK)
+    axes.set_ylabel(with_unit("mean distance", unit), color=INK)
     annotations.legend(axes, sites)
     places = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
     annotations.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
@@ -110,20 +110,20 @@ def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
 
 def _site_bars(axes: "Axes", sites: Sites) -> None:
     """A bar for each site with its error, the nearest on top."""
-    shown = list(sites)[:MOST_BARS]
+    shown = list(sites)[:MAX_BARS]
     heights = [site.mean_distance for site in shown]
     errors = np.array([[min(site.error, site.mean_distance), site.error] for site in shown]).T
     _bars(
         axes,
-        [plain(site.name) for site in shown],
+        [plain_label(site.name) for site in shown],
         heights,
         [annotations.color(site) for site in shown],
         [annotations.answer(site, "") for site in shown],
         [site.mean_distance + site.error for site in shown],
     )
     axes.errorbar(heights, range(len(shown)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
-    axes.set_xlabel(labelled("mean distance", sites.space.unit), color=INK)
-    notes = [f"the {MOST_BARS} nearest of {len(sites):,}"] if len(sites) > MOST_BARS else []
+    axes.set_xlabel(with_unit("mean distance", sites.space.unit), color=INK)
+    notes = [f"the {MAX_BARS} nearest of {len(sites):,}"] if len(sites) > MAX_BARS else []
     notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in shown) else []
     if notes:
         axes.set_xlabel(f"{axes.get_xlabel()}\n{'; '.join(notes)}")
@@ -132,7 +132,7 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
 def _column_bars(axes: "Axes", synopsis: ReleasedData) -> None:
     """Each column's part of the mean distance of the centre."""
     center = synopsis.center()
-    parts = sorted(explain(synopsis, center).items(), key=lambda part: -part[1])[:MOST_BARS]
+    parts = sorted(explain(synopsis, center).items(), key=lambda part: -part[1])[:MAX_BARS]
     heights = [height for _, height in parts]
     _bars(
         axes,
@@ -142,7 +142,7 @@ def _column_bars(axes: "Axes", synopsis: ReleasedData) -> None:
         [f"{height:.3g}" for height in heights],
         heights,
     )
-    axes.set_xlabel(labelled("part of the centre's mean distance", synopsis.space.unit), color=INK)
+    axes.set_xlabel(with_unit("part of the centre's mean distance", synopsis.space.unit), color=INK)
     axes.set_ylabel(_listed(len(parts), synopsis.space.width), color=INK)
 
 
@@ -154,14 +154,14 @@ def _end_bars(axes: "Axes", synopsis: ReleasedData, extent: tuple[tuple[float, f
         ends = np.tile(middle, (len(extent), 1))
         np.fill_diagonal(ends, [pair[side] for pair in extent])
         rises[:, side] = synopsis.mean_distance(ends) - synopsis.mean_distance(middle)
-    order = np.argsort(-np.abs(rises[:, 0] - rises[:, 1]), kind="stable")[:MOST_BARS]
+    order = np.argsort(-np.abs(rises[:, 0] - rises[:, 1]), kind="stable")[:MAX_BARS]
     names = [_axis(synopsis.space.names[i], False) for i in order]
     for side, (words, color) in enumerate([("at the low end", LINES), ("at the high end", ANSWER)]):
         axes.barh(np.arange(len(order)) + 0.2 * (2 * side - 1), rises[order, side], 0.38, color=color, label=words)
     axes.set_yticks(range(len(order)), names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(labelled("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
+    axes.set_xlabel(with_unit("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
     axes.set_ylabel(_listed(len(order), len(extent)), color=INK)
     annotations.legend(axes, None)
 
@@ -186,14 +186,14 @@ def _center(synopsis: ReleasedData) -> Site:
 
 
 def _title(synopsis: ReleasedData) -> str:
-    first = f"Mean distance, {size(synopsis, ' = ', ' ≈ ')}, {synopsis.guarantee}"
-    return f"{first}\n{synopsis.mechanism}, {promise(synopsis)}"
+    first = f"Mean distance, {size_formula(synopsis, ' = ', ' ≈ ')}, {synopsis.guarantee}"
+    return f"{first}\n{synopsis.mechanism}, {error_text(synopsis)}"
 
 
 def _axis(name: str, geographic: bool) -> str:
     if geographic:
         return {"lat": "latitude (°)", "lon": "longitude (°)"}.get(name, f"{name} (°)")
-    return f"column {name}" if name.isdigit() else plain(name)
+    return f"column {name}" if name.isdigit() else plain_label(name)
 
 
 def _listed(shown: int, count: int) -> str:
@@ -206,12 +206,12 @@ def _aspect(synopsis: ReleasedData, grid: Grid) -> float | Literal["auto"]:
         return "auto"
     if grid.geographic:
         return 1 / max(math.cos(math.radians(float(grid.y[0] + grid.y[-1]) / 2)), 0.1)
-    weights = synopsis.space.hosts.weight if synopsis.space.host_columns is not None else np.ones(2)
+    weights = synopsis.space.embedding.weight if synopsis.space.embedding_columns is not None else np.ones(2)
     if len(weights) < 2:  # a column without weight
         return "auto"
     aspect = float(weights[1] / weights[0])
     sides = aspect * float((grid.y[-1] - grid.y[0]) / (grid.x[-1] - grid.x[0]))
-    return aspect if 1 / LONGEST <= sides <= LONGEST else "auto"
+    return aspect if 1 / MAX_ASPECT <= sides <= MAX_ASPECT else "auto"
 
 
 def _drawn(grid: Grid, points: FloatArray) -> FloatArray:

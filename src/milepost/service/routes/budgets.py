@@ -12,19 +12,19 @@ from milepost.service.auth import CURATOR
 from milepost.service.errors import documented
 from milepost.service.routes.curation import refusing
 from milepost.service.routes.dependencies import Caller, Curator
-from milepost.service.schemas.requests import Budget
-from milepost.service.schemas.responses import Charges, Dataset, Datasets
-from milepost.service.state import Office
+from milepost.service.schemas.requests import BudgetRequest
+from milepost.service.schemas.responses import ChargeList, Dataset, DatasetList
+from milepost.service.state import ServiceState
 
 DatasetName = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-def budgets(office: Office) -> APIRouter:
+def budgets(office: ServiceState) -> APIRouter:
     """Both roles see how much is left; curators create budgets, and see what they were spent on."""
     router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
     workers = office.workers
 
-    @router.get("", response_model=Datasets, responses=documented())
+    @router.get("", response_model=DatasetList, responses=documented())
     async def list_datasets(key: Caller) -> Any:
         """Every dataset's cap, and what is spent and left; for analysts, by charges that cannot be given back."""
 
@@ -40,17 +40,17 @@ def budgets(office: Office) -> APIRouter:
         return JSONResponse({"datasets": await workers.run(listed)})
 
     @router.post("", status_code=201, response_model=Dataset, responses=documented("forbidden", "refused"))
-    async def create_dataset(words: Budget, _: Curator) -> Any:
+    async def create_dataset(words: BudgetRequest, _: Curator) -> Any:
         """A budget for a dataset, for good; the same one again changes nothing."""
 
         def created() -> dict[str, Any]:
             with refusing():
                 office.check_ledger()  # what was lost is not begun anew by the way
-                return shown(office.home.ledger.create(words.name, **words.model_dump(exclude={"name"})))
+                return shown(office.directory.ledger.create(words.name, **words.model_dump(exclude={"name"})))
 
         return JSONResponse(await workers.run(created), 201)
 
-    @router.get("/{name}/charges", response_model=Charges, responses=documented("forbidden", "not_found", "refused"))
+    @router.get("/{name}/charges", response_model=ChargeList, responses=documented("forbidden", "not_found", "refused"))
     async def list_charges(name: DatasetName, _: Curator) -> Any:
         """Every charge, in order, those that were given back included. `label`: whose share it counts to."""
 
@@ -67,7 +67,7 @@ def budgets(office: Office) -> APIRouter:
                         "label": entry.label,
                         "protects": entry.protects,
                     }
-                    for entry in office.home.ledger.history(name)
+                    for entry in office.directory.ledger.history(name)
                 ]
 
         return JSONResponse({"charges": await workers.run(listed)})

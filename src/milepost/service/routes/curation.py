@@ -10,23 +10,23 @@ from fastapi.responses import JSONResponse
 
 from milepost.errors import ExhaustedError, MilepostError
 from milepost.pipeline.plan import plan
-from milepost.pipeline.space_spec import space_from_words
+from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.auth import QuotaError
 from milepost.service.errors import RefusedError, documented
-from milepost.service.releases import cost_of, loadable, received
+from milepost.service.releases import cost_of, load_uploaded, receive_upload
 from milepost.service.routes.dependencies import Curator
 from milepost.service.schemas import views
 from milepost.service.schemas.base import Line, Name
-from milepost.service.schemas.requests import Building, Making, Opening, Planning
-from milepost.service.schemas.responses import Plan, Summary, Tables, Task, Tasks
-from milepost.service.state import Office
+from milepost.service.schemas.requests import CreateRequest, PlanRequest, ReleaseRequest, SessionRequest
+from milepost.service.schemas.responses import JobList, JobStatus, Plan, ReleaseSummary, TableList
+from milepost.service.state import ServiceState
 from milepost.spaces.base import Space
 
 
-def curation(office: Office) -> APIRouter:
+def curation(office: ServiceState) -> APIRouter:
     """For curators only."""
     router = APIRouter(prefix="/v1", tags=["curation"])
-    catalog, desk, jobs, workers = office.catalog, office.desk, office.jobs, office.workers
+    catalog, desk, jobs, workers = office.releases, office.sessions, office.jobs, office.workers
 
     def space_of(words: dict[str, Any]) -> Space:
         if isinstance(words.get("queries"), str):
@@ -34,26 +34,26 @@ def curation(office: Office) -> APIRouter:
         dim, most = words.get("dim", 0), office.settings.max_dimension
         if isinstance(dim, int) and dim > most:
             raise RefusedError("too_large", ["body", "space", "dim"])
-        space = space_from_words(words)
+        space = space_from_spec(words)
         if space.width > most:
             raise RefusedError("too_large", ["body", "space"])
         return space
 
-    def settled(words: Making) -> Space:
+    def settled(words: CreateRequest) -> Space:
         """The space, once nothing that can be known before stands against it."""
-        office.home.table(words.table)
+        office.directory.table(words.table)
         if office.ledger is None:
             raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
         office.ledger.account(words.dataset)
         return space_of(words.space)
 
-    @router.get("/tables", response_model=Tables, responses=documented("forbidden"))
+    @router.get("/tables", response_model=TableList, responses=documented("forbidden"))
     async def list_tables(_: Curator) -> Any:
         """Files and folders in the data directory's `tables`, of which releases and sessions can be made."""
-        return JSONResponse({"tables": await workers.run(office.home.table_names)})
+        return JSONResponse({"tables": await workers.run(office.directory.table_names)})
 
     @router.post("/plan", response_model=Plan, responses=documented("forbidden", "refused"))
-    async def make_plan(words: Planning, _: Curator) -> Any:
+    async def make_plan(words: PlanRequest, _: Curator) -> Any:
         """What each mechanism would promise; no data is touched and nothing is spent."""
 
         def planned() -> dict[str, Any]:
@@ -78,15 +78,15 @@ def curation(office: Office) -> APIRouter:
     @router.post(
         "/releases",
         status_code=202,
-        response_model=Task,
+        response_model=JobStatus,
         responses=documented("forbidden", "exists", "refused"),
     )
-    async def build_release(words: Building, key: Curator) -> Any:
+    async def build_release(words: ReleaseRequest, key: Curator) -> Any:
         """Make a release from a table of the data directory; the job says how far it is."""
 
         def begun() -> dict[str, Any]:
             with refusing():
-                space, ledger = settled(words), office.allowance(key.name)
+                space, ledger = settled(words), office.quota(key.name)
             if catalog.taken(words.id):
                 raise RefusedError("exists")
             return jobs.begin("release", words, key.name, lambda: catalog.build(words, space, ledger))
@@ -96,15 +96,15 @@ def curation(office: Office) -> APIRouter:
     @router.post(
         "/sessions",
         status_code=202,
-        response_model=Task,
+        response_model=JobStatus,
         responses=documented("forbidden", "exists", "refused"),
     )
-    async def open_session(words: Opening, key: Curator) -> Any:
+    async def open_session(words: SessionRequest, key: Curator) -> Any:
         """Open a session for an analyst; the job says how far it is."""
 
         def begun() -> dict[str, Any]:
             with refusing():
-                space, ledger = settled(words), office.allowance(words.analyst)
+                space, ledger = settled(words), office.quota(words.analyst)
                 desk.reserve(words, space)
             try:
                 return jobs.begin("session", words, key.name, lambda: desk.begin(words, space, ledger))
@@ -114,12 +114,12 @@ def curation(office: Office) -> APIRouter:
 
         return JSONResponse(await workers.run(begun), 202)
 
-    @router.get("/jobs", response_model=Tasks, responses=documented("forbidden"))
+    @router.get("/jobs", response_model=JobList, responses=documented("forbidden"))
     async def list_jobs(_: Curator) -> Any:
         """What is being made, and what was."""
         return JSONResponse({"jobs": jobs.all()})
 
-    @router.get("/jobs/{job}", response_model=Task, responses=documented("forbidden", "not_found"))
+    @router.get("/jobs/{job}", response_model=JobStatus, responses=documented("forbidden", "not_found"))
     async def show_job(job: Name, _: Curator) -> Any:
         """One job, and how far it is."""
         return JSONResponse(jobs.shown(job))
@@ -127,7 +127,7 @@ def curation(office: Office) -> APIRouter:
     @router.put(
         "/releases/{release}",
         status_code=201,
-        response_model=Summary,
+        response_model=ReleaseSummary,
         responses=documented("forbidden", "exists", "refused", "budget_exceeded", "quota_exceeded"),
         openapi_extra={
             "requestBody": {
@@ -147,7 +147,7 @@ def curation(office: Office) -> APIRouter:
         """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
         if catalog.taken(release) or jobs.taken("release", release):
             raise RefusedError("exists")
-        path = await received(request, office.home.releases, office.settings.max_upload)
+        path = await receive_upload(request, office.directory.releases, office.settings.max_upload)
 
         def stored() -> dict[str, Any]:
             with catalog.claiming(release):
@@ -156,14 +156,14 @@ def curation(office: Office) -> APIRouter:
         def paid_and_stored() -> dict[str, Any]:
             with path.open("rb") as stream:
                 os.fsync(stream.fileno())
-            synopsis = loadable(path)
+            synopsis = load_uploaded(path)
             if dataset is not None:
                 with refusing():
                     if office.ledger is None:
                         raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
                     office.ledger.account(dataset)
                     if not paid:
-                        charge = office.allowance(key.name).charge(
+                        charge = office.quota(key.name).charge(
                             dataset, cost_of(synopsis), synopsis.mechanism, protects=synopsis.change.protects
                         )
                         charge.settle()

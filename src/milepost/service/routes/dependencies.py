@@ -5,28 +5,28 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from milepost.service.auth import CURATOR
-from milepost.service.database import Key
+from milepost.service.database import ApiKey
 from milepost.service.errors import RefusedError
 
 
-async def caller(request: Request) -> Key:
+async def current_key(request: Request) -> ApiKey:
     """The key, which the gate has found."""
-    key: Key = request.state.key
+    key: ApiKey = request.state.key
     return key
 
 
-async def curator(request: Request) -> Key:
+async def curator_key(request: Request) -> ApiKey:
     """The same, refused unless it is a curator's."""
-    key = await caller(request)
+    key = await current_key(request)
     if key.role != CURATOR:
         raise RefusedError("forbidden")
     return key
 
 
-Caller = Annotated[Key, Depends(caller)]
-Curator = Annotated[Key, Depends(curator)]
+Caller = Annotated[ApiKey, Depends(current_key)]
+Curator = Annotated[ApiKey, Depends(curator_key)]
 
 
-def reach(key: Key) -> str | None:
+def visible_owner(key: ApiKey) -> str | None:
     """Whose sessions a key may look at; None for all."""
     return None if key.role == CURATOR else key.name

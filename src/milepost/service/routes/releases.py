@@ -10,18 +10,26 @@ from milepost.service.errors import RefusedError, documented
 from milepost.service.routes.dependencies import Caller
 from milepost.service.schemas import views
 from milepost.service.schemas.base import Name
-from milepost.service.schemas.requests import Asking, Centering, Comparing, Mapping
-from milepost.service.schemas.responses import Center, Description, Distances, FieldGrid, Groups, Statement, Summaries
-from milepost.service.state import Office
+from milepost.service.schemas.requests import CenterRequest, CompareRequest, DistanceRequest, GridRequest
+from milepost.service.schemas.responses import (
+    CenterPoint,
+    DistanceGrid,
+    Distances,
+    GroupDistances,
+    ReleaseDescription,
+    ReleaseList,
+    Statement,
+)
+from milepost.service.state import ServiceState
 from milepost.synopsis.synopsis import Synopsis
 
 QUICK = 1024  # numbers of points that are answered at once, rather than by a thread
 
 
-def releases(office: Office) -> APIRouter:
+def releases(office: ServiceState) -> APIRouter:
     """For both roles: releases are public within the house."""
     router = APIRouter(prefix="/v1/releases", tags=["releases"])
-    catalog, workers, settings = office.catalog, office.workers, office.settings
+    catalog, workers, settings = office.releases, office.workers, office.settings
 
     async def found(name: str) -> Synopsis:
         loaded = catalog.loaded(name)
@@ -31,12 +39,12 @@ def releases(office: Office) -> APIRouter:
         if len(points) > settings.max_points or max(map(len, points)) > settings.max_dimension:
             raise RefusedError("too_large", ["body", "points"])
 
-    @router.get("", response_model=Summaries, responses=documented())
+    @router.get("", response_model=ReleaseList, responses=documented())
     async def list_releases(_: Caller) -> Any:
         """All releases."""
         return JSONResponse({"releases": await workers.run(catalog.summaries)})
 
-    @router.get("/{release}", response_model=Description, responses=documented("not_found"))
+    @router.get("/{release}", response_model=ReleaseDescription, responses=documented("not_found"))
     async def show_release(release: Name, _: Caller) -> Any:
         """One release with its card."""
         return JSONResponse(views.description(*await workers.run(catalog.find, release)))
@@ -56,7 +64,7 @@ def releases(office: Office) -> APIRouter:
         """The file itself, for `mp.load`."""
         await found(release)
         return FileResponse(
-            office.home.release(release), media_type="application/octet-stream", filename=f"{release}.milepost"
+            office.directory.release(release), media_type="application/octet-stream", filename=f"{release}.milepost"
         )
 
     @router.post(
@@ -64,7 +72,7 @@ def releases(office: Office) -> APIRouter:
         response_model=Distances,
         responses=documented("not_found", "bad_point", "bad_group", "not_supported"),
     )
-    async def ask_distances(release: Name, asking: Asking, _: Caller) -> Any:
+    async def ask_distances(release: Name, asking: DistanceRequest, _: Caller) -> Any:
         """The mean distance of each point, and its error."""
         check(asking.points)
         synopsis = views.part_of(await found(release), asking.group)
@@ -74,23 +82,25 @@ def releases(office: Office) -> APIRouter:
         return await workers.run(lambda: JSONResponse(answer()))
 
     @router.post(
-        "/{release}/nearest", response_model=Groups, responses=documented("not_found", "bad_point", "not_supported")
+        "/{release}/nearest",
+        response_model=GroupDistances,
+        responses=documented("not_found", "bad_point", "not_supported"),
     )
-    async def ask_nearest(release: Name, asking: Comparing, _: Caller) -> Any:
+    async def ask_nearest(release: Name, asking: CompareRequest, _: Caller) -> Any:
         """How far each point is from every group, and which group is nearest."""
         check(asking.points)
         synopsis = await found(release)
         return await workers.run(lambda: JSONResponse(views.nearest(synopsis, asking.points)))
 
-    @router.post("/{release}/center", response_model=Center, responses=documented("not_found", "bad_group"))
-    async def ask_center(release: Name, asking: Centering, _: Caller) -> Any:
+    @router.post("/{release}/center", response_model=CenterPoint, responses=documented("not_found", "bad_group"))
+    async def ask_center(release: Name, asking: CenterRequest, _: Caller) -> Any:
         """The point with the least mean distance."""
         return Response(await workers.run(catalog.center, release, asking.group), media_type="application/json")
 
     @router.post(
-        "/{release}/field", response_model=FieldGrid, responses=documented("not_found", "bad_group", "not_supported")
+        "/{release}/field", response_model=DistanceGrid, responses=documented("not_found", "bad_group", "not_supported")
     )
-    async def ask_field(release: Name, asking: Mapping, _: Caller) -> Any:
+    async def ask_field(release: Name, asking: GridRequest, _: Caller) -> Any:
         """Mean distances on a grid, for maps and curves."""
         content = await workers.run(catalog.field, release, asking.steps, asking.group)
         return Response(content, media_type="application/json")

@@ -6,37 +6,39 @@ from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
 from milepost.service.errors import RefusedError, documented
-from milepost.service.routes.dependencies import Caller, Curator, reach
+from milepost.service.routes.dependencies import Caller, Curator, visible_owner
 from milepost.service.schemas.base import Name
-from milepost.service.schemas.requests import Question
-from milepost.service.schemas.responses import Answer, SessionDescription, Sessions, Transcript
+from milepost.service.schemas.requests import QuestionRequest
+from milepost.service.schemas.responses import Answer, SessionDescription, SessionList, Transcript
 from milepost.service.sessions import CLOSED
-from milepost.service.state import Office
+from milepost.service.state import ServiceState
 
 IdempotencyKey = Annotated[str, Header(min_length=1, max_length=200, pattern=r"^[ -~]+$", examples=["9f0c2d"])]
 
 
-def sessions(office: Office) -> APIRouter:
+def sessions(office: ServiceState) -> APIRouter:
     """An analyst reaches their own; a curator sees all, and asks none but their own."""
     router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
-    desk, workers, clock = office.desk, office.workers, office.clock
+    desk, workers, clock = office.sessions, office.workers, office.clock
 
-    @router.get("", response_model=Sessions, responses=documented())
+    @router.get("", response_model=SessionList, responses=documented())
     async def list_sessions(key: Caller) -> Any:
         """The sessions that were opened for you; all of them for a curator."""
-        return JSONResponse({"sessions": await workers.run(desk.listed, reach(key))})
+        return JSONResponse({"sessions": await workers.run(desk.listed, visible_owner(key))})
 
     @router.get("/{session}", response_model=SessionDescription, responses=documented("not_found"))
     async def show_session(session: Name, key: Caller) -> Any:
         """One session."""
-        return JSONResponse(await workers.run(desk.described, desk.find(session, reach(key))))
+        return JSONResponse(await workers.run(desk.described, desk.find(session, visible_owner(key))))
 
     @router.post(
         "/{session}/ask",
         response_model=Answer,
         responses=documented("not_found", "bad_point", "session_exhausted", "question_differs", "session_closed"),
     )
-    async def ask_session(session: Name, question: Question, key: Caller, idempotency_key: IdempotencyKey) -> Any:
+    async def ask_session(
+        session: Name, question: QuestionRequest, key: Caller, idempotency_key: IdempotencyKey
+    ) -> Any:
         """The mean distance of one point. Sent again with the same Idempotency-Key, it has the same answer, free.
 
         Answers leave at fixed moments: how long one takes tells nothing.
@@ -55,7 +57,7 @@ def sessions(office: Office) -> APIRouter:
 
         It comes after the questions that were sent before it, and leaves as they do; of a closed session, at once.
         """
-        one = desk.find(session, reach(key))
+        one = desk.find(session, visible_owner(key))
         if one.state == CLOSED:
             return await workers.run(lambda: JSONResponse(desk.transcript(one)))
         async with clock.answering(session):

@@ -5,59 +5,59 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from milepost.service.schemas.base import (
-    LARGEST,
-    MOST_POINTS,
+    MAX_NUMBER,
+    MAX_POINTS,
+    ApiModel,
     Count,
     Label,
     Line,
     Name,
     Point,
     Several,
-    Shape,
     Words,
     example,
 )
 
 
-class Asking(Shape):
+class DistanceRequest(ApiModel):
     """Points to ask a release about. group: of a release that has some. confidence: of the errors."""
 
     model_config = example(points=[[52.5219, 13.4132], [52.4736, 13.4017]])
-    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
+    points: Several[Point] = Field(min_length=1, max_length=MAX_POINTS)
     group: Label | None = None
     confidence: float | None = Field(None, ge=0.5, lt=1)
 
 
-class Comparing(Shape):
+class CompareRequest(ApiModel):
     """Points to compare the groups of a release at."""
 
     model_config = example(points=[[3, 4], [9, 6]])
-    points: Several[Point] = Field(min_length=1, max_length=MOST_POINTS)
+    points: Several[Point] = Field(min_length=1, max_length=MAX_POINTS)
 
 
-class Centering(Shape):
+class CenterRequest(ApiModel):
     """group: of a release that has some."""
 
     model_config = example()
     group: Label | None = None
 
 
-class Mapping(Shape):
+class GridRequest(ApiModel):
     """steps: along each side of the grid."""
 
     model_config = example(steps=100)
-    steps: int = Field(100, ge=2, le=LARGEST)
+    steps: int = Field(100, ge=2, le=MAX_NUMBER)
     group: Label | None = None
 
 
-class Question(Shape):
+class QuestionRequest(ApiModel):
     """One point to ask a session about."""
 
     model_config = example(point=[52.5219, 13.4132])
     point: Point
 
 
-class Planning(Shape):
+class PlanRequest(ApiModel):
     """What would be released of how many rows: epsilon, to see the error, or error, to see the least epsilon."""
 
     model_config = example(
@@ -74,7 +74,7 @@ class Planning(Shape):
     contributions: Count = 1
 
 
-class Budget(Shape):
+class BudgetRequest(ApiModel):
     """A dataset and the cap on what may ever be spent on it: (epsilon, delta), pure epsilon, or rho."""
 
     model_config = example(name="homes", epsilon=3, delta=1e-6)
@@ -99,7 +99,7 @@ SAID = (
 )
 
 
-class Making(Shape):
+class CreateRequest(ApiModel):
     """What a release and a session have in common; the words are those of `mp.release`."""
 
     id: Name
@@ -127,7 +127,7 @@ class Making(Shape):
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}
 
 
-class Building(Making):
+class ReleaseRequest(CreateRequest):
     """A release to be made from a table of the data directory."""
 
     model_config = example(id="homes", table="homes.csv", space=CITY, dataset="homes", epsilon=1, delta=1e-6)
@@ -136,7 +136,7 @@ class Building(Making):
     labels: Several[Label] = Field(default_factory=list)
 
 
-class Opening(Making):
+class SessionRequest(CreateRequest):
     """A session to be opened for the keys of an analyst."""
 
     model_config = example(

@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
-from milepost.service.schemas.base import Label, Place, Point, Shape, example
+from milepost.service.schemas.base import ApiModel, Label, Place, Point, example
 
 
-class Fault(Shape):
+class ErrorDetail(ApiModel):
     """A code of the table in docs/service.md, and its message."""
 
     code: str
@@ -15,19 +15,19 @@ class Fault(Shape):
     detail: str | None = None
 
 
-class Refusal(Shape):
+class ErrorResponse(ApiModel):
     """What every refusal looks like."""
 
-    error: Fault
+    error: ErrorDetail
 
 
-class Health(Shape):
+class Health(ApiModel):
     """That the service runs."""
 
     status: Literal["ok"]
 
 
-class Me(Shape):
+class Me(ApiModel):
     """Whose key it is, and what the service allows."""
 
     name: str
@@ -36,7 +36,7 @@ class Me(Shape):
     limits: dict[str, float]
 
 
-class Spent(Shape):
+class GuaranteeSummary(ApiModel):
     """A guarantee, and in words."""
 
     epsilon: float
@@ -44,7 +44,7 @@ class Spent(Shape):
     text: str
 
 
-class Entry(Shape):
+class FormField(ApiModel):
     """One column of a form."""
 
     name: str
@@ -55,7 +55,7 @@ class Entry(Shape):
     labels: list[str] | None = None
 
 
-class Spacious(Shape):
+class SpaceView(ApiModel):
     """What points are, and how they can be shown. extent: of each column. view: map, curve, list or form."""
 
     kind: str
@@ -67,7 +67,7 @@ class Spacious(Shape):
     geographic: bool
 
 
-class Summary(Spacious):
+class ReleaseSummary(SpaceView):
     """A release in a list."""
 
     id: str
@@ -75,7 +75,7 @@ class Summary(Spacious):
     dataset: str | None
     created: str
     mechanism: str
-    guarantee: Spent
+    guarantee: GuaranteeSummary
     protects: str
     rows: str
     error: float
@@ -83,36 +83,36 @@ class Summary(Spacious):
     labels: list[Label]
 
 
-class Summaries(Shape):
+class ReleaseList(ApiModel):
     """All releases."""
 
-    releases: list[Summary]
+    releases: list[ReleaseSummary]
 
 
-class Description(Summary):
+class ReleaseDescription(ReleaseSummary):
     """A release with its card, as the file holds it; facts: the same in words. known: the only points it answers."""
 
     card: dict[str, Any]
     facts: dict[str, str]
-    fields: list[Entry]
+    fields: list[FormField]
     known: list[Point] | None
 
 
-class StatementLine(Shape):
+class StatementLine(ApiModel):
     """A line of a statement."""
 
     word: str
     text: str
 
 
-class Statement(Shape):
+class Statement(ApiModel):
     """Who is protected, how much, and what was treated as public."""
 
     lines: list[StatementLine]
     text: str
 
 
-class Distances(Shape):
+class Distances(ApiModel):
     """Answers in the order of the points, each with the half-width of its interval."""
 
     model_config = example(distances=[10.6766, 11.1841], errors=[0.0313, 0.0313], confidence=0.95, unit="km")
@@ -122,7 +122,7 @@ class Distances(Shape):
     unit: str
 
 
-class Groups(Shape):
+class GroupDistances(ApiModel):
     """Every point against every group. seen: whether a group is large enough to say anything.
 
     margins: by how much the nearest is nearer; null where there is only one. flips: how likely noise alone would
@@ -140,7 +140,7 @@ class Groups(Shape):
     unit: str
 
 
-class Center(Shape):
+class CenterPoint(ApiModel):
     """The point with the least mean distance."""
 
     point: Point
@@ -150,7 +150,7 @@ class Center(Shape):
     unit: str
 
 
-class FieldGrid(Shape):
+class DistanceGrid(ApiModel):
     """Mean distances on a grid; null outside the space. errors: along a curve, error: of one answer anywhere."""
 
     names: list[str]
@@ -164,7 +164,7 @@ class FieldGrid(Shape):
     unit: str
 
 
-class Dataset(Shape):
+class Dataset(ApiModel):
     """A budget. share: how much of the cap is spent."""
 
     model_config = example(
@@ -178,13 +178,13 @@ class Dataset(Shape):
     charges: int
 
 
-class Datasets(Shape):
+class DatasetList(ApiModel):
     """All budgets."""
 
     datasets: list[Dataset]
 
 
-class Charge(Shape):
+class Charge(ApiModel):
     """One entry of the ledger."""
 
     id: int
@@ -197,13 +197,13 @@ class Charge(Shape):
     protects: str
 
 
-class Charges(Shape):
+class ChargeList(ApiModel):
     """Of one dataset, the oldest first."""
 
     charges: list[Charge]
 
 
-class Prediction(Shape):
+class Prediction(ApiModel):
     """What one mechanism would promise."""
 
     mechanism: str
@@ -215,7 +215,7 @@ class Prediction(Shape):
     bytes: int | None
 
 
-class Plan(Shape):
+class Plan(ApiModel):
     """Predictions, the best first, and why other mechanisms are refused."""
 
     epsilon: float
@@ -224,7 +224,7 @@ class Plan(Shape):
     refused: dict[str, str]
 
 
-class Task(Shape):
+class JobStatus(ApiModel):
     """A job. rows, share: how far its pass over the table is. detail: why it failed, or what else there is to say."""
 
     id: str
@@ -238,19 +238,19 @@ class Task(Shape):
     created: str
 
 
-class Tasks(Shape):
+class JobList(ApiModel):
     """All jobs, the newest first."""
 
-    jobs: list[Task]
+    jobs: list[JobStatus]
 
 
-class Tables(Shape):
+class TableList(ApiModel):
     """Private tables of the data directory, by name."""
 
     tables: list[str]
 
 
-class Session(Spacious):
+class SessionSummary(SpaceView):
     """A session in a list."""
 
     id: str
@@ -259,7 +259,7 @@ class Session(Spacious):
     dataset: str
     created: str
     state: Literal["opening", "open", "closed", "failed"]
-    guarantee: Spent
+    guarantee: GuaranteeSummary
     protects: str
     mechanism: str | None
     error: float | None
@@ -267,19 +267,19 @@ class Session(Spacious):
     remaining: int | None
 
 
-class Sessions(Shape):
+class SessionList(ApiModel):
     """Those of the key's owner; all for a curator."""
 
-    sessions: list[Session]
+    sessions: list[SessionSummary]
 
 
-class SessionDescription(Session):
+class SessionDescription(SessionSummary):
     """A session with the columns of its points."""
 
-    fields: list[Entry]
+    fields: list[FormField]
 
 
-class Answer(Shape):
+class Answer(ApiModel):
     """The mean distance of one point. remaining: questions that are left; null without limit."""
 
     model_config = example(value=4.9, error=0.002, remaining=199, unit="km")
@@ -289,7 +289,7 @@ class Answer(Shape):
     unit: str
 
 
-class Asked(Shape):
+class TranscriptEntry(ApiModel):
     """A question by its Idempotency-Key, and its answer."""
 
     name: str
@@ -298,9 +298,9 @@ class Asked(Shape):
     error: float
 
 
-class Transcript(Shape):
+class Transcript(ApiModel):
     """All that was asked, in order."""
 
-    questions: list[Asked]
+    questions: list[TranscriptEntry]
     remaining: int | None
     unit: str

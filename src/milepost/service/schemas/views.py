@@ -11,10 +11,10 @@ from milepost.answers.comparison import compare_groups
 from milepost.answers.grid import make_grid
 from milepost.errors import MilepostError
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.protected_change import Change
-from milepost.reporting.description import amount, errors, facts
+from milepost.privacy.protected_change import ProtectedChange
+from milepost.reporting.description import amount_text, error_range, facts
 from milepost.reporting.statement import lines
-from milepost.service.database import Release
+from milepost.service.database import ReleaseRecord
 from milepost.service.errors import RefusedError
 from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number
@@ -22,10 +22,10 @@ from milepost.spaces.mixed import MixedTable
 from milepost.synopsis.synopsis import Synopsis
 
 
-def summary(release: Release, synopsis: Synopsis) -> dict[str, Any]:
+def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
     """A release in a list."""
     change = synopsis.change
-    count = amount(synopsis.n, change)
+    count = amount_text(synopsis.n, change)
     return {
         "id": release.id,
         "title": release.title,
@@ -35,20 +35,20 @@ def summary(release: Release, synopsis: Synopsis) -> dict[str, Any]:
         "mechanism": synopsis.mechanism,
         **guaranteed(synopsis.guarantee, change),
         "rows": count if change.public_total else f"about {count}",
-        "error": errors(synopsis)[1],  # of groups, the largest of those that are not too small to say anything
+        "error": error_range(synopsis)[1],  # of groups, the largest of those that are not too small to say anything
         "confidence": synopsis.confidence,
         "labels": list(synopsis.labels),
     }
 
 
-def description(release: Release, synopsis: Synopsis) -> dict[str, Any]:
+def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
     """A release by itself."""
     known = synopsis.known
     return summary(release, synopsis) | {
         "card": synopsis.card,
         "facts": facts(synopsis),
         "fields": entries(synopsis.space),
-        "known": None if known is None else [plain(synopsis.space.written(point)) for point in known],
+        "known": None if known is None else [plain(synopsis.space.user_point(point)) for point in known],
     }
 
 
@@ -58,7 +58,7 @@ def statement(synopsis: Synopsis) -> dict[str, Any]:
     return {"lines": found, "text": synopsis.statement()}
 
 
-def guaranteed(guarantee: Guarantee, change: Change) -> dict[str, Any]:
+def guaranteed(guarantee: Guarantee, change: ProtectedChange) -> dict[str, Any]:
     """How much is spent, and whom that protects."""
     spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "text": str(guarantee)}
     return {"guarantee": spent, "protects": str(change)}
@@ -128,9 +128,9 @@ def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict
     """Mean distances and their half-widths."""
     level = _level(synopsis, confidence)
     try:
-        places, _, _ = synopsis.read(points)
-        values = synopsis.answerer.values(places)
-        errors = np.minimum(synopsis.answerer.half_widths(places, level), synopsis.answerer.most)
+        places, _, _ = synopsis.read_points(points)
+        values = synopsis.statistic.values(places)
+        errors = np.minimum(synopsis.statistic.half_widths(places, level), synopsis.statistic.max_error)
     except MilepostError:
         raise RefusedError("bad_point", ["body", "points"]) from None
     return {
@@ -154,7 +154,7 @@ def nearest(synopsis: Synopsis, points: Sequence[Any]) -> dict[str, Any]:
         "seen": found.seen.tolist(),
         "distances": found.distance.tolist(),
         "errors": found.error.tolist(),
-        "nearest": [found.labels[place] for place in found.place.tolist()],
+        "nearest": [found.labels[place] for place in found.nearest_index.tolist()],
         "margins": [finite(margin) for margin in found.margin.tolist()],
         "flips": found.flip.tolist(),
         "confidence": found.confidence,
@@ -204,6 +204,6 @@ def _nested(values: FloatArray) -> list[Any]:
 def _level(synopsis: Synopsis, confidence: float | None) -> float:
     if confidence is None:
         return synopsis.confidence
-    if confidence > synopsis.answerer.confidence:
+    if confidence > synopsis.statistic.confidence:
         raise RefusedError("not_supported", ["body", "confidence"])
     return confidence

@@ -6,12 +6,12 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.ingest.aggregation import check_count
-from milepost.ingest.record_source import Source, moved_most
-from milepost.mechanisms.query.field import Field, Innovations, Noise, noisy_sums, session_prediction
+from milepost.ingest.record_source import RecordSource, max_query_shift
+from milepost.mechanisms.query.field import Field, FieldNoise, Innovations, noisy_sums, session_prediction
 from milepost.mechanisms.totals import Total
 from milepost.sessions.engine import Engine, Step
 from milepost.spaces.base import Space
-from milepost.spaces.queries import Queries, moved_inside
+from milepost.spaces.queries import Queries, move_inside
 
 CONFIDENCE = 0.95  # of an answer's error
 
@@ -25,16 +25,16 @@ class FieldEngine(Engine):
 
     mechanism = Field.name
 
-    def __init__(self, source: Source, space: Space, noise: Noise, total: Total) -> None:
+    def __init__(self, source: RecordSource, space: Space, noise: FieldNoise, total: Total) -> None:
         self.space, self.total = space, total
-        self.error = session_prediction(noise, total.size, space.diameter, moved_most(space)).error
-        self.limit = self.most_updates = noise.most
+        self.error = session_prediction(noise, total.size, space.diameter, max_query_shift(space)).error
+        self.limit = self.max_updates = noise.max_points
         self._source = source
         self._innovations = Innovations(noise, source.total)
 
-    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Inside the space, and where the source has sums."""
-        return self._source.moved(moved_inside(self.space, queries))
+        return self._source.shifted(move_inside(self.space, queries))
 
     def key(self, place: AnyArray) -> bytes:
         """The point's numbers; 0.0 and −0.0 are the same."""
@@ -44,12 +44,15 @@ class FieldEngine(Engine):
         """All at once."""
         innovations = self._innovations
         if len(innovations.behind):
-            innovations.catch_up(self._sums(innovations.behind))
+            innovations.sync(self._sums(innovations.behind))
         first = len(innovations.noisy)
         found = innovations.ask(places, self._sums(places))
-        answerer = noisy_sums(Queries(places, self.space), self.total, innovations.noise, *found)
+        statistic = noisy_sums(Queries(places, self.space), self.total, innovations.noise, *found)
         every = np.arange(len(places))
-        values, errors = answerer.values(every), np.minimum(answerer.half_widths(every, CONFIDENCE), answerer.most)
+        values, errors = (
+            statistic.values(every),
+            np.minimum(statistic.half_widths(every, CONFIDENCE), statistic.max_error),
+        )
         steps: list[Step] = []
         for place, value, error in zip(places, values.tolist(), errors.tolist(), strict=True):
             number = first + len(steps)
@@ -64,7 +67,7 @@ class FieldEngine(Engine):
             width = self.space.width
             point = np.frombuffer(step.released, dtype=np.float64, count=width)
             whole = np.frombuffer(step.released, dtype=np.int64, offset=8 * width)
-            self._innovations.take_over(point[None], [whole[:-1].astype(np.float64)], [int(whole[-1])])
+            self._innovations.restore(point[None], [whole[:-1].astype(np.float64)], [int(whole[-1])])
 
     def _sums(self, points: AnyArray) -> list[int]:
         sums = self._source.sums(Queries(points, self.space))

@@ -28,16 +28,16 @@ class GameEngine(Engine):
 
     def __init__(self, sketch: Sketch, space: Space, margins: Margins) -> None:
         self.space, self.margins = space, margins
-        self.error = min(interactive_error(space.hosts, margins), space.hosts.reach)
-        self.limit, self.most_updates = margins.queries, margins.updates
+        self.error = min(interactive_error(space.embedding, margins), space.embedding.sensitivity_bound)
+        self.limit, self.max_updates = margins.queries, margins.updates
         self._bits = sketch.bits
-        self._game = PrivateGame(convex_learner(space.hosts, margins), sketch.borders(), space.hosts, margins)
+        self._game = PrivateGame(convex_learner(space.embedding, margins), sketch.borders(), space.embedding, margins)
 
-    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """At the nearest cell borders, which the promise allows for."""
-        positions = self.space.place(queries)
-        warn_outside(positions, self.space.hosts)
-        borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.hosts.span >> self._bits)
+        positions = self.space.position(queries)
+        warn_outside(positions, self.space.embedding)
+        borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.embedding.span >> self._bits)
         return borders.astype(np.int64), np.zeros(len(queries))
 
     def key(self, place: AnyArray) -> bytes:
@@ -49,10 +49,14 @@ class GameEngine(Engine):
         steps = []
         for place, asked in zip(places, self._game.ask(places), strict=True):
             hypothesis, tested, updated = asked
-            value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.hosts.reach)
+            value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.embedding.sensitivity_bound)
             read = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
             released = np.ascontiguousarray(read).tobytes() if updated else b""
-            error = self.error if tested or self._game.updates >= self.margins.updates else self.space.hosts.reach
+            error = (
+                self.error
+                if tested or self._game.updates >= self.margins.updates
+                else self.space.embedding.sensitivity_bound
+            )
             steps.append(Step(self.key(place), value, error, updated, tested, self._game.fresh, released))
         if any(step.error > self.error for step in steps):
             warn(

@@ -13,13 +13,13 @@ class SynopsisEngine(Engine):
     """Answers are the synopsis's."""
 
     limit = None
-    most_updates = 0
+    max_updates = 0
 
     def __init__(self, synopsis: Synopsis) -> None:
         self.synopsis, self.space, self.mechanism = synopsis, synopsis.space, synopsis.mechanism
         self.error = synopsis.error(synopsis.confidence)
 
-    def places(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """As they are."""
         return queries, np.zeros(len(queries))
 
@@ -32,7 +32,7 @@ class SynopsisEngine(Engine):
 
     def answer(self, places: AnyArray) -> list[Step]:
         """No look at the data."""
-        answerer, positions = self.synopsis.answerer, self.space.place(places)
-        values, errors = answerer.values(positions), answerer.half_widths(positions, self.synopsis.confidence)
-        found = zip(places, values.tolist(), np.minimum(errors, answerer.most).tolist(), strict=True)
+        statistic, positions = self.synopsis.statistic, self.space.position(places)
+        values, errors = statistic.values(positions), statistic.half_widths(positions, self.synopsis.confidence)
+        found = zip(places, values.tolist(), np.minimum(errors, statistic.max_error).tolist(), strict=True)
         return [Step(self.key(place), value, error) for place, value, error in found]

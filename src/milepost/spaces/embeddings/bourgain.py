@@ -36,26 +36,29 @@ class Subsets:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What pairs of queries say about host distances: a factor that multiplies them, and what is left."""
+class Calibration:
+    """What pairs of queries say about embedded distances: a factor that multiplies them, and what is left."""
 
     factor: float
     distortion: Distortion
 
 
-def measure(distances: FloatArray, images: FloatArray, weight: FloatArray, calibrate: bool) -> Measured:
-    """Host distances ÷ exact ones over pairs of points that are apart.
+def measure(distances: FloatArray, images: FloatArray, weight: FloatArray, calibrate: bool) -> Calibration:
+    """Embedded distances ÷ exact ones over pairs of points that are apart.
 
     distances: float64[m, m] between the points. images: d(x, S) of each, float64[m, sets]. calibrate: choose the factor
     that is right on average, else 1.
     """
     left, right = np.triu_indices(len(distances), 1)
-    exact, hosts = distances[left, right], np.zeros(len(left))
+    exact, embedding = distances[left, right], np.zeros(len(left))
     for image, own in zip(images.T, weight.tolist(), strict=True):
-        hosts += own * np.abs(image[left] - image[right])
-    exact, hosts = exact[exact > 0], hosts[exact > 0]  # none apart: one query, whose image is the distance itself
-    factor = float(exact.sum() / hosts.sum()) if calibrate and hosts.any() else 1.0
-    return Measured(factor, Distortion.of(factor * hosts / exact))
+        embedding += own * np.abs(image[left] - image[right])
+    exact, embedding = (
+        exact[exact > 0],
+        embedding[exact > 0],
+    )  # none apart: one query, whose image is the distance itself
+    factor = float(exact.sum() / embedding.sum()) if calibrate and embedding.any() else 1.0
+    return Calibration(factor, Distortion.of(factor * embedding / exact))
 
 
 def levels_of(count: int) -> int:

@@ -13,7 +13,7 @@ from milepost._typing import FloatArray, IntArray
 
 DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS
-MOST_DIRECTIONS = 1 << 14
+MAX_DIRECTIONS = 1 << 14
 BLOCK = 1 << 18  # products at a time
 RANGE_SHARE = 0.02  # of the range of means, by which its ends may be off
 RANGE_FLOOR = 1e-4  # of the largest mean, the same where that is more

@@ -8,19 +8,19 @@ from functools import cached_property
 import numpy as np
 
 from milepost._typing import FloatArray, ImageArray, IntArray
-from milepost.spaces.numeric import CACHED
+from milepost.spaces.numeric import CACHE_NUMBERS
 
 QUANTUM_BITS = 24
-QUANTA = 1 << QUANTUM_BITS  # a host interval has this many quanta, or fewer where a step is given
+QUANTA = 1 << QUANTUM_BITS  # a embedding interval has this many quanta, or fewer where a step is given
 
 
 @dataclass(frozen=True, eq=False)
-class Hosts:
+class Embedding:
     """Weighted ℓ₁ coordinates that stand in for the space: d(x, y) ≈ Σᵢ weightᵢ·|πᵢ(x) − πᵢ(y)|.
 
     weight, low, high: float64[D], each interval of positive width and weight.
     reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
-    embedding: how far host distances may be from the metric's, relatively; 0 where they are the same.
+    embedding: how far embedded distances may be from the metric's, relatively; 0 where they are the same.
     clipped: how far clipping records to narrower intervals, or rounding queries, may move a distance.
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
@@ -33,13 +33,13 @@ class Hosts:
     weight: FloatArray
     low: FloatArray
     high: FloatArray
-    reach: float
-    embedding: float = 0.0
-    clipped: float = 0.0
+    sensitivity_bound: float
+    relative_error: float = 0.0
+    clipping_error: float = 0.0
     span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    changes: int = 1
-    simplex: tuple[slice, ...] = ()
+    images_per_record: int = 1
+    category_blocks: tuple[slice, ...] = ()
     symmetric: bool = False
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Hosts:
 
     @property
     def dimension(self) -> int:
-        """D, the number of host coordinates."""
+        """D, the number of embedding coordinates."""
         return len(self.weight)
 
     @cached_property
@@ -59,7 +59,7 @@ class Hosts:
         return self.weight * (self.high - self.low)
 
     @cached_property
-    def total(self) -> float:
+    def total_width(self) -> float:
         """Σwᵢ, rounded up."""
         return round_up(self.spread)
 
@@ -69,15 +69,15 @@ class Hosts:
         return self.spread / self.span
 
     @cached_property
-    def units(self) -> tuple[slice, ...]:
+    def independent_blocks(self) -> tuple[slice, ...]:
         """Coordinates that change independently: blocks of labels, and each other coordinate alone."""
-        blocked = {i for block in self.simplex for i in range(block.start, block.stop)}
+        blocked = {i for block in self.category_blocks for i in range(block.start, block.stop)}
         alone = [slice(i, i + 1) for i in range(self.dimension) if i not in blocked]
-        return tuple(sorted([*alone, *self.simplex], key=lambda unit: unit.start))
+        return tuple(sorted([*alone, *self.category_blocks], key=lambda unit: unit.start))
 
     def width(self, unit: slice) -> float:
         """The distance across a unit: a change of label moves two coordinates of its block."""
-        return float(self.spread[unit.start]) * (2 if unit in self.simplex else 1)
+        return float(self.spread[unit.start]) * (2 if unit in self.category_blocks else 1)
 
     def cells(self, groups: int = 1) -> int:
         """Of a sketch for so many groups: as many as memory allows, and one a step where records sit on steps."""
@@ -86,36 +86,42 @@ class Hosts:
 
     @property
     def bias(self) -> float:
-        """How far a mean host distance may be from the metric's: rounding of records, the embedding, clipping."""
-        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6) + self.embedding * self.reach + self.clipped
+        """How far a mean embedded distance may be from the metric's: rounding of records, the embedding, clipping."""
+        return (
+            float(np.sum(self.quantum)) / 2 * (1 + 1e-6)
+            + self.relative_error * self.sensitivity_bound
+            + self.clipping_error
+        )
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest mean distance that any table could have at positions float64[k, D]."""
         quantum, span, to_low = self.quantum, self.span, positions
-        if self.simplex:
-            single = [unit.start for unit in self.units if unit not in self.simplex]
+        if self.category_blocks:
+            single = [unit.start for unit in self.independent_blocks if unit not in self.category_blocks]
             quantum, span, to_low = quantum[single], span[single], positions[:, single]
         to_high = span - to_low
-        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.simplex))
+        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.category_blocks))
         low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
         if self.symmetric:  # no record is farther from the middle than half of the reach, rounding included
             away = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
-            farthest = self.reach / 2 + float(self.quantum.sum())
+            farthest = self.sensitivity_bound / 2 + float(self.quantum.sum())
             low, high = np.maximum(low, away - farthest), np.minimum(high, away + farthest)
         return low, high
 
-    def alone(self, i: int) -> "Hosts":
-        """Host coordinate i as hosts of its own."""
+    def coordinate(self, i: int) -> "Embedding":
+        """Embedding coordinate i as embedding of its own."""
         part = slice(i, i + 1)
         span, step = self.span[part], self.step[part]
-        reach = reach_of(self.quantum[part], span)
+        reach = box_sensitivity_bound(self.quantum[part], span)
         ends = self.low[part], self.high[part]
-        return Hosts(self.weight[part], *ends, reach, span=span, step=step, changes=self.changes)
+        return Embedding(
+            self.weight[part], *ends, reach, span=span, step=step, images_per_record=self.images_per_record
+        )
 
 
 @dataclass(frozen=True)
 class Distortion:
-    """Definition 5: host distances are within 1/`contraction` and `expansion` of the metric's.
+    """Definition 5: embedded distances are within 1/`contraction` and `expansion` of the metric's.
 
     Of all pairs where that is proved (L2 of up to three columns), else of the public pairs that were measured.
     likely: the relative deviation that 95 % of the measured pairs keep.
@@ -127,7 +133,7 @@ class Distortion:
 
     @classmethod
     def of(cls, ratios: FloatArray) -> "Distortion":
-        """From host distances ÷ exact ones over public pairs; none where host distances are the metric's."""
+        """From embedded distances ÷ exact ones over public pairs; none where embedded distances are the metric's."""
         if not len(ratios):
             return cls(1.0, 1.0, 0.0)
         likely = float(np.quantile(np.abs(ratios - 1), 0.95))
@@ -144,28 +150,28 @@ class Distortion:
         return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
 
 
-def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], hosts: Hosts) -> ImageArray:
-    """Host positions of records rounded to whole steps, inside the interval, as int32[n, D] in columns of one piece.
+def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], embedding: Embedding) -> ImageArray:
+    """Return positions of records rounded to whole steps, in the interval, as int32[n, D] in columns of one piece.
 
     place: makes positions float64[rows, D], which it must not keep, of some records; so many that they fit the cache.
     Rounding is elementwise, so that a row sees only itself.
     """
-    result = np.empty((len(points), hosts.dimension), dtype=np.int32, order="F")
-    steps, most = (hosts.step > 1).any(), (hosts.span // hosts.step).astype(np.float64)
-    rows = max(1, CACHED // hosts.dimension)
+    result = np.empty((len(points), embedding.dimension), dtype=np.int32, order="F")
+    steps, most = (embedding.step > 1).any(), (embedding.span // embedding.step).astype(np.float64)
+    rows = max(1, CACHE_NUMBERS // embedding.dimension)
     for start in range(0, len(points), rows):
         part = slice(start, start + rows)
         positions = place(points[part])
         if steps:
-            positions /= hosts.step
+            positions /= embedding.step
         np.rint(positions, out=positions)
         result[part] = np.clip(positions, 0, most, out=positions)
     if steps:
-        result *= hosts.step.astype(np.int32)
+        result *= embedding.step.astype(np.int32)
     return result
 
 
-def reach_of(quantum: FloatArray, span: IntArray) -> float:
+def box_sensitivity_bound(quantum: FloatArray, span: IntArray) -> float:
     """A float that is at least the exact Σ τᵢ·spanᵢ: the reach of a box."""
     return round_up(quantum * span * (1 + 2**-52))
 

@@ -17,16 +17,16 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.bounds_provenance import Found
+from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
-from milepost.spaces.embeddings.directions import DIRECTION_BITS, MOST_DIRECTIONS, UNIT, largest_sum, mean_range
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Hosts, quantize
+from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, largest_sum, mean_range
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.numeric import named_pairs, summed, unit_of
+from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
-MOST_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
-THINNEST = 2.0**-10  # of the widest host interval: no other is narrower
+MAX_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
+MIN_WIDTH = 2.0**-10  # of the widest embedding interval: no other is narrower
 
 
 P = TypeVar("P", bound="Projected")
@@ -66,7 +66,7 @@ class Projected(Box, ABC):
             columns, pairs = named_pairs(bounds)
         width = len(pairs)
         if directions is not None:
-            check_whole("directions", directions, 1, MOST_DIRECTIONS)
+            check_whole("directions", directions, 1, MAX_DIRECTIONS)
         if distortion is not None and (not isinstance(distortion, int | float) or not 0 < distortion < 1):
             raise MilepostError(f"distortion must be a share of distances between 0 and 1, got {distortion!r}")
         if directions is not None and distortion is not None:
@@ -85,7 +85,7 @@ class Projected(Box, ABC):
             "clip": float(clip),
             "random_state": random_state,
             "unit": unit_of(unit),
-            "found": Found.of(found),
+            "found": BoundsProvenance.of(found),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -97,11 +97,11 @@ class Projected(Box, ABC):
 
     def _enough(self, distortion: float) -> int:
         """The first number of `counts` whose embedding is off by at most this."""
-        for count in self.counts(MOST_DIRECTIONS):
+        for count in self.counts(MAX_DIRECTIONS):
             if self.with_directions(count)._embedding <= distortion:
                 return count
         raise MilepostError(
-            f"no {MOST_DIRECTIONS:,} directions come within {distortion:g} of this metric; ask for a larger distortion"
+            f"no {MAX_DIRECTIONS:,} directions come within {distortion:g} of this metric; ask for a larger distortion"
         )
 
     @cached_property
@@ -174,8 +174,8 @@ class Projected(Box, ABC):
         return super().outside if self.radius is None else "points outside the ball were moved to its border"
 
     @property
-    def host_columns(self) -> None:
-        """Host coordinates are projections, not columns."""
+    def embedding_columns(self) -> None:
+        """Embedding coordinates are projections, not columns."""
         return
 
     @property
@@ -219,19 +219,19 @@ class Projected(Box, ABC):
 
     @cached_property
     def _halves(self) -> FloatArray:
-        """Half-widths of the host intervals in integer products, whole numbers."""
+        """Half-widths of the embedding intervals in integer products, whole numbers."""
         if self.radius is None:
             whole = np.abs(self.thetas).astype(np.float64) @ self._corner
         else:
             longest = (1 << self._bits) + math.sqrt(self.width)
             whole = longest * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
         # a direction across which records hardly move would otherwise take noise beyond 64 bits, or have no interval
-        result: FloatArray = np.ceil(np.maximum(whole, THINNEST * whole.max()) * self.clip)
+        result: FloatArray = np.ceil(np.maximum(whole, MIN_WIDTH * whole.max()) * self.clip)
         return result
 
     @cached_property
-    def hosts(self) -> Hosts:
-        """One host coordinate a direction, each with weight factor/D."""
+    def embedding(self) -> Embedding:
+        """One embedding coordinate a direction, each with weight factor/D."""
         thetas, halves = self.thetas, self._halves
         unit = self._scale / (1 << self._bits) / UNIT  # an integer product of 1
         weight = np.full(len(thetas), self.factor / len(thetas))
@@ -241,14 +241,14 @@ class Projected(Box, ABC):
         reach = self._product_reach() * unit * float(weight[0]) + total / QUANTA
         reach = min(reach, total) * (1 + 1e-9)
         clipped = self._clipped(unit * float(weight[0]))
-        return Hosts(weight, -ends, ends, reach, self._embedding, clipped, symmetric=True)
+        return Embedding(weight, -ends, ends, reach, self._embedding, clipped, symmetric=True)
 
     def _product_reach(self) -> float:
         """At least sup over pairs of Σ|⟨Θ_k, X − X′⟩| in integer products."""
         if self.radius is not None:
             return largest_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
         live = np.flatnonzero(self._corner)
-        if 1 << max(0, len(live) - 1) <= MOST_CORNERS:  # a convex function is largest at a corner
+        if 1 << max(0, len(live) - 1) <= MAX_CORNERS:  # a convex function is largest at a corner
             signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(live) - 1))))
             corners = 2 * signs * self._corner[live]
             return float(np.abs(corners @ self.thetas[:, live].T.astype(np.float64)).sum(axis=1).max())
@@ -318,8 +318,8 @@ class Projected(Box, ABC):
         result: FloatArray = center + (points - center) * shrink[:, None]
         return np.where(far[:, None], result, points)
 
-    def place(self, queries: AnyArray) -> FloatArray:
-        """Host positions in quanta, unrounded and unclipped, from exact integer products."""
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Embedding positions in quanta, unrounded and unclipped, from exact integer products."""
         whole = np.ones((len(queries), self.width + 1), order="F")
         self._whole(queries, out=whole[:, :-1])
         result: FloatArray = self._directions @ whole.T
@@ -328,15 +328,17 @@ class Projected(Box, ABC):
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Projections have no inverse here."""
-        raise MilepostError(f"{len(positions)} host positions of {self.kind} are projections and give no point back")
+        raise MilepostError(
+            f"{len(positions)} embedding positions of {self.kind} are projections and give no point back"
+        )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Host positions of records in whole quanta."""
-        return quantize(points, self.place, self.hosts)
+        """Embedding positions of records in whole quanta."""
+        return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """The metric itself for every pair."""
-        return self.root(summed(records, queries, lambda _, x, y: self.term(np.abs(x - y))))
+        return self.root(sum_over_columns(records, queries, lambda _, x, y: self.term(np.abs(x - y))))
 
     def to_json(self) -> dict[str, Any]:
         """As the card stores it."""

@@ -19,11 +19,11 @@ from milepost.spaces.embeddings.embedding import QUANTA
 RIDGE = 2.0**-10  # of the largest variance, on the diagonal: it makes up for every rounding
 GRID = 2.0**40  # covariances are whole numbers of its inverse, so that sums of them are exact
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
-LEAST = 2.0**-12  # that a pair weighs, in squared diameters: of noise that would be too small to be drawn in steps
+MIN_WEIGHT = 2.0**-12  # that a pair weighs, in squared diameters: of noise that would be too small to be drawn in steps
 CLOSE = 1.02  # a covariance within this of the least that any could have is good enough
 STEPS, PAIR_STEPS = 200, 64
 WORK = 1 << 38  # multiplications, about ten seconds
-MOST_PAIRED = 1 << 11  # columns and queries, up to which pairs of columns have weights of their own
+MAX_PAIRED = 1 << 11  # columns and queries, up to which pairs of columns have weights of their own
 BLOCK = 1 << 10
 LIGHT = 0.02  # the least weight, as a share of an equal one
 RANK = 1e-14  # an eigenvalue that counts, as a share of the largest
@@ -101,7 +101,7 @@ def covariances(columns: IntArray) -> tuple[Covariance, ...]:
         return (weighed(np.eye(columns.shape[1]), distinct, distinct[0]),)
     shares = distinct.T / QUANTA
     best, _ = centred(shares)
-    found = [best] if max(shares.shape) > MOST_PAIRED else [best, paired(shares, best)[0]]
+    found = [best] if max(shares.shape) > MAX_PAIRED else [best, paired(shares, best)[0]]
     middle = np.rint(distinct.T @ best.weights).astype(np.int64)
     return tuple(weighed(one.design.matrix(), distinct, middle) for one in found)
 
@@ -201,7 +201,7 @@ def weighed(design: FloatArray, columns: IntArray, middle: IntArray) -> Covarian
     longest = float(lengths.max()) * SLACK
     rounding, solving = (count + 4) * 2.0**-49 * longest, count**1.5 * 2.0**-43 * np.sqrt(longest)
     pair, single = (
-        max(float((np.sqrt(square + rounding) + solving) * SLACK) ** 2, LEAST)
+        max(float((np.sqrt(square + rounding) + solving) * SLACK) ** 2, MIN_WEIGHT)
         for square in (_farthest(whitened, lengths), longest)
     )
     return Covariance(matrix, middle, pair, single)

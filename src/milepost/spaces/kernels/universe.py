@@ -17,9 +17,9 @@ from milepost.spaces.kernels.covariance import Covariance, covariances
 from milepost.spaces.kernels.kernel import SLACK, Kernel
 from milepost.spaces.objects import key
 
-MOST_RECORDS = 1 << 16
-MOST_NUMBERS = 1 << 24  # distances of all records to all queries
-MOST_QUERIES = 1 << 13  # for which a covariance is computed
+MAX_RECORDS = 1 << 16
+MAX_NUMBERS = 1 << 24  # distances of all records to all queries
+MAX_QUERIES = 1 << 13  # for which a covariance is computed
 SPELT = (str, int, float, tuple)
 BLOCK = 1 << 22  # distances that the user's function is asked for at a time
 
@@ -88,9 +88,9 @@ class Universe:
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances that are optimised for the columns, as sums have them: in quanta."""
-        if self.columns.shape[1] > MOST_QUERIES:
+        if self.columns.shape[1] > MAX_QUERIES:
             raise MilepostError(
-                f"field answers up to {MOST_QUERIES:,} queries of a universe, got {self.columns.shape[1]:,}"
+                f"field answers up to {MAX_QUERIES:,} queries of a universe, got {self.columns.shape[1]:,}"
             )
         quanta = np.clip(np.rint(self.columns * (QUANTA / self.diameter)), 0, QUANTA).astype(np.int64)
         return tuple(self._kernel(found) for found in covariances(quanta))
@@ -113,7 +113,7 @@ class Universe:
 
 def check_records(records: Sequence[Any], queries: int) -> None:
     """Refuse a list that is too long, empty, or has a record twice."""
-    most = min(MOST_RECORDS, MOST_NUMBERS // queries)
+    most = min(MAX_RECORDS, MAX_NUMBERS // queries)
     if not 1 <= len(records) <= most:
         raise MilepostError(
             f"universe must be a list of 1 to {most:,} records for {queries:,} queries, got {len(records):,}; where "
