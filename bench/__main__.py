@@ -15,14 +15,14 @@ TIMED = {"field", "interactive", "query", "scale", "service", "speed", "start"}
 
 
 def names() -> list[str]:
-    """Of all benchmarks."""
-    found = sorted(Path(__file__).parent.glob("[a-z]*"))
-    runs = [path for path in found if path.suffix == ".py" or (path / "__main__.py").is_file()]
-    return [path.stem for path in runs if path.stem not in {"load", "run"}]
+    """Return the names of all benchmarks."""
+    paths = sorted(Path(__file__).parent.glob("[a-z]*"))
+    benchmarks = [path for path in paths if path.suffix == ".py" or (path / "__main__.py").is_file()]
+    return [path.stem for path in benchmarks if path.stem not in {"load", "run"}]
 
 
 def check(name: str) -> bool:
-    """Run one and print all of it when it ends; whether its bounds are kept."""
+    """Run the check of one benchmark, print its output when it ends, and return whether its bounds hold."""
     command = [sys.executable, "-m", f"bench.{name}", "--check"]
     # two at a time have one core each; what is timed is compared with libraries that may use all of them
     variables = os.environ if name in TIMED else os.environ | {"OPENBLAS_NUM_THREADS": "1"}
@@ -31,25 +31,25 @@ def check(name: str) -> bool:
     ) as process:
         assert process.stdout is not None
         output = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)  # with all processes that it waited for
+        _, status, usage = os.wait4(process.pid, 0)  # with all processes that it waited for
         process.returncode = os.waitstatus_to_exitcode(status)
     verdict = "" if process.returncode == 0 else ": FAILED"
-    cpu = used.ru_utime + used.ru_stime
+    cpu = usage.ru_utime + usage.ru_stime
     print(f"bench.{name} --check, {cpu:.0f} CPU s{verdict}\n{output}", flush=True)
     return process.returncode == 0
 
 
 def main() -> int:
-    """Print names, or check."""
+    """Print names, or run the checks; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--check", action="store_true", help="run the check of each")
     if not parser.parse_args().check:
         print("\n".join(names()))
         return 0
     with ThreadPoolExecutor(2) as pool:
-        kept = list(pool.map(check, (name for name in names() if name not in TIMED)))
-    kept += [check(name) for name in names() if name in TIMED]
-    return 0 if all(kept) else 1
+        results = list(pool.map(check, (name for name in names() if name not in TIMED)))
+    results += [check(name) for name in names() if name in TIMED]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ SLOPES, HATS, DEFAULT = 1.05, 2.2, 1.01  # bounds: RMSE ÷ single, that of hats 
 
 
 def tables(n: int, dimension: int) -> Iterator[tuple[str, L1, FloatArray]]:
-    """A name, a space and a table: cells split smooth, clustered and constant data; steps hold integer data."""
+    """Yield a name, a space and a table: cells split smooth, clustered and constant data; steps hold integer data."""
     rng = np.random.default_rng([n, dimension])
     box, shape = [(0.0, 1.0)] * dimension, (n, dimension)
     yield "smooth", L1(box), rng.beta(2, 3, shape)
@@ -46,7 +46,7 @@ def tables(n: int, dimension: int) -> Iterator[tuple[str, L1, FloatArray]]:
 
 
 def exact(people: FloatArray, queries: FloatArray) -> FloatArray:
-    """Mean distances by sorting each column."""
+    """Return mean distances by sorting each column."""
     result = np.zeros(len(queries))
     for i in range(people.shape[1]):
         ordered = np.sort(people[:, i])
@@ -56,16 +56,16 @@ def exact(people: FloatArray, queries: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measurement:
     """Over uniform queries, as ratios to single: mean squares, one a release, of raw and default answers.
 
-    claimed: the deviation of an answer that the mechanism claims. largest: the mean largest error of raw answers.
+    claimed: the deviation of an answer that the mechanism claims. max_error: the mean largest error of raw answers.
     """
 
     claimed: float
     raw: FloatArray
     default: FloatArray
-    largest: float
+    max_error: float
 
     @property
     def rms(self) -> float:
@@ -73,8 +73,8 @@ class Measured:
         return math.sqrt(self.raw.mean())
 
 
-def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measured:
-    """Many releases of one table."""
+def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurement:
+    """Measure many releases of one table."""
     guarantee = PURE if name == "hats" else APPROXIMATE
     sketch = read_sketch(people, space)
     mechanism = coordinate_mechanisms(0.05)[name]
@@ -89,16 +89,16 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measured
     errors: dict[str, list[FloatArray]] = {"raw": [], "default": []}
     for _ in range(releases):
         statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
-        for kind, found in errors.items():
-            found.append(sum_at(statistic.functions(raw=kind == "raw"), space.embedding, positions, True) - truth)
+        for kind, error_rows in errors.items():
+            error_rows.append(sum_at(statistic.functions(raw=kind == "raw"), space.embedding, positions, True) - truth)
     raw, default = (np.array(errors[kind]) / single for kind in ("raw", "default"))
     assert prediction.rms is not None
-    claimed, largest = prediction.rms / single, float(np.abs(raw).max(axis=1).mean())
-    return Measured(claimed, squares_of(raw), squares_of(default), largest)
+    claimed, max_error = prediction.rms / single, float(np.abs(raw).max(axis=1).mean())
+    return Measurement(claimed, squares_of(raw), squares_of(default), max_error)
 
 
 def analytic_gaussian() -> float:
-    """Deviation of the analytic Gaussian mechanism (Balle and Wang 2018) ÷ that of zCDP accounting."""
+    """Return the deviation of the analytic Gaussian mechanism (Balle and Wang 2018) ÷ that of zCDP accounting."""
 
     def excess(sigma: float) -> float:
         left = norm.cdf(0.5 / sigma - EPSILON * sigma)
@@ -108,7 +108,7 @@ def analytic_gaussian() -> float:
 
 
 def baselines(people: FloatArray, releases: int) -> dict[str, float]:
-    """RMSE ÷ single of mechanisms that others use (Gaussian ones ÷ Gaussian single, the tree ÷ Laplace single)."""
+    """Return RMSE ÷ single of common mechanisms (Gaussian ones ÷ Gaussian single, the tree ÷ Laplace single)."""
     n, dimension = people.shape
     rng = np.random.default_rng(2)
     queries = rng.random((QUERIES, dimension))
@@ -119,10 +119,10 @@ def baselines(people: FloatArray, releases: int) -> dict[str, float]:
     for bins in (32, 256):
         counts = np.stack([np.bincount(np.minimum((c * bins).astype(int), bins - 1), minlength=bins) for c in people.T])
         centers = (np.arange(bins) + 0.5) / bins
-        ways = np.abs(queries[:, :, None] - centers)  # queries × columns × bins
+        distances = np.abs(queries[:, :, None] - centers)  # queries × columns × bins
         noise = math.sqrt(2 * dimension) / math.sqrt(2 * APPROXIMATE.rho)
         errors = [
-            np.einsum("qdb,db->q", ways, counts + rng.normal(0, noise, counts.shape)) / n - truth
+            np.einsum("qdb,db->q", distances, counts + rng.normal(0, noise, counts.shape)) / n - truth
             for _ in range(releases)
         ]
         result[f"histogram {bins}"] = float(np.sqrt(np.mean(np.square(errors)))) / gaussian
@@ -135,7 +135,7 @@ def baselines(people: FloatArray, releases: int) -> dict[str, float]:
 
 
 def _tree(people: FloatArray, queries: FloatArray, levels: int, scale: float, rng: np.random.Generator) -> FloatArray:
-    """F from noisy prefix counts, each the sum of at most `levels` noisy nodes."""
+    """Return F from noisy prefix counts, each the sum of at most `levels` noisy nodes."""
     n, dimension = people.shape
     leaves = 1 << levels
     result = np.zeros(len(queries))
@@ -146,8 +146,8 @@ def _tree(people: FloatArray, queries: FloatArray, levels: int, scale: float, rn
             width = leaves >> level
             nodes = np.bincount(leaf // width, minlength=1 << level) + rng.laplace(0, scale, 1 << level)
             ends = np.arange(leaves + 1)
-            taken = (ends // width) % 2 == 1  # the left sibling at this level is part of the prefix
-            prefix[taken] += nodes[ends[taken] // width - 1]
+            in_prefix = (ends // width) % 2 == 1  # the left sibling at this level is part of the prefix
+            prefix[in_prefix] += nodes[ends[in_prefix] // width - 1]
         prefix[-1] = n  # public
         middle = (prefix[:-1] + prefix[1:]) / 2 / n
         heights = np.concatenate([[0.0], np.cumsum(2 * middle - 1) / leaves])
@@ -156,26 +156,28 @@ def _tree(people: FloatArray, queries: FloatArray, levels: int, scale: float, rn
     return result
 
 
-def cells_of(name: str, found: Measured, most: float | None, bounds: Bounds) -> list[str]:
-    """RMSE and the mean largest error. most: the bound on the RMSE, if any."""
-    if most is None:
-        return [f"{found.rms:.3g}", f"{found.largest:.3g}"]
-    bounds.at_most(f"{name}, claimed", found.claimed, most)
-    return [bounds.rms_at_most(name, found.raw, most), f"{found.largest:.3g}"]
+def cells_of(name: str, measurement: Measurement, bound: float | None, bounds: Bounds) -> list[str]:
+    """Return the cells of the RMSE and the mean largest error. bound: on the RMSE, if any."""
+    if bound is None:
+        return [f"{measurement.rms:.3g}", f"{measurement.max_error:.3g}"]
+    bounds.at_most(f"{name}, claimed", measurement.claimed, bound)
+    return [bounds.rms_at_most(name, measurement.raw, bound), f"{measurement.max_error:.3g}"]
 
 
-def default_cell(found: Measured, name: str = "", bounds: Bounds | None = None) -> str:
-    """RMSE of default answers ÷ that of raw ones, of the same noise."""
-    mean = float(found.raw.mean())
-    ratio = math.sqrt(found.default.mean() / mean)
+def default_cell(measurement: Measurement, name: str = "", bounds: Bounds | None = None) -> str:
+    """Return the cell of the RMSE of default answers ÷ that of raw ones, of the same noise."""
+    mean = float(measurement.raw.mean())
+    ratio = math.sqrt(measurement.default.mean() / mean)
     if bounds is None:
         return f"{ratio:.3g}"
-    more = chance_of(found.default - DEFAULT**2 * found.raw)  # of a difference of squares whose expectation is 0
+    more = chance_of(
+        measurement.default - DEFAULT**2 * measurement.raw
+    )  # of a difference of squares whose expectation is 0
     return bounds.at_most(name, ratio, DEFAULT, math.sqrt(DEFAULT**2 + more / mean) - DEFAULT)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, as claimed and as measured; default answers no worse."""
+    """Check RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, claimed and measured; default answers are no worse."""
     print(f"ε = {EPSILON:g}, δ = {DELTA:g} (hats and the tree: pure ε). RMSE and mean largest error ÷ single.")
     print(f"One query by the analytic Gaussian: {analytic_gaussian():.3f} of single.\n")
     header = f"{'d':>3} {'n':>9} {'table':<10}{'slopes':>8}{'largest':>8}{'default':>8}{'hats':>8}{'largest':>8}"

@@ -1,4 +1,4 @@
-"""Metrics of one's own: RMSE of every mechanism ÷ single, and whether "auto" takes the right one.
+"""User-defined metrics: RMSE of every mechanism ÷ single, and whether "auto" takes the right one.
 
 single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise of scale diameter/(nε)
 with δ = 0. Errors are against exact mean distances, so they have embeddings in them; answers are as users get them.
@@ -47,42 +47,42 @@ class Table:
     universe: list[Any]  # all records that there may be
 
     @property
-    def known(self) -> "Table":
-        """The same with a public universe, which `field` needs."""
+    def with_universe(self) -> "Table":
+        """This table with a public universe, which `field` needs."""
         space = self.space
         assert space.metric is not None
-        known = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=self.universe)
-        return Table(f"{self.name}*", known, self.records, self.universe)
+        with_universe = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=self.universe)
+        return Table(f"{self.name}*", with_universe, self.records, self.universe)
 
     def truth(self) -> FloatArray:
-        """Exact mean distances to the queries."""
+        """Return the exact mean distances to the queries."""
         return np.asarray(mp.exact(self.records, self.space, list(self.space.queries)))
 
     def single(self, guarantee: mp.Guarantee) -> float:
-        """The deviation of one query answered alone."""
+        """Return the deviation of one query answered alone."""
         unit = math.sqrt(2) / guarantee.epsilon if guarantee.pure else 1 / math.sqrt(2 * guarantee.rho)
         return self.space.diameter / len(self.records) * unit
 
 
 def names() -> list[str]:
-    """Words of Python itself: keywords, built-in names, modules of the standard library and their parts."""
-    found = {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names}
-    return sorted({part.lower() for name in found for part in name.strip("_").split("_") if len(part) > 2})
+    """Return words of Python itself: keywords, built-in names, modules of the standard library and their parts."""
+    identifiers = {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names}
+    return sorted({part.lower() for name in identifiers for part in name.strip("_").split("_") if len(part) > 2})
 
 
 def words(n: int, count: int) -> Table:
-    """Edit distance between words of Python, some of them much more frequent than others."""
-    known = names()
+    """Return a table of words of Python by edit distance, some of them much more frequent than others."""
+    vocabulary = names()
     rng = np.random.default_rng(0)
-    shuffled = rng.permutation(len(known))
-    weights = 1 / (1.0 + np.arange(len(known)))
-    drawn = shuffled[rng.choice(len(known), n, p=weights / weights.sum())]
-    queries = [known[k] for k in rng.permutation(len(known))[:count]]
-    return Table("words", mp.AnyMetric(mp.edit_distance, LENGTH, queries), [known[k] for k in drawn], known)
+    shuffled = rng.permutation(len(vocabulary))
+    weights = 1 / (1.0 + np.arange(len(vocabulary)))
+    indices = shuffled[rng.choice(len(vocabulary), n, p=weights / weights.sum())]
+    queries = [vocabulary[k] for k in rng.permutation(len(vocabulary))[:count]]
+    return Table("words", mp.AnyMetric(mp.edit_distance, LENGTH, queries), [vocabulary[k] for k in indices], vocabulary)
 
 
 def graph_table(name: str, lengths: Any, diameter: float, n: int, count: int) -> Table:
-    """Shortest ways in a public graph; records crowd around one node."""
+    """Return a table by shortest paths in a public graph; records crowd around one node."""
     rng = np.random.default_rng(1)
     metric, nodes = mp.shortest_path(lengths), lengths.shape[0]
     away = metric.matrix(list(range(nodes)), [0])[:, 0]
@@ -93,19 +93,19 @@ def graph_table(name: str, lengths: Any, diameter: float, n: int, count: int) ->
 
 
 def roads(n: int, count: int) -> Table:
-    """Random places with roads to their six nearest, each up to a half longer than straight."""
+    """Return random points with roads to their six nearest, each up to a half longer than the straight line."""
     rng = np.random.default_rng(2)
-    places = rng.random((10 * count, 2))
-    far, near = cKDTree(places).query(places, 7)
-    detours = far[:, 1:] * rng.uniform(1, 1.5, (len(places), 6))
-    left = np.repeat(np.arange(len(places)), 6)
-    shape = len(places), len(places)
+    points = rng.random((10 * count, 2))
+    far, near = cKDTree(points).query(points, 7)
+    detours = far[:, 1:] * rng.uniform(1, 1.5, (len(points), 6))
+    left = np.repeat(np.arange(len(points)), 6)
+    shape = len(points), len(points)
     lengths = coo_array((detours.ravel(), (left, near[:, 1:].ravel())), shape=shape).tocsr()
     return graph_table("roads", lengths, 2.0, n, count)
 
 
 def branches(n: int, count: int) -> Table:
-    """A random tree: every node hangs on an earlier one."""
+    """Return a random tree: the parent of every node is an earlier one."""
     rng = np.random.default_rng(3)
     nodes = 5 * count
     parents = [int(rng.integers(0, node)) for node in range(1, nodes)]
@@ -118,7 +118,7 @@ def branches(n: int, count: int) -> Table:
 
 
 def uniform(n: int, count: int) -> Table:
-    """All distances are 1: nothing is near anything, and every query is on its own."""
+    """Return a table where all distances are 1: nothing is near anything."""
     rng = np.random.default_rng(4)
     space = mp.AnyMetric(lambda x, y: float(x != y), 1, list(range(count)))
     return Table("uniform", space, rng.integers(0, 2 * count, n).tolist(), list(range(2 * count)))
@@ -128,46 +128,48 @@ TABLES = (words, roads, branches, uniform)
 
 
 def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int) -> FloatArray:
-    """At all queries: float64[releases, queries]."""
-    made: Iterator[FloatArray]
+    """Return the answers at all queries: float64[releases, queries]."""
+    released_values: Iterator[FloatArray]
     if isinstance(choice, QueryChoice):
         queries, direct = choice.queries, choice.mechanism
         sums = read_sums(table.records, choice.space, queries, counted=direct.counted)
-        places = np.arange(queries.count)
-        made = (direct.run(sums, queries, ProtectedChange(), guarantee).values(places) for _ in range(releases))
+        indices = np.arange(queries.count)
+        released_values = (
+            direct.run(sums, queries, ProtectedChange(), guarantee).values(indices) for _ in range(releases)
+        )
     else:
         embedding, mechanism = choice.space.embedding, choice.mechanism
         sketch = read_sketch(table.records, choice.space)
         first: Any = mechanism.run(sketch, embedding, ProtectedChange(), guarantee)
         coarse = sketch.coarsen(1 << (QUANTUM_BITS - min(first.bits)))  # exact, and quick
-        placed = choice.space.position(np.arange(len(table.space.queries)))
+        positions = choice.space.position(np.arange(len(table.space.queries)))
         others = (mechanism.run(coarse, embedding, ProtectedChange(), guarantee) for _ in range(releases - 1))
-        made = (statistic.values(placed) for statistic in chain([first], others))
-    return np.array([*made])
+        released_values = (statistic.values(positions) for statistic in chain([first], others))
+    return np.array([*released_values])
 
 
 def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds: Bounds) -> None:
-    """One line a mechanism, the least predicted error first."""
-    able, _ = candidates(table.space).feasible(ProtectedChange(), guarantee)
-    choices, _ = able.choices(len(table.records), ProtectedChange(), guarantee)
+    """Print a line for each mechanism, the least predicted error first."""
+    feasible, _ = candidates(table.space).feasible(ProtectedChange(), guarantee)
+    choices, _ = feasible.choices(len(table.records), ProtectedChange(), guarantee)
     truth, single = table.truth(), table.single(guarantee)
     best = min(choice.prediction.error for choice in choices)
     squares: dict[str, FloatArray] = {}
     measured: dict[str, float] = {}
-    moved: dict[str, float] = {}
+    lipschitz_rms: dict[str, float] = {}
     apart = table.space.between(table.space.known, table.space.known)
     name = f"{table.name}, δ = {guarantee.delta:g}"
-    for place, choice in enumerate(choices):
+    for index, choice in enumerate(choices):
         mechanism = choice.prediction.mechanism
         if mechanism != PREDICTED:
             count = releases if isinstance(choice, QueryChoice) else few
-            found = answers(choice, table, guarantee, count)
-            squares[mechanism] = squares_of((found - truth) / single)
+            values = answers(choice, table, guarantee, count)
+            squares[mechanism] = squares_of((values - truth) / single)
             measured[mechanism] = math.sqrt(squares[mechanism].mean())
-            near = np.array([lipschitz(row, apart, table.space.diameter) for row in found[:few]])
-            moved[mechanism] = rms(near - truth) / single
+            lipschitz_values = np.array([lipschitz(row, apart, table.space.diameter) for row in values[:few]])
+            lipschitz_rms[mechanism] = rms(lipschitz_values - truth) / single
         print(
-            f"{table.name if not place else '':<9}{f'{guarantee.delta:g}' if not place else '':>7}  {mechanism:<10}"
+            f"{table.name if not index else '':<9}{f'{guarantee.delta:g}' if not index else '':>7}  {mechanism:<10}"
             f"{choice.prediction.error / single:>11.3g}"
             + (f"{measured[mechanism]:>10.3g}" if mechanism in measured else f"{'':>10}"),
             flush=True,
@@ -181,56 +183,58 @@ def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds:
         part = measured[auto.mechanism] / measured[other]
         bounds.at_most(f"{name}: RMSE of auto ÷ {other}", part, BOUND, math.sqrt(BOUND**2 + more) - BOUND)
     ratio = f"{measured[auto.mechanism] / min(measured.values()):.3g}"
-    gain = 1 - moved[auto.mechanism] / math.sqrt(own[:few].mean())
-    said = f"predicted {predicted} × the least, RMSE {ratio} × the least, {100 * gain:.1f} % less with lipschitz=True"
-    print(f"{'':<16}  auto is {auto.mechanism}: {said}")
+    gain = 1 - lipschitz_rms[auto.mechanism] / math.sqrt(own[:few].mean())
+    summary = (
+        f"predicted {predicted} × the least, RMSE {ratio} × the least, {100 * gain:.1f} % less with lipschitz=True"
+    )
+    print(f"{'':<16}  auto is {auto.mechanism}: {summary}")
 
 
-def promised(name: str, space: mp.AnyMetric, universe: list[Any]) -> None:
-    """The error of the worst query ÷ that of one query alone, with δ and without, and with a public universe (*)."""
-    known = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=universe)
+def print_promise(name: str, space: mp.AnyMetric, universe: list[Any]) -> None:
+    """Print the error of the worst query ÷ that of one query alone, with and without δ, and with a universe (*)."""
+    with_universe = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=universe)
     alone = mp.AnyMetric(lambda x, y: float(x != y), space.diameter, [0])
     cells = []
-    for mechanism, law, delta, made in (
+    for mechanism, law, delta, metric in (
         ("gaussian", "gaussian", DELTA, space),
         ("net", "gaussian", DELTA, space),
-        ("field", "gaussian", DELTA, known),
+        ("field", "gaussian", DELTA, with_universe),
         ("laplace", "laplace", 0.0, space),
         ("net", "laplace", 0.0, space),
     ):
-        errors = []
-        for one, wanted in ((made, mechanism), (alone, law)):
-            found = candidates(one, mechanism=wanted).choices(10**5, ProtectedChange(), mp.Guarantee(EPSILON, delta))[0]
-            errors.append(found[0].prediction.error)
+        errors, guarantee = [], mp.Guarantee(EPSILON, delta)
+        for compared, only in ((metric, mechanism), (alone, law)):
+            choices, _ = candidates(compared, mechanism=only).choices(10**5, ProtectedChange(), guarantee)
+            errors.append(choices[0].prediction.error)
         cells.append(f"{errors[0] / errors[1]:>10.3g}")
     print(f"{name:<26}{len(space.queries):>6}{len(universe):>6}{''.join(cells)}", flush=True)
 
 
-def promises(size: int) -> None:
-    """Larger metrics, of which only promises are printed; docs/proofs/net.md and universe.md show them at full size."""
+def print_promises(size: int) -> None:
+    """Print the promises of larger metrics; docs/proofs/net.md and universe.md show them at full size."""
     heads = "".join(f"{name:>10}" for name in ("gaussian", "net", "field*", "laplace", "net"))
     print(f"{'promised ÷ one alone':<26}{'k':>6}{'N':>6}{heads}")
     rng = np.random.default_rng(5)
-    places = rng.random((25 * size, 2))
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
-    everyone = list(range(25 * size))
-    promised("places in a square", mp.AnyMetric(mp.precomputed(apart), math.sqrt(2), everyone), everyone)
-    known = names()
-    words = mp.AnyMetric(mp.edit_distance, LENGTH, known[: 10 * size])
-    promised("words", words, known[: 20 * size])
+    points = rng.random((25 * size, 2))
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+    records = list(range(25 * size))
+    print_promise("places in a square", mp.AnyMetric(mp.precomputed(apart), math.sqrt(2), records), records)
+    vocabulary = names()
+    edit_space = mp.AnyMetric(mp.edit_distance, LENGTH, vocabulary[: 10 * size])
+    print_promise("words", edit_space, vocabulary[: 20 * size])
     line = np.abs(np.subtract.outer(np.arange(float(5 * size)), np.arange(float(5 * size))))
     nodes = list(range(5 * size))
-    promised("path", mp.AnyMetric(mp.precomputed(line), 5.0 * size, nodes), nodes)
+    print_promise("path", mp.AnyMetric(mp.precomputed(line), 5.0 * size, nodes), nodes)
     grid = np.array([(x, y) for x in range(size) for y in range(size)], dtype=float)
     steps = np.abs(grid[:, None] - grid[None]).sum(axis=2)
     corners = list(range(size**2))
-    promised("square grid of roads", mp.AnyMetric(mp.precomputed(steps), 2.0 * size, corners), corners)
+    print_promise("square grid of roads", mp.AnyMetric(mp.precomputed(steps), 2.0 * size, corners), corners)
     apart_all = 1 - np.eye(5 * size)
-    promised("uniform", mp.AnyMetric(mp.precomputed(apart_all), 1, nodes), nodes)
+    print_promise("uniform", mp.AnyMetric(mp.precomputed(apart_all), 1, nodes), nodes)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Words, roads, a tree and a uniform metric, with δ and without, and with a public universe (*)."""
+    """Measure words, roads, a tree and a uniform metric, with δ and without, and with a public universe (*)."""
     n, count, few = (2_000, 30, 2) if check else (20_000, 200, 20)
     releases = CHECKED if check else RELEASES
     print(f"ε = {EPSILON:g}, {n:,} records, {count} queries; {releases} releases, {few} of slopes and hats. ÷ single:")
@@ -239,8 +243,8 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         table = make(n, count)
         for delta in (DELTA, 0.0):
             rows(table, mp.Guarantee(EPSILON, delta), releases, few, bounds)
-        rows(table.known, mp.Guarantee(EPSILON, DELTA), releases, few, bounds)
-    promises(4 if check else 20)
+        rows(table.with_universe, mp.Guarantee(EPSILON, DELTA), releases, few, bounds)
+    print_promises(4 if check else 20)
 
 
 if __name__ == "__main__":

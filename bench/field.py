@@ -40,7 +40,7 @@ class Case:
     bound: float
 
     def points(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Uniform in the space: in the ball or box, or in all directions."""
+        """Return uniform points: in the ball or box, or in all directions."""
         if isinstance(self.space, mp.Angular):
             return rng.standard_normal((count, self.space.width))
         if isinstance(self.space, mp.L1):
@@ -65,29 +65,29 @@ CLAIMED: dict[str, tuple[Space, float]] = {  # of which only the worst place is 
 }
 
 
-def opened(people: FloatArray, space: Space) -> mp.Session:
-    """A session of so many queries."""
+def open_session(people: FloatArray, space: Space) -> mp.Session:
+    """Open a session of MANY queries."""
     return mp.interactive(people, space, epsilon=EPSILON, delta=DELTA, max_queries=MANY, mechanism="field")
 
 
 def adaptive(case: Case, rng: np.random.Generator, count: int) -> FloatArray:
-    """Points as an analyst asks them, the next after the answer to the last; in the end those of the session."""
+    """Return points as an analyst asks them in a session, each after the answer to the previous one."""
     people = case.points(rng, ROWS)
-    asked = case.points(rng, count)
-    with opened(people, case.space) as session:
-        best = asked[0], math.inf
-        for place in range(count):
-            if place % 10 == 9:
+    points = case.points(rng, count)
+    with open_session(people, case.space) as session:
+        best = points[0], math.inf
+        for index in range(count):
+            if index % 10 == 9:
                 near = best[0] + 0.1 * rng.standard_normal(case.space.width) / math.sqrt(case.space.width)
-                asked[place] = case.space.inside(near[None])[0]
-            answer = session.ask(asked[place])
+                points[index] = case.space.inside(near[None])[0]
+            answer = session.ask(points[index])
             if answer.value < best[1]:
-                best = asked[place], answer.value
-    return asked
+                best = points[index], answer.value
+    return points
 
 
 def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
-    """Mean squares ÷ single² of a session at these points, one for each of so many draws of its noise."""
+    """Return mean squares ÷ single² of a session at these points, one for each draw of its noise."""
     people = case.points(np.random.default_rng(1), ROWS)
     queries = Queries(points, case.space)
     sums = read_sums(people, case.space, queries)
@@ -107,19 +107,19 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     assert np.abs(same - (first * unit + anchors - truth)).max() < 2 * unit
     single = case.space.diameter / ROWS / math.sqrt(2 * GUARANTEE.rho)
     exact = np.array(session.exact)
-    drawn = (gaussian(np.tile(exact, len(part)), noise.scale) for part in np.array_split(range(releases), 20))
-    each = [squares_of(errors(part.reshape(-1, len(exact)).T.astype(np.float64)).T) for part in drawn]
+    noisy_parts = (gaussian(np.tile(exact, len(part)), noise.scale) for part in np.array_split(range(releases), 20))
+    each = [squares_of(errors(part.reshape(-1, len(exact)).T.astype(np.float64)).T) for part in noisy_parts]
     return np.concatenate(each) / single**2
 
 
-def worst(space: Space) -> float:
-    """The claimed deviation ÷ single at the worst place, for so many queries."""
+def worst_deviation(space: Space) -> float:
+    """Return the claimed deviation ÷ single at the worst position, for MANY queries."""
     noise = Field().noise(space, MANY, ProtectedChange(), GUARANTEE)
     return noise.deviation / (space.diameter / math.sqrt(2 * GUARANTEE.rho))
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """--check asks and draws less often, and times the parts of a query instead of the whole."""
+    """Measure errors and time; --check asks and draws less often, and times the parts of a query separately."""
     counts = CHECKED if check else COUNTS
     print(f"RMSE ÷ single, ε = {EPSILON:g}, δ = {DELTA:g}; ± is one standard error")
     print(f"{'':<18}{'worst place':>12}" + "".join(f"{f'{count:,} queries':>20}" for count in counts))
@@ -130,38 +130,40 @@ def benchmark(check: bool, bounds: Bounds) -> None:
             each = squares(case, points[:count], releases)
             error = each.std() / math.sqrt(releases * 4 * each.mean())
             cells.append(f"{bounds.rms_at_most(f'{case.name}, {count}', each, case.bound)} ± {error:.3f}")
-        said = bounds.at_most(f"{case.name}, worst place", worst(case.space), case.bound)
-        print(f"{case.name:<18}{said:>12}" + "".join(f"{cell:>20}" for cell in cells) + f"   (bound {case.bound})")
+        worst_cell = bounds.at_most(f"{case.name}, worst place", worst_deviation(case.space), case.bound)
+        print(
+            f"{case.name:<18}{worst_cell:>12}" + "".join(f"{cell:>20}" for cell in cells) + f"   (bound {case.bound})"
+        )
     for name, (space, bound) in CLAIMED.items():
-        print(f"{name:<24}{bounds.at_most(name, worst(space), bound):>6}   (bound {bound:.3g})")
+        print(f"{name:<24}{bounds.at_most(name, worst_deviation(space), bound):>6}   (bound {bound:.3g})")
     print(f"one query after {MANY:,}, at n = {LARGE:,}")
     for case in (CASES[0], CASES[3]):
         speed(case, check, bounds)
 
 
 def speed(case: Case, check: bool, bounds: Bounds) -> None:
-    """Time of a query ÷ that of NumPy's mean distance over the same table."""
+    """Print the time of a query ÷ that of NumPy's mean distance over the same table."""
     rng = np.random.default_rng(9)
     people, points = case.points(rng, LARGE), case.points(rng, MANY)
     power = 1 if isinstance(case.space, mp.L1) else 2
-    few = len(points) - ROUNDS
+    already_asked = len(points) - ROUNDS
     with ExitStack() as stack:
         # under --check, the sums of a large table, and the innovation after many queries
         tables = (people, people[:ROWS]) if check else (people,)
-        sessions = [stack.enter_context(opened(table, case.space)) for table in tables]
-        sessions[-1].ask_many(points[:few])
-        new = [iter(points[few:]) for _ in sessions]  # not asked before
-        asking = {
-            str(k): lambda session=session, left=left: session.ask(next(left))
-            for k, (session, left) in enumerate(zip(sessions, new, strict=True))
+        sessions = [stack.enter_context(open_session(table, case.space)) for table in tables]
+        sessions[-1].ask_many(points[:already_asked])
+        unasked = [iter(points[already_asked:]) for _ in sessions]  # not asked before
+        functions = {
+            str(k): lambda session=session, fresh_points=fresh_points: session.ask(next(fresh_points))
+            for k, (session, fresh_points) in enumerate(zip(sessions, unasked, strict=True))
         }
         times = interleaved(
-            asking | {"brute": lambda: np.linalg.norm(people - points[0], ord=power, axis=1).mean()}, ROUNDS
+            functions | {"brute": lambda: np.linalg.norm(people - points[0], ord=power, axis=1).mean()}, ROUNDS
         )
     brute = times.pop("brute")
-    whole = sum(times.values())
-    share = bounds.at_most(f"{case.name}: time of a query ÷ brute force", whole / brute, 3.0)
-    print(f"{case.name:<18} {1e3 * whole:7.1f} ms, brute force {1e3 * brute:.1f} ms, ratio {share} (bound 3)")
+    query_time = sum(times.values())
+    share = bounds.at_most(f"{case.name}: time of a query ÷ brute force", query_time / brute, 3.0)
+    print(f"{case.name:<18} {1e3 * query_time:7.1f} ms, brute force {1e3 * brute:.1f} ms, ratio {share} (bound 3)")
 
 
 if __name__ == "__main__":

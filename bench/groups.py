@@ -1,4 +1,4 @@
-"""Accuracy of NearestGroup beside the same rule without privacy and private classifiers that one would take instead.
+"""Accuracy of NearestGroup, compared with the same rule without privacy and with other private classifiers.
 
 Data: scikit-learn's digits (1,797 rows, 64 pixels, 10 classes) and breast_cancer (569 rows, 30 columns, 2 classes).
 70 % of the rows, stratified by class with the seed, are private; the others are predicted. Columns are divided by the
@@ -91,17 +91,17 @@ class Case:
 
     @property
     def classes(self) -> list[int]:
-        """Public: which digits, or whether malignant, there may be."""
+        """The public labels: digits, or whether malignant."""
         return list(range(10 if self.name == "digits" else 2))
 
     def private(self, seed: int) -> AnyArray:
-        """The rows to learn from: bool[n]."""
+        """Return the rows to learn from: bool[n]."""
         rows, _ = train_test_split(np.arange(len(self.labels)), test_size=0.3, stratify=self.labels, random_state=seed)
         return np.isin(np.arange(len(self.labels)), rows)
 
 
 def cases() -> list[Case]:
-    """Both tables."""
+    """Return both tables."""
     digits, cells = (load(return_X_y=True) for load in (load_digits, load_breast_cancer))
     widths = np.array(MEAN + ERROR + WORST)
     return [
@@ -111,7 +111,7 @@ def cases() -> list[Case]:
 
 
 def nearest(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
-    """NearestGroup."""
+    """Return the accuracy of NearestGroup."""
     model = NearestGroup(
         case.space,
         epsilon=guarantee.epsilon,
@@ -123,17 +123,17 @@ def nearest(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
 
 
 def exact(case: Case, private: AnyArray) -> float:
-    """The same rule without privacy."""
+    """Return the accuracy of the same rule without privacy."""
     points, labels = case.points[private], case.labels[private]
-    ways = [case.space.distance(points[labels == k], case.points[~private]).mean(axis=0) for k in case.classes]
-    return float((np.argmin(ways, axis=0) == case.labels[~private]).mean())
+    distances = [case.space.distance(points[labels == k], case.points[~private]).mean(axis=0) for k in case.classes]
+    return float((np.argmin(distances, axis=0) == case.labels[~private]).mean())
 
 
 def centroids(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
-    """The nearest noisy class mean."""
+    """Return the accuracy of the nearest noisy class mean."""
     points, labels, width = case.points[private], case.labels[private], case.points.shape[1]
-    whole = np.rint((points - 0.5) * QUANTA).astype(np.int64)
-    sums = np.array([whole[labels == k].sum(axis=0) for k in case.classes])
+    quanta = np.rint((points - 0.5) * QUANTA).astype(np.int64)
+    sums = np.array([quanta[labels == k].sum(axis=0) for k in case.classes])
     counts = np.array([(labels == k).sum() for k in case.classes])
     if guarantee.pure:
         sums = laplace(sums.ravel(), width * QUANTA / 2 / (guarantee.epsilon * (1 - COUNT_SHARE))).reshape(sums.shape)
@@ -148,7 +148,7 @@ def centroids(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
 
 
 def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float], FloatArray] | str:
-    """Accuracies of diffprivlib's GaussianNB by table and ε, one a seed; or why there are none."""
+    """Return accuracies of diffprivlib's GaussianNB by table and ε, one for each seed; or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
         result: dict[tuple[str, float], FloatArray] = {}
@@ -160,8 +160,8 @@ def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float
                 masks = np.array([case.private(seed) for seed in seeds])
                 np.savez(path, points=case.points, labels=case.labels, private=masks, epsilons=EPSILONS)
                 lines = _run([str(python), "-c", BAYES, str(path)], BAYES_SECONDS).split()
-                found = np.array(lines, dtype=np.float64).reshape(len(EPSILONS), len(seeds))
-                result |= {(case.name, epsilon): found[k] for k, epsilon in enumerate(EPSILONS)}
+                accuracies = np.array(lines, dtype=np.float64).reshape(len(EPSILONS), len(seeds))
+                result |= {(case.name, epsilon): accuracies[k] for k, epsilon in enumerate(EPSILONS)}
         except (OSError, subprocess.SubprocessError, ValueError) as reason:
             output = getattr(reason, "stderr", None) or str(reason)
             return output.strip().splitlines()[-1] if output.strip() else type(reason).__name__
@@ -169,57 +169,64 @@ def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float
 
 
 def _run(command: list[str], timeout: float) -> str:
-    """What a command prints, without this one's paths of modules."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout, env=kept)  # noqa: S603
-    return done.stdout
+    """Run a command without this process's Python variables, and return what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout, env=environment)  # noqa: S603
+    return process.stdout
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """See `BOUNDS` for what is asserted."""
+    """Compare all classifiers; `BOUNDS` says what is asserted."""
     seeds, tables = range(FIRST_SEED, FIRST_SEED + (FEW if check else SEEDS)), cases()
     print(__doc__)
     if check:
-        others: dict[tuple[str, float], FloatArray] | str = "left out under --check; nothing is asserted about it"
+        all_bayes: dict[tuple[str, float], FloatArray] | str = "left out under --check; nothing is asserted about it"
     else:
-        others = bayes(tables, seeds)
-    if isinstance(others, str):
-        print(f"No bayes: {others}\n")
-        others = {}
+        all_bayes = bayes(tables, seeds)
+    if isinstance(all_bayes, str):
+        print(f"No bayes: {all_bayes}\n")
+        all_bayes = {}
     print(f"relation: one row added or removed; {len(seeds)} splits; ± is the standard error of the mean")
     header = f"{'table':<14}{'ε':>5}{'δ':>7}{'nearest':>16}{'exact':>8}{'centroids':>17}{'bayes':>16}{'majority':>10}"
     print(header)
-    behind: list[str] = []
+    losses: list[str] = []
     asserted: list[str] = []
     for case in tables:
         splits = [case.private(seed) for seed in seeds]
-        without = np.array([exact(case, private) for private in splits])
+        exact_accuracies = np.array([exact(case, private) for private in splits])
         majority = np.bincount(case.labels).max() / len(case.labels)
         for delta in DELTAS:
             for epsilon in EPSILONS[1:] if check else EPSILONS:
                 guarantee = mp.Guarantee(epsilon, delta)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", mp.PromiseWarning)  # wide errors and small groups are the point
-                    ours = np.array([nearest(case, private, guarantee) for private in splits])
-                means = np.array([centroids(case, private, guarantee) for private in splits])
-                naive = others.get((case.name, epsilon)) if not delta else None
-                cells = [_cell(ours), f"{without.mean():.3f}", _cell(means), "" if naive is None else _cell(naive)]
+                    nearest_accuracies = np.array([nearest(case, private, guarantee) for private in splits])
+                centroid_accuracies = np.array([centroids(case, private, guarantee) for private in splits])
+                bayes_accuracies = all_bayes.get((case.name, epsilon)) if not delta else None
+                cells = [
+                    _cell(nearest_accuracies),
+                    f"{exact_accuracies.mean():.3f}",
+                    _cell(centroid_accuracies),
+                    "" if bayes_accuracies is None else _cell(bayes_accuracies),
+                ]
                 widths = (16, 8, 17, 16)
                 row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
                 print(f"{case.name:<14}{epsilon:>5g}{delta:>7g}{row}{majority:>10.3f}", flush=True)
                 where = f"{case.name}, ε = {epsilon:g}, δ = {delta:g}"
-                for name, rival in (("centroids", means), ("bayes", naive)):
-                    if rival is not None and rival.mean() > ours.mean():
-                        behind.append(f"{where}: {_cell(rival - ours)} behind {name}")
-                if ours.mean() < majority:
-                    behind.append(f"{where}: {majority - ours.mean():.3f} behind the majority")
-                for name, rival in (("exact", without), ("centroids", means)):
-                    most = BOUNDS.get((case.name, epsilon, delta, name))
-                    if most is not None:
-                        cell = bounds.at_most(f"{where}: behind {name}", float(rival.mean() - ours.mean()), most)
-                        asserted.append(f"{where}: {cell} behind {name}, at most {most:g}")
+                for name, accuracies in (("centroids", centroid_accuracies), ("bayes", bayes_accuracies)):
+                    if accuracies is not None and accuracies.mean() > nearest_accuracies.mean():
+                        losses.append(f"{where}: {_cell(accuracies - nearest_accuracies)} behind {name}")
+                if nearest_accuracies.mean() < majority:
+                    losses.append(f"{where}: {majority - nearest_accuracies.mean():.3f} behind the majority")
+                for name, accuracies in (("exact", exact_accuracies), ("centroids", centroid_accuracies)):
+                    bound = BOUNDS.get((case.name, epsilon, delta, name))
+                    if bound is not None:
+                        cell = bounds.at_most(
+                            f"{where}: behind {name}", float(accuracies.mean() - nearest_accuracies.mean()), bound
+                        )
+                        asserted.append(f"{where}: {cell} behind {name}, at most {bound:g}")
     print("\nasserted:", *asserted, sep="\n  ")
-    print("\nwhere nearest loses:", *(behind or ["nowhere"]), sep="\n  ")
+    print("\nwhere nearest loses:", *(losses or ["nowhere"]), sep="\n  ")
 
 
 def _cell(values: FloatArray) -> str:

@@ -9,7 +9,7 @@ N, DIMENSION = 1_000_000, 8
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """10⁶ × 8 in both sizes: the bound is on this table. --check asks fewer queries."""
+    """Ask a table of 10⁶ × 8 in both sizes: the bound is on this table. --check asks fewer queries."""
     rng = np.random.default_rng(0)
     people = rng.beta(2, 3, (N, DIMENSION))
     space = mp.L1([(0, 1)] * DIMENSION)
@@ -21,18 +21,18 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         points = rng.random((queries, DIMENSION))
         session.ask_many(points)  # learn, so that the queries below need no update
         updates = session.updates
-        some = points[: queries // 10]
+        few_points = points[: queries // 10]
         times = interleaved(
             {
                 "brute": lambda: np.abs(people - point).sum(axis=1).mean(),
-                "ask": lambda: [session.ask(point) for point in some],
+                "ask": lambda: [session.ask(point) for point in few_points],
                 "ask_many": lambda: session.ask_many(points),
             }
         )
-        later = session.updates - updates
+        late_updates = session.updates - updates
     brute = times["brute"]
-    print(f"table {N:,} × {DIMENSION}; brute force {1e3 * brute:.1f} ms a query; {later} late updates")
-    for name, cost in (("ask", times["ask"] / len(some)), ("ask_many", times["ask_many"] / queries)):
+    print(f"table {N:,} × {DIMENSION}; brute force {1e3 * brute:.1f} ms a query; {late_updates} late updates")
+    for name, cost in (("ask", times["ask"] / len(few_points)), ("ask_many", times["ask_many"] / queries)):
         share = bounds.at_most(f"{name} ÷ brute force", cost / brute, 1 / 100)
         print(f"{name:<9} {1e6 * cost:7.1f} µs a query, ÷ brute force {share} (bound 0.01)")
 

@@ -37,7 +37,7 @@ from milepost.spaces.embeddings.embedding import Embedding
 
 WIDTH = 8  # directions come in orthonormal blocks of this many
 APPROXIMATE, PURE = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0)
-BETA, QUERIES = 0.05, 10_000
+FAILURE_PROBABILITY, QUERIES = 0.05, 10_000
 # with more directions a sketch's cells, 2²²/D each, are so wide that rounding to their borders shows
 MAX_DIRECTIONS = 1 << 12
 PAPER_SIZES = (10**24, 10**32)
@@ -62,19 +62,19 @@ class Law:
 
 
 def offline(guarantee: mp.Guarantee) -> Promise:
-    """The error of a synopsis by tangents: α/2, the embedding and rounding."""
-    return lambda embedding, n: Tangents(BETA).predict(embedding, n, ProtectedChange(), guarantee).error
+    """Return the error of a synopsis by tangents: α/2, the embedding and rounding."""
+    return lambda embedding, n: Tangents(FAILURE_PROBABILITY).predict(embedding, n, ProtectedChange(), guarantee).error
 
 
 def interactive(guarantee: mp.Guarantee) -> Promise:
-    """The error of a session by tangents."""
+    """Return the error of a session by tangents."""
     return lambda embedding, n: interactive_error(
-        embedding, interactive_margins(embedding, n, guarantee, QUERIES, BETA)
+        embedding, interactive_margins(embedding, n, guarantee, QUERIES, FAILURE_PROBABILITY)
     )
 
 
 def laws() -> Iterator[Law]:
-    """Interactive and offline, (ε, δ) and pure."""
+    """Yield the laws of interactive and offline mechanisms, (ε, δ) and pure."""
     paper, pure = Fraction(-4, 23), Fraction(-2, 17)
     yield Law("interactive", interactive(APPROXIMATE), Fraction(-4, 13), paper, (6.0, 9.0))
     yield Law("interactive, pure", interactive(PURE), Fraction(-2, 11), pure, (7.5, 11.0))
@@ -84,12 +84,12 @@ def laws() -> Iterator[Law]:
 
 @cache
 def ball(directions: int) -> mp.L2:
-    """Theorem 10's space: diameter 1."""
+    """Return Theorem 10's space, of diameter 1."""
     return mp.L2(center=[0] * WIDTH, radius=0.5, directions=directions)
 
 
 def grid() -> list[int]:
-    """Numbers of directions, 2 a doubling, in whole blocks."""
+    """Return numbers of directions, 2 for each doubling, in whole blocks."""
     blocks = MAX_DIRECTIONS // WIDTH
     return sorted({WIDTH * round(2 ** (k / 2)) for k in range(2 * blocks.bit_length() - 1)})
 
@@ -108,35 +108,37 @@ class Best:
         return ball(self.directions).embedding.relative_error * ball(self.directions).embedding.sensitivity_bound
 
 
-def best(law: Law, steps: int) -> list[Best]:
-    """The best D for `steps` sizes a decade; the best D grows with n, so each search starts where the last ended."""
-    found, candidates, place = [], grid(), 0
+def best_directions(law: Law, steps: int) -> list[Best]:
+    """Return the best D for `steps` sizes per decade; it grows with n, so each search starts where the last ended."""
+    results, candidates, index = [], grid(), 0
     low, high = law.decades
     for n in np.rint(np.logspace(low, high, round((high - low) * steps) + 1)).astype(np.int64).tolist():
-        error = law.promise(ball(candidates[place]).embedding, n)
-        while place + 1 < len(candidates):
-            further = law.promise(ball(candidates[place + 1]).embedding, n)
-            if further > error:
+        error = law.promise(ball(candidates[index]).embedding, n)
+        while index + 1 < len(candidates):
+            next_error = law.promise(ball(candidates[index + 1]).embedding, n)
+            if next_error > error:
                 break
-            place, error = place + 1, further
-        found.append(Best(n, candidates[place], error))
-    return found
+            index, error = index + 1, next_error
+        results.append(Best(n, candidates[index], error))
+    return results
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:
-    """The power of x that y follows, by least squares in logarithms."""
+    """Return the power of x that y follows, by least squares in logarithms."""
     return float(np.polyfit([math.log(value) for value in x], [math.log(value) for value in y], 1)[0])
 
 
 def paper_exponent(guarantee: mp.Guarantee) -> float:
-    """The exponent of Remark 7.1 for Lemma 3's own α beside directions that err by constant/√D, as ours do."""
+    """Return the exponent of Remark 7.1 for Lemma 3's own α and directions that err by constant/√D, as ours do."""
     embedding = ball(512).embedding
     constant = embedding.relative_error * math.sqrt(embedding.dimension)
 
     def error(n: int) -> float:
         def at(log_directions: float) -> float:
             directions = round(math.exp(log_directions))
-            return constant / math.sqrt(directions) + lemma3.offline_alpha(directions, n, guarantee, BETA)
+            return constant / math.sqrt(directions) + lemma3.offline_alpha(
+                directions, n, guarantee, FAILURE_PROBABILITY
+            )
 
         return float(minimize_scalar(at, bounds=(math.log(WIDTH), 60.0), method="bounded").fun)
 
@@ -144,16 +146,16 @@ def paper_exponent(guarantee: mp.Guarantee) -> float:
 
 
 def print_theorem_10(law: Law, check: bool, bounds: Bounds) -> None:
-    """The best D at each n, and the exponent of its error beside those that were derived."""
-    rows = best(law, 2 if check else 4)
+    """Print the best D at each n, and the exponent of its error next to the derived ones."""
+    rows = best_directions(law, 2 if check else 4)
     for row in rows:
         assert WIDTH < row.directions < MAX_DIRECTIONS, "the best D is at an end: it says nothing of the law"
         rest = 2 * (row.error - row.embedding)
         print(f"{law.name:<18}{row.n:>16,}{row.directions:>6}{row.error:>9.3g}{row.embedding:>11.3g}{rest:>8.3g}")
-    found = exponent([row.n for row in rows], [row.error for row in rows])
+    fitted = exponent([row.n for row in rows], [row.error for row in rows])
     growth = exponent([row.n for row in rows], [row.directions for row in rows])
-    bounds.at_most(f"{law.name}: exponent against Theorem 10's", found, float(law.paper))
-    cell = bounds.at_most(f"{law.name}: exponent", found, float(law.ours) + LOGARITHMS)
+    bounds.at_most(f"{law.name}: exponent against Theorem 10's", fitted, float(law.paper))
+    cell = bounds.at_most(f"{law.name}: exponent", fitted, float(law.ours) + LOGARITHMS)
     print(
         f"{law.name:<18}error ∝ n^{cell} (derived: {law.ours} = {float(law.ours):.3f}; "
         f"Theorem 10: {law.paper} = {float(law.paper):.3f}), D ∝ n^{growth:.2f}\n",
@@ -162,12 +164,12 @@ def print_theorem_10(law: Law, check: bool, bounds: Bounds) -> None:
 
 
 def print_lemma_9(width: int, bounds: Bounds) -> None:
-    """The power of 1/α by which D grows, for pairs at random and for the worst of 10,000 (Definition 5)."""
-    found = [mp.L2(center=[0] * width, radius=0.5, directions=count).distortion() for count in DIRECTIONS]
-    line = f"{width:>3}{found[0].likely:>10.2g}{found[-1].likely:>10.2g}"
+    """Print the power of 1/α by which D grows, for random pairs and for the worst of 10,000 (Definition 5)."""
+    distortions = [mp.L2(center=[0] * width, radius=0.5, directions=count).distortion() for count in DIRECTIONS]
+    line = f"{width:>3}{distortions[0].likely:>10.2g}{distortions[-1].likely:>10.2g}"
     for name, alphas in (
-        ("likely", [each.likely for each in found]),
-        ("worst", [each.product - 1 for each in found]),
+        ("likely", [each.likely for each in distortions]),
+        ("worst", [each.product - 1 for each in distortions]),
     ):
         inverse = [1 / alpha for alpha in alphas]
         lemma = exponent(inverse, [width * math.log(x) * x**2 for x in inverse])
@@ -177,8 +179,8 @@ def print_lemma_9(width: int, bounds: Bounds) -> None:
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Errors fall at least as fast as Theorem 10 says and about as derived; D grows at most as Lemma 9 says."""
-    print(f"ℓ₂ ball of diameter 1, d = {WIDTH}, ε = 1, δ = {APPROXIMATE.delta:g} or 0, β = {BETA:g}.")
+    """Check that errors fall at least as Theorem 10 says and about as derived, and that D grows at most as Lemma 9."""
+    print(f"ℓ₂ ball of diameter 1, d = {WIDTH}, ε = 1, δ = {APPROXIMATE.delta:g} or 0, β = {FAILURE_PROBABILITY:g}.")
     print(
         f"Interactive: {QUERIES:,} queries. error = α/2 + embedding, least over D; the embedding's is likely (95 %).\n"
     )

@@ -27,13 +27,13 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Points of two columns with an id that is kept; CSV and Parquet, in and out."""
+    """Query points of two columns with an id that is copied; CSV and Parquet, in and out."""
     many = MANY_CHECKED if check else MANY
     rng = np.random.default_rng(0)
     synopsis = mp.release(rng.uniform(0, 10, (50_000, 2)), SPACE, epsilon=1, delta=1e-6)
     points = rng.uniform(0, 10, (many, 2))
-    alone = seconds(lambda: synopsis.mean_distance(points), 3)
-    print(f"one call in memory: {many / alone:,.0f} points/s of {many:,}")
+    in_memory = seconds(lambda: synopsis.mean_distance(points), 3)
+    print(f"one call in memory: {many / in_memory:,.0f} points/s of {many:,}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         synopsis.save(folder / "homes.milepost")
@@ -41,13 +41,18 @@ def benchmark(check: bool, bounds: Bounds) -> None:
             for count in (FEW, many):
                 _write(points[:count], folder / f"{count}.{kind}")
             for output in ("parquet", "csv"):
-                (start, least), (whole, most) = (_query(folder, f"{count}.{kind}", output) for count in (FEW, many))
-                rate = (many - FEW) / (whole - start)
-                print(
-                    f"query {kind} → {output}: {whole:.1f} s, {rate:,.0f} points/s beyond the first {FEW:,}", end="; "
+                (few_seconds, few_memory), (many_seconds, many_memory) = (
+                    _query(folder, f"{count}.{kind}", output) for count in (FEW, many)
                 )
-                ratio = bounds.at_most(f"memory of {kind} → {output} with many times the points", most / least, 1.3)
-                print(f"{least:,.0f} MB and {most:,.0f} MB, ÷ {ratio} (bound 1.3)")
+                rate = (many - FEW) / (many_seconds - few_seconds)
+                print(
+                    f"query {kind} → {output}: {many_seconds:.1f} s, {rate:,.0f} points/s beyond the first {FEW:,}",
+                    end="; ",
+                )
+                ratio = bounds.at_most(
+                    f"memory of {kind} → {output} with many times the points", many_memory / few_memory, 1.3
+                )
+                print(f"{few_memory:,.0f} MB and {many_memory:,.0f} MB, ÷ {ratio} (bound 1.3)")
 
 
 def _write(points: np.ndarray, path: Path) -> None:
@@ -56,12 +61,12 @@ def _write(points: np.ndarray, path: Path) -> None:
 
 
 def _query(folder: Path, points: str, output: str) -> tuple[float, float]:
-    """Seconds and peak megabytes of the command, from its start to its end."""
-    words = ["homes.milepost", points, "--keep", "id", "-o", f"answers.{output}", "--force"]
-    line = [sys.executable, "-c", COMMAND, "query", *words]
-    begun = perf_counter()
-    done = subprocess.run(line, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return perf_counter() - begun, float(done.stdout.splitlines()[-1])
+    """Return seconds and peak megabytes of the command, from its start to its end."""
+    arguments = ["homes.milepost", points, "--keep", "id", "-o", f"answers.{output}", "--force"]
+    line = [sys.executable, "-c", COMMAND, "query", *arguments]
+    start = perf_counter()
+    process = subprocess.run(line, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    return perf_counter() - start, float(process.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every benchmark has in common: an argument, a stopwatch, bounds that fail.
+"""What all benchmarks share: the `--check` argument, timing, and bounds that fail.
 
 A bound on something noisy is checked twice: what the mechanism claims, which no noise changes, against the bound; and
 what was measured, against the bound and what chance may add to it, so that a true claim fails once in 10⁹ checks.
@@ -25,20 +25,20 @@ class Bounds:
 
     missed: list[str] = field(default_factory=list)
 
-    def at_most(self, name: str, value: float, most: float, chance: float = 0.0) -> str:
-        """A cell of the printed table: the value, with its bound when missed. chance: what noise may add to a value."""
-        kept = value <= most + chance
-        if not kept:
-            self.missed.append(f"{name}: {value:.4g} is over {most:.4g}" + f" + {chance:.4g}" * (chance > 0))
-        return f"{value:.3g}" + ("" if kept else f" > {most + chance:.4g}")
+    def at_most(self, name: str, value: float, bound: float, chance: float = 0.0) -> str:
+        """Return a cell of the printed table: the value, with its bound if missed. chance: what noise may add to it."""
+        holds = value <= bound + chance
+        if not holds:
+            self.missed.append(f"{name}: {value:.4g} is over {bound:.4g}" + f" + {chance:.4g}" * (chance > 0))
+        return f"{value:.3g}" + ("" if holds else f" > {bound + chance:.4g}")
 
-    def rms_at_most(self, name: str, squares: FloatArray, most: float) -> str:
-        """The same of the root of a mean of squares, one for each independent release."""
-        return self.at_most(name, math.sqrt(squares.mean()), most, math.sqrt(most**2 + chance_of(squares)) - most)
+    def rms_at_most(self, name: str, squares: FloatArray, bound: float) -> str:
+        """Return the cell of the root of a mean of squares, one for each independent release."""
+        return self.at_most(name, math.sqrt(squares.mean()), bound, math.sqrt(bound**2 + chance_of(squares)) - bound)
 
 
 def chance_of(values: FloatArray) -> float:
-    """How far the mean of independent values may be above its expectation, but for FALSE_ALARM: by Student's law.
+    """Return how far a mean of independent values may exceed its expectation, but for FALSE_ALARM: by Student's law.
 
     Squares of errors are skewed to the right: where their mean is high by chance, so is the deviation that it is
     measured in, and they pass the limit less often than normal values do. 20 values are enough for that; with very few,
@@ -48,7 +48,7 @@ def chance_of(values: FloatArray) -> float:
 
 
 def squares_of(errors: FloatArray) -> FloatArray:
-    """The mean square of each release, of errors float64[releases, queries]: queries of one release share its noise."""
+    """Return the mean square of each release, of errors float64[releases, queries]: its queries share the noise."""
     return np.asarray(np.mean(np.square(errors), axis=1))
 
 
@@ -58,16 +58,16 @@ import pathlib
 def peak():  # megabytes; getrusage would have the parent's in it
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
-"""  # goes before what a process of its own runs
+"""  # goes before the code of a separate process
 
 
 def seconds(function: Callable[[], object], repeat: int = 3) -> float:
-    """The best time of a few calls."""
+    """Return the best time of a few calls."""
     return interleaved({"": function}, repeat)[""]
 
 
 def interleaved(functions: dict[str, Callable[[], object]], repeat: int = 5) -> dict[str, float]:
-    """The best time of each of a few functions, called by turns: whatever else the computer does meets all alike."""
+    """Return the best time of each of a few functions, called in turn: other load on the computer affects all alike."""
     best = dict.fromkeys(functions, math.inf)
     for _ in range(repeat):
         for name, function in functions.items():

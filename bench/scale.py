@@ -1,6 +1,6 @@
 """How time and memory grow with the table: releases of Parquet folders, against a bare scan and NumPy's sort.
 
-Each is one pass in a process of its own. Folders have files of a million rows; after half a gigabyte of different ones
+Each is one pass in a separate process. Folders have files of a million rows; after half a gigabyte of different ones
 the same files stand there under other names, so that all of them are read.
 """
 
@@ -68,58 +68,58 @@ class Run:
 
 @contextmanager
 def folder(rows: int, dimension: int) -> Iterator[Path]:
-    """So many random rows as Parquet files; more than a processor has room for are different ones."""
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
+    """Write random rows as Parquet files; enough of them differ to exceed the caches of a processor."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
         rng, size = np.random.default_rng(0), min(rows, FILE_ROWS)
         different = max(1, min(rows // size, DIFFERENT // dimension))
         for k in range(rows // size):
-            path = place / f"part-{k}.parquet"
+            path = root / f"part-{k}.parquet"
             if k < different:
                 table = pa.table({f"c{i}": rng.random(size) for i in range(dimension)})
                 pa.parquet.write_table(table, path, row_group_size=GROUP_ROWS)
             else:
-                os.link(place / f"part-{k % different}.parquet", path)
-        yield place
+                os.link(root / f"part-{k % different}.parquet", path)
+        yield root
 
 
-def once(what: str, place: Path, names: str) -> tuple[float, float, float]:
-    """Seconds and megabytes of one pass in a process of its own."""
-    arguments = [sys.executable, "-c", CHILD, what, str(place), names]
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    seconds, before, peak = json.loads(done.stdout)
+def run_once(what: str, path: Path, names: str) -> tuple[float, float, float]:
+    """Return seconds and megabytes of one pass in a separate process."""
+    arguments = [sys.executable, "-c", CHILD, what, str(path), names]
+    process = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    seconds, before, peak = json.loads(process.stdout)
     return seconds, before, peak
 
 
 def run(rows: int, dimension: int, repeat: int) -> Run:
-    """Release a folder and scan it, by turns; the best times. A single release has no scan beside it."""
-    with folder(rows, dimension) as place:
+    """Release a folder and scan it in turn, and return the best times. A single release is run without a scan."""
+    with folder(rows, dimension) as path:
         names = ",".join(f"c{i}" for i in range(dimension))
         if repeat == 1:  # for its memory
-            seconds, before, peak = once("release", place, names)
+            seconds, before, peak = run_once("release", path, names)
             return Run(rows, seconds, math.nan, before, peak)
-        pairs = [(once("release", place, names), once("scan", place, names)) for _ in range(repeat)]
+        pairs = [(run_once("release", path, names), run_once("scan", path, names)) for _ in range(repeat)]
     released, scanned = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
     return Run(rows, released[0], scanned[0], released[1], max(pair[0][2] for pair in pairs))
 
 
-def growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bounds) -> None:
-    """Releases of more and more rows. Times of one pass say little: they have bounds where there are several."""
+def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bounds) -> None:
+    """Release more and more rows. Times of one pass vary too much: they have bounds where there are several."""
     print(f"\nd = {dimension}: release of a Parquet folder, ℓ₁, slopes, ε = 1, δ = 1e-6")
     print(f"{'rows':>12} {'seconds':>8} {'M rows/s':>9} {'÷ scan':>7} {'÷ sort':>7} {'peak MB':>8} {'above start':>12}")
     people = np.random.default_rng(0).random((FILE_ROWS, dimension))
     sort = seconds(lambda: np.sort(people, axis=0), 2) / FILE_ROWS
     runs = [run(rows, dimension, repeat) for rows in sizes]
-    for one in runs:
-        share = "–" if math.isnan(one.scan) else f"{one.seconds / one.scan:.2f}"
-        sorted_ = one.seconds / one.rows / sort
-        speed, above = one.rows / one.seconds / 1e6, one.peak - one.before
-        print(f"{one.rows:>12,} {one.seconds:>8.2f} {speed:>9.1f} {share:>7} {sorted_:>7.2f}", end=" ")
-        print(f"{one.peak:>8.0f} {above:>12.0f}")
-    million, most = next(one for one in runs if one.rows == FILE_ROWS), runs[-1]
-    name = f"d = {dimension}, {most.rows:,} rows"
-    memory = bounds.at_most(f"{name}: memory ÷ that of a million", most.peak / million.peak, MEMORY)
-    linear = most.seconds / most.rows / (million.seconds / million.rows)
+    for result in runs:
+        share = "–" if math.isnan(result.scan) else f"{result.seconds / result.scan:.2f}"
+        sort_ratio = result.seconds / result.rows / sort
+        speed, above = result.rows / result.seconds / 1e6, result.peak - result.before
+        print(f"{result.rows:>12,} {result.seconds:>8.2f} {speed:>9.1f} {share:>7} {sort_ratio:>7.2f}", end=" ")
+        print(f"{result.peak:>8.0f} {above:>12.0f}")
+    million, last = next(result for result in runs if result.rows == FILE_ROWS), runs[-1]
+    name = f"d = {dimension}, {last.rows:,} rows"
+    memory = bounds.at_most(f"{name}: memory ÷ that of a million", last.peak / million.peak, MEMORY)
+    linear = last.seconds / last.rows / (million.seconds / million.rows)
     print(f"  most rows ÷ a million: memory {memory} (bound {MEMORY})", end="")
     if repeat == 1:
         print(f", time a row {linear:.3g}")
@@ -127,13 +127,13 @@ def growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bounds) 
     print(f", time a row {bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})")
     if dimension == 2:
         # what rows cost: noise takes a few tenths of a second however many they are, and a scan has none
-        rows = (most.seconds - million.seconds) / (most.scan - million.scan)
-        scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", rows, SCAN)
+        per_scan = (last.seconds - million.seconds) / (last.scan - million.scan)
+        scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
         print(f"  rows beyond a million ÷ their bare scan {scanned} (bound {SCAN:g})")
 
 
-def constants(rows: int) -> dict[str, float]:
-    """Nanoseconds: a row, a row and coordinate, direction or query, a draw of noise."""
+def measure_constants(rows: int) -> dict[str, float]:
+    """Return nanoseconds of a row, of a row and coordinate, direction or query, and of a draw of noise."""
     rng = np.random.default_rng(0)
     table = pa.table(
         {
@@ -147,44 +147,46 @@ def constants(rows: int) -> dict[str, float]:
     )
     plane, box = mp.L1({"x": (0, 1), "y": (0, 1)}), {"x": (0, 1), "y": (0, 1)}
     wide = mp.L1({f"c{i}": (0, 1) for i in range(32)})
-    found: dict[str, float] = {}
+    nanoseconds: dict[str, float] = {}
 
-    def sketched(space: Any, roles: RowColumns = NO_ROW_COLUMNS) -> float:
+    def sketch_time(space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> float:
         columns = ["x", "y"] if isinstance(space, mp.GreatCircle) else None
-        return seconds(lambda: read_sketch(table, space, columns, roles), 2) / rows * 1e9
+        return seconds(lambda: read_sketch(table, space, columns, row_columns), 2) / rows * 1e9
 
-    two = sketched(plane)
-    found["a row and column of ℓ₁"] = (sketched(wide) - two) / 30
-    found["a row"] = two - 2 * found["a row and column of ℓ₁"]
+    two = sketch_time(plane)
+    nanoseconds["a row and column of ℓ₁"] = (sketch_time(wide) - two) / 30
+    nanoseconds["a row"] = two - 2 * nanoseconds["a row and column of ℓ₁"]
     for name, space in (
         ("ℓ₂", mp.L2(box, directions=64)),
         ("great circle", mp.GreatCircle((0.5, 0.5), 60, directions=64)),
     ):
-        found[f"a row and direction, {name}"] = sketched(space) / 64
-    for name, roles in (
+        nanoseconds[f"a row and direction, {name}"] = sketch_time(space) / 64
+    for name, row_columns in (
         ("of ten groups", RowColumns("label", [f"city {k}" for k in range(10)])),
         ("with a weight", RowColumns(weights="weight", max_weight=1.0)),
     ):
-        found[f"a row {name}, more"] = sketched(plane, roles) - two
+        nanoseconds[f"a row {name}, more"] = sketch_time(plane, row_columns) - two
     persons = RowColumns(unit="person", contributions=2)
-    found["a row of a person, more"] = seconds(lambda: bound_contributions(table, plane, None, persons), 2) / rows * 1e9
+    nanoseconds["a row of a person, more"] = (
+        seconds(lambda: bound_contributions(table, plane, None, persons), 2) / rows * 1e9
+    )
     queries = given_queries(plane, rng.random((100, 2)))
     assert queries is not None
-    found["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9
+    nanoseconds["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9
     zeros = np.zeros(20_000, dtype=np.int64)
     for name, draw in (("Gaussian", gaussian), ("Laplace", laplace)):
-        found[f"a draw, {name}"] = seconds(partial(draw, zeros, 1e6), 2) / len(zeros) * 1e9
-    return found
+        nanoseconds[f"a draw, {name}"] = seconds(partial(draw, zeros, 1e6), 2) / len(zeros) * 1e9
+    return nanoseconds
 
 
-def sizing(found: dict[str, float]) -> None:
-    """What 10⁹ and 10¹² rows take, from the constants."""
+def print_sizing(nanoseconds: dict[str, float]) -> None:
+    """Print what 10⁹ and 10¹² rows take, from the constants."""
     print("\nsizing, from these (two processors, and as many as read the table in an hour)")
     print(f"{'rows':>8} {'columns':>8} {'hours':>8} {'processors':>11} {'bytes read':>11}")
     cores = os.cpu_count() or 1
     for rows in (10**9, 10**12):
         for columns in (2, 32):
-            hours = rows * (found["a row"] + columns * found["a row and column of ℓ₁"]) / 3.6e12
+            hours = rows * (nanoseconds["a row"] + columns * nanoseconds["a row and column of ℓ₁"]) / 3.6e12
             print(
                 f"{rows:>8.0e} {columns:>8} {hours:>8.2f} {max(cores, math.ceil(hours * cores)):>11,} "
                 f"{8 * rows * columns / 1e12:>8.3g} TB"
@@ -192,16 +194,16 @@ def sizing(found: dict[str, float]) -> None:
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
+    """Release 10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
     for dimension, sizes in (CHECKED if check else dict.fromkeys(DIMENSIONS, SIZES)).items():
-        growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
+        print_growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
     if check:  # what follows has no bounds
         return
-    found = constants(FILE_ROWS)
+    nanoseconds = measure_constants(FILE_ROWS)
     print(f"\nnanoseconds on {os.cpu_count()} processors, in memory")
-    for name, value in found.items():
+    for name, value in nanoseconds.items():
         print(f"{name:>28} {value:>10,.1f}")
-    sizing(found)
+    print_sizing(nanoseconds)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Spaces that stand on an embedding: how far embedded distances are from the metric's, and errors of slopes ÷ single.
+"""Spaces that use an embedding: how far embedded distances are from the metric's, and errors of slopes ÷ single.
 
 single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are against the exact metric, so
-they have noise, interpolation and embedding in them; the embedding's part alone is that of the exact means of host
-distances. Where a ratio is asserted, there are 2000 releases with OpenDP's noise, or 200 with --check.
+they have noise, interpolation and embedding in them; the embedding's part alone is that of the exact means of
+embedded distances. Where a ratio is asserted, there are 2000 releases with OpenDP's noise, or 200 with --check.
 """
 
 import math
@@ -49,11 +49,11 @@ class Table:
 
     @classmethod
     def of(cls, name: str, space: Projected, people: FloatArray, queries: FloatArray) -> "Table":
-        """With the truth by brute force."""
+        """Create a table with the truth by brute force."""
         return cls(name, space, people, queries, space.distance(people, queries).mean(axis=0))
 
     def embedding(self) -> FloatArray:
-        """Errors of the exact mean embedded distances; a record's image is as it is released, a query's unrounded."""
+        """Return errors of the exact mean embedded distances; records are rounded, queries are not."""
         quantum = self.space.embedding.quantum
         return (
             exact_l1(self.space.quantize(self.people) * quantum, self.space.position(self.queries) * quantum)
@@ -61,42 +61,42 @@ class Table:
         )
 
     def released(self, sketch: Sketch, releases: int) -> FloatArray:
-        """Errors of slopes: float64[releases, queries]."""
+        """Return errors of slopes: float64[releases, queries]."""
         return released(self.space, sketch, self.queries, releases) - self.truth
 
     def single(self, n: int) -> float:
-        """The deviation of one query answered alone."""
+        """Return the deviation of one query answered alone."""
         return single(self.space, n)
 
 
 def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> FloatArray:
-    """Answers of slopes: float64[releases, queries]."""
+    """Return answers of slopes: float64[releases, queries]."""
     positions = space.position(queries)
-    needed = Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE).bits
-    sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(needed)))  # exact, and quick
+    bits = Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE).bits
+    sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(bits)))  # exact, and quick
     statistics = (Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE) for _ in range(releases))
     return np.array([each.values(positions, raw=True) for each in statistics])
 
 
 def single(space: Space, n: int) -> float:
-    """The deviation of one query answered alone."""
+    """Return the deviation of one query answered alone."""
     return space.diameter / n / math.sqrt(2 * GUARANTEE.rho)
 
 
 def claimed(space: Space, n: int) -> float:
-    """The deviation of an answer of slopes, as it claims, ÷ single."""
+    """Return the claimed deviation of an answer of slopes ÷ single."""
     deviation = Slopes().predict(space.embedding, n, ProtectedChange(), GUARANTEE).rms
     assert deviation is not None
     return deviation / single(space, n)
 
 
 def rms(values: FloatArray) -> float:
-    """√ of the mean square."""
+    """Return the root of the mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 
 def row(table: Table, n: int, ratio: str, of_mean: str, of_pair: str) -> None:
-    """A printed line: RMSE, and noise and embedding alone, ÷ single; the embedding in % of F and of a pair."""
+    """Print a line: RMSE, and noise and embedding alone, ÷ single; the embedding in % of F and of a pair."""
     embedding = rms(table.embedding()) / table.single(n)
     print(
         f"{table.name:<13}{table.space.width:>4}{table.space.embedding.dimension:>6}{n:>9,}"
@@ -106,9 +106,9 @@ def row(table: Table, n: int, ratio: str, of_mean: str, of_pair: str) -> None:
 
 
 def pair_deviation(space: Projected, left: FloatArray, right: FloatArray) -> float:
-    """Relative deviation of embedded distances, rms over pairs of rows, in %."""
-    moved = np.abs(space.quantize(left) - space.quantize(right)) @ space.embedding.quantum
-    return 100 * rms(moved / space.norm(left - right) - 1)
+    """Return the relative deviation of embedded distances, rms over pairs of rows, in %."""
+    embedded = np.abs(space.quantize(left) - space.quantize(right)) @ space.embedding.quantum
+    return 100 * rms(embedded / space.norm(left - right) - 1)
 
 
 def plane_rows(check: bool, bounds: Bounds) -> None:
@@ -126,8 +126,8 @@ def plane_rows(check: bool, bounds: Bounds) -> None:
         people = space.read(generator.normal([0.2, -0.1], 0.4, (n, 2)))
         table = Table.of(f"ℓ₂ {name}", space, people, inside[:QUERIES])
         errors = table.released(read_sketch(people, space), CHECKED if check else ASSERTED) / table.single(n)
-        whole = math.hypot(claimed(space, n), rms(table.embedding()) / table.single(n))
-        bounds.at_most(f"{table.name}: noise, as claimed, and embedding ÷ single", whole, 1.3)
+        combined = math.hypot(claimed(space, n), rms(table.embedding()) / table.single(n))
+        bounds.at_most(f"{table.name}: noise, as claimed, and embedding ÷ single", combined, 1.3)
         row(
             table,
             n,
@@ -145,14 +145,14 @@ def digit_rows(check: bool, bounds: Bounds) -> None:
     sketch = read_sketch(digits, space).repeat(times)
     n = int(sketch.totals[0])
     error = rms(table.released(sketch, 1 if check else FEW)) / table.single(n)
-    off = 100 * rms(table.embedding() / table.truth)
+    embedding_percent = 100 * rms(table.embedding() / table.truth)
     shuffled = np.random.default_rng(0).permutation(digits)
     apart = (digits != shuffled).any(axis=1)
     row(
         table,
         n,
         f"{error:.3g}",
-        bounds.at_most("digits: embedding, % of F", off, 0.5),
+        bounds.at_most("digits: embedding, % of F", embedding_percent, 0.5),
         f"{pair_deviation(space, digits[apart], shuffled[apart]):.2g}",
     )
 
@@ -185,7 +185,7 @@ def noise_rows(check: bool, bounds: Bounds) -> None:
     near = generator.normal([52.5, 13.4], [0.1, 0.15], (n + QUERIES, 2))
     mixed = [(x, x > y) for x, y in generator.beta(2, 3, (n + QUERIES, 2)).tolist()]
     plans = [[label] for label in generator.choice(labels, n + QUERIES)]
-    for name, space, rows, most in (
+    for name, space, rows, bound in (
         ("great circle", cap, near, 1.4),
         ("Gower, numbers", numbers, mixed, 1.05),
         ("Gower, labels", category, plans, 1.45),
@@ -193,9 +193,9 @@ def noise_rows(check: bool, bounds: Bounds) -> None:
         queries = space.read_queries(object_array(list(rows[n:])) if space.objects else rows[n:])
         truth = space.distance(next(records(rows[:n], space, None, 1)), queries).mean(axis=0)
         answers = released(space, read_sketch(rows[:n], space), queries, CHECKED if check else ASSERTED)
-        bounds.at_most(f"{name}: noise ÷ single, as claimed", claimed(space, n), most)
+        bounds.at_most(f"{name}: noise ÷ single, as claimed", claimed(space, n), bound)
         squares = squares_of((answers - truth) / single(space, n))
-        ratio = bounds.rms_at_most(f"{name}: RMSE ÷ single", squares, most)
+        ratio = bounds.rms_at_most(f"{name}: RMSE ÷ single", squares, bound)
         print(f"{name:<17}{space.embedding.dimension:>6}{n:>9,}{ratio:>8}", flush=True)
 
 
@@ -209,18 +209,18 @@ def angle_rows(check: bool, bounds: Bounds) -> None:
     n = len(vectors) * (100 if check else 1_000)
     synopsis = mp.release(np.repeat(vectors, n // len(vectors), axis=0), space, epsilon=EPSILON, delta=DELTA)
     error = np.abs(synopsis.mean_distance(vectors) - truth)
-    promised, largest = synopsis.error(), float(np.quantile(error, 0.95))
-    # the noise of one release is the same draw for all texts: it may be so many of its deviations anywhere
+    promised, p95 = synopsis.error(), float(np.quantile(error, 0.95))
+    # the noise of one release is the same draw for all texts: it may be this many of its deviations anywhere
     draws = stats.norm.isf(FALSE_ALARM / 2 / len(vectors)) * claimed(synopsis.space, n) * single(synopsis.space, n)
-    ratio = bounds.at_most("angles: 95 % ÷ promise", largest / promised, 1.0, draws / promised)
+    ratio = bounds.at_most("angles: 95 % ÷ promise", p95 / promised, 1.0, draws / promised)
     print(
         f"{'angles of texts':<17}{synopsis.space.embedding.dimension:>6}{n:>9,}   rms error {rms(error):.3g}, "
-        f"95 % of them within {largest:.3g}, promised ± {promised:.3g}; ÷ promise {ratio}"
+        f"95 % of them within {p95:.3g}, promised ± {promised:.3g}; ÷ promise {ratio}"
     )
 
 
 def documentation_words() -> list[str]:
-    """Every word of Python's own documentation, in the order of the text."""
+    """Return every word of Python's documentation, in the order of the text."""
     return re.findall(r"[a-z]{3,}", " ".join(topics.values()).lower())
 
 
@@ -234,7 +234,7 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
     queries = [word for word, _ in Counter(word for word in words if len(word) > 4).most_common(100)]
     print(f"\nedit distance, diameter 12, {len(words):,} words, {len(queries)} queries; tangents is the paper's way")
     print(f"{'mechanism':<26}{'D':>6}{'promise ±':>11}{'RMSE':>10}{'÷ tangents':>12}")
-    truth, theirs, promise = None, math.nan, math.nan
+    truth, tangents_rms, promise = None, math.nan, math.nan
     for mechanism, calibrate in (
         ("tangents", False),
         ("slopes", False),
@@ -252,7 +252,7 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
             synopsis = mp.release(words, space, epsilon=EPSILON, delta=0 if pure else DELTA, mechanism=mechanism)
         errors, promised = synopsis.mean_distance(queries) - truth, synopsis.error(synopsis.confidence)
         if mechanism == "tangents":
-            theirs, promise = rms(errors), promised
+            tangents_rms, promise = rms(errors), promised
         direct = synopsis.queries is not None
         if direct:
             plan = mp.plan(space, n=len(words), epsilon=EPSILON, delta=0 if pure else DELTA, queries=queries)
@@ -262,14 +262,16 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
             bounds.rms_at_most(f"edit distance: RMSE of {mechanism} ÷ planned", (errors / planned) ** 2, 1.0)
         name = mechanism + (", calibrated" if calibrate else "") + (", ε" if pure else ", ε, δ")
         size = "" if direct else f"{space.embedding.dimension}"
-        print(f"{name:<26}{size:>6}{promised:>11.3g}{rms(errors):>10.3g}{rms(errors) / theirs:>12.3g}", flush=True)
+        print(
+            f"{name:<26}{size:>6}{promised:>11.3g}{rms(errors):>10.3g}{rms(errors) / tangents_rms:>12.3g}", flush=True
+        )
 
 
 ROWS = (plane_rows, digit_rows, stable_rows, noise_rows, angle_rows, edit_rows)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Every space's rows."""
+    """Print the rows of every space."""
     print(f"slopes, ε = {EPSILON:g}, δ = {DELTA:g}. RMSE, noise and embedding ÷ single; the embedding, rms, in %.")
     print(f"{'space':<13}{'d':>4}{'D':>6}{'n':>9}{'RMSE':>8}{'noise':>8}{'embedding':>11}{'% of F':>9}{'% a pair':>10}")
     for rows in ROWS:

@@ -26,16 +26,16 @@ print(peak())
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """10⁶ × 32 in both sizes: the bounds are on this table."""
+    """Release 10⁶ × 32 in both sizes: the bounds are on this table."""
     rng = np.random.default_rng(0)
     people = rng.random((N, DIMENSION))
     space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
     _ = guarantee.rho, space.embedding
 
-    def made() -> mp.Synopsis:
+    def release_people() -> mp.Synopsis:
         return mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")
 
-    times = interleaved({"sort": lambda: np.sort(people, axis=0), "release": made})
+    times = interleaved({"sort": lambda: np.sort(people, axis=0), "release": release_people})
     sort, release = times["sort"], times["release"]
     sketch = read_sketch(people, space)
     reading = seconds(lambda: read_sketch(people, space), 1)
@@ -44,7 +44,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
 
-    synopsis = made()
+    synopsis = release_people()
     count = ANSWERS // 2 if check else ANSWERS
     points = rng.random((count, DIMENSION))
     polygons = synopsis.coordinates.functions()
@@ -67,13 +67,14 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 
 
 def _peak(rows: int) -> float:
-    """Megabytes at the peak of a process that releases a CSV file of so many rows."""
+    """Return peak megabytes of a process that releases a CSV file of this many rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.csv"
         values = np.random.default_rng(0).random((rows, 8)).round(6)
         pa.csv.write_csv(pa.table({f"c{i}": values[:, i] for i in range(8)}), path)
-        done = subprocess.run([sys.executable, "-c", MEMORY, str(path)], stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return float(done.stdout)
+        line = [sys.executable, "-c", MEMORY, str(path)]
+        process = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    return float(process.stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How long `import milepost` and `milepost --help` take, beside an import of NumPy and Arrow in the same run.
+"""How long `import milepost` and `milepost --help` take, against an import of NumPy and Arrow in the same run.
 
-Each is the best of seven fresh interpreters, in turn, so that whatever else the computer does meets all of them alike.
+Each is the best of seven fresh interpreters, in turn, so that other load on the computer affects all of them alike.
 The bounds are 2 and 4 times the import of NumPy and Arrow: a slow or busy computer is no fault of the package.
 """
 
@@ -22,8 +22,8 @@ BOUNDS = {"import milepost": 2, "milepost --help": 4}  # times the baseline
 
 
 def benchmark(_: bool, bounds: Bounds) -> None:
-    """The same in both sizes."""
-    rounds = [{name: started(words) for name, words in COMMANDS.items()} for _ in range(ROUNDS + 1)]
+    """Time all commands, in the same way with --check."""
+    rounds = [{name: start_seconds(arguments) for name, arguments in COMMANDS.items()} for _ in range(ROUNDS + 1)]
     best = {name: min(times[name] for times in rounds[1:]) for name in COMMANDS}  # the first fills caches
     print(f"best of {ROUNDS} starts of Python {sys.version.split()[0]}")
     for name, seconds in best.items():
@@ -34,11 +34,11 @@ def benchmark(_: bool, bounds: Bounds) -> None:
         print(line)
 
 
-def started(words: list[str]) -> float:
-    """Seconds of one fresh interpreter."""
-    begun = time.perf_counter()
-    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-    return time.perf_counter() - begun
+def start_seconds(arguments: list[str]) -> float:
+    """Return the seconds of one fresh interpreter."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

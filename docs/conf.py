@@ -35,7 +35,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(collections|matplotlib|numpy|os|pandas|pathlib|pyarrow|pyspark|rich|sklearn|typing)\..*"),
     (r"py:.*", r"Axes|Column|DataFrame|Figure|SparkSession"),  # the same, where only a type checker imports them
     # What the library passes on, and users do not touch.
-    (r"py:.*", r"milepost\.(audit\.case|likeness|privacy\.change|progress|spaces\.columns)\..*"),
+    (r"py:.*", r"milepost\.(auditing\.case|privacy\.protected_change|spaces\.columns)\..*"),
+    (r"py:.*", r"milepost\.ingest\.(dataframes|progress)\..*"),
 ]
 
 templates_path = ["_templates"]

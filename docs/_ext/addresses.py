@@ -15,8 +15,8 @@ ALWAYS = {"401", "413", "422", "429", "500", "503"}  # what any request may meet
 
 def document() -> dict[str, Any]:
     """The interface of a service that has nothing yet; it is the same for all of them."""
-    with TemporaryDirectory() as folder, ServiceState(Path(folder) / "house", Settings()) as office:
-        return openapi_document(make_app(office))
+    with TemporaryDirectory() as folder, ServiceState(Path(folder) / "data", Settings()) as state:
+        return openapi_document(make_app(state))
 
 
 def markdown(of: dict[str, Any] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""One small case of every space, and values that are special to floats: what the tests of this folder are about."""
+"""One small case of every space, and special float values, for the tests of this folder."""
 
 import math
 import re
@@ -39,23 +39,23 @@ class Case:
     single: bool = False
 
     def table(self, rows: Sequence[Row]) -> list[Any]:
-        """Rows as `release` takes them."""
+        """Return rows as `release` takes them."""
         return [row[0] for row in rows] if self.single else list(rows)
 
     @property
-    def asked(self) -> list[Any]:
+    def user_queries(self) -> list[Any]:
         """Queries as a user writes them."""
         return self.table(self.queries)
 
     def with_value(self, row: Row, value: Any) -> Iterator[Row]:
-        """A row with the value in each of its places, and in all of them."""
-        for place in range(len(row)):
-            yield (*row[:place], value, *row[place + 1 :])
+        """Yield the row with the value in each of its columns, and in all of them."""
+        for index in range(len(row)):
+            yield (*row[:index], value, *row[index + 1 :])
         if len(row) > 1:
             yield (value,) * len(row)
 
     def refused(self, row: Row) -> bool:
-        """Whether a private row must be refused, from the documentation alone."""
+        """Return whether a private row must be refused, from the documentation alone."""
         if self.space.kind == "hamming":
             return False
         if self.space.kind == "gower":  # a number, a category that has `other` for the rest, a flag
@@ -107,19 +107,19 @@ CASES: dict[str, Case] = {
 NEED_QUERIES = ("field", "gaussian", "laplace", "net")
 
 
-def outcome(call: Callable[..., Any], *args: Any, **words: Any) -> Any:
-    """What comes of it: the text of a refusal, or the result; any other exception is a failure of the test."""
+def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return the result of a call, or the text of its refusal; any other exception fails the test."""
     try:
-        return call(*args, **words)
+        return call(*args, **options)
     except mp.MilepostError as refusal:
         return str(refusal)
 
 
 def without_row(text: str) -> str:
-    """A refusal without the number of the row that it is about."""
+    """Return a refusal without the number of the row that it is about."""
     return re.sub(r"\brow [\d,]+", "row …", text)
 
 
 def finite(values: Any) -> bool:
-    """Whether all of some answers are numbers."""
+    """Return whether all answers are numbers."""
     return bool(np.isfinite(np.asarray(values, dtype=np.float64)).all())

@@ -1,4 +1,4 @@
-"""Random neighboring tables, and all that somebody outside can see of a release or a session on one of them."""
+"""Random neighboring tables, and all that an outsider can see of a release or a session on one of them."""
 
 import io
 import math
@@ -33,7 +33,7 @@ WEIGHTS = [0.0, -0.0, 0.3, 1.0, 2.0, -1.0, math.inf, -math.inf, 5e-324, 1e308]
 
 @dataclass(frozen=True)
 class Person:
-    """One row of a table: the point, and what other columns say."""
+    """One row of a table: the point, and the other columns."""
 
     point: Row
     group: Any
@@ -46,7 +46,7 @@ class Pair:
 
     kind: str
     container: str
-    words: dict[str, Any]
+    params: dict[str, Any]
     change: str
     first: list[Person]
     second: list[Person]
@@ -58,12 +58,12 @@ class Pair:
 
 
 def person_of(random: np.random.Generator, kind: str, bad: float) -> Person:
-    """Anybody: half of the cells are special. bad: how often one is of those that are refused."""
+    """Return a random person: half of the cells are special. bad: the rate of cells that are refused."""
     case, cells = CASES[kind], list[Any]()
-    for place in range(len(case.rows[0])):
-        if (kind, place) in CELLS:
-            pool = CELLS[kind, place]
-            refused = 2 if (kind, place) == ("gower", 2) and random.random() >= bad else 0
+    for column in range(len(case.rows[0])):
+        if (kind, column) in CELLS:
+            pool = CELLS[kind, column]
+            refused = 2 if (kind, column) == ("gower", 2) and random.random() >= bad else 0
             cells.append(pool[int(random.integers(len(pool) - refused))])
         elif random.random() < bad:
             cells.append(math.nan)
@@ -76,16 +76,16 @@ def person_of(random: np.random.Generator, kind: str, bad: float) -> Person:
 
 
 def pairs_of(random: np.random.Generator, kinds: Sequence[str], mechanisms: Sequence[str], count: int) -> list[Pair]:
-    """A table of few rows and neighbors of it: somebody replaced, added, removed or moved to another place."""
+    """Return a table of few rows with neighbors: a row replaced, added, removed or moved to another index."""
     kind = kinds[int(random.integers(len(kinds)))]
     relation = ("replace", "add-remove")[int(random.integers(2))]
-    words: dict[str, Any] = {"mechanism": mechanisms[int(random.integers(len(mechanisms)))], "neighbors": relation}
+    params: dict[str, Any] = {"mechanism": mechanisms[int(random.integers(len(mechanisms)))], "neighbors": relation}
     if random.random() < 0.2:
-        words["labels"] = ["x", "y"] if random.random() < 0.5 else ["x", "other"]
+        params["labels"] = ["x", "y"] if random.random() < 0.5 else ["x", "other"]
     if random.random() < 0.2:
-        words["max_weight"] = 2.0
+        params["max_weight"] = 2.0
     if relation == "add-remove" and random.random() < 0.5:
-        words["n"] = 20
+        params["n"] = 20
     bad = 0.02 if random.random() < 0.3 else 0.0
     first = [person_of(random, kind, bad) for _ in range(int(random.integers(2, 8)))]
     container = "rows" if CASES[kind].space.objects else CONTAINERS[int(random.integers(len(CONTAINERS)))]
@@ -94,29 +94,29 @@ def pairs_of(random: np.random.Generator, kinds: Sequence[str], mechanisms: Sequ
     for _ in range(count):
         change = changes[int(random.integers(len(changes)))]
         second = neighbor_of(random, first, change, person_of(random, kind, bad))
-        result.append(Pair(kind, container, words, change, first, second))
+        result.append(Pair(kind, container, params, change, first, second))
     return result
 
 
-def neighbor_of(random: np.random.Generator, first: list[Person], change: str, somebody: Person) -> list[Person]:
-    place, at = (int(k) for k in random.integers(len(first), size=2))
-    rest = [*first[:place], *first[place + 1 :]]
+def neighbor_of(random: np.random.Generator, first: list[Person], change: str, person: Person) -> list[Person]:
+    index, new_index = (int(k) for k in random.integers(len(first), size=2))
+    rest = [*first[:index], *first[index + 1 :]]
     return {
-        "replaced": [*first[:place], somebody, *first[place + 1 :]],
-        "moved": [*rest[:at], first[place], *rest[at:]],
-        "added": [*first[:place], somebody, *first[place:]],
+        "replaced": [*first[:index], person, *first[index + 1 :]],
+        "moved": [*rest[:new_index], first[index], *rest[new_index:]],
+        "added": [*first[:index], person, *first[index:]],
         "removed": rest,
     }[change]
 
 
 def table_of(pair: Pair, people: Sequence[Person], folder: Path) -> Any:
-    """Their points, in the pair's container."""
+    """Return the points of people in the pair's container."""
     rows = pair.case.table([person.point for person in people])
     if pair.container == "rows":
         return rows if pair.case.space.objects else [list(row) for row in rows]
     array = np.array(rows, dtype=np.float64).reshape(len(rows), pair.case.space.width)
-    names = list(pair.case.space.columns or [f"c{place}" for place in range(array.shape[1])])
-    columns = {name: array[:, place] for place, name in enumerate(names)}
+    names = list(pair.case.space.columns or [f"c{index}" for index in range(array.shape[1])])
+    columns = {name: array[:, index] for index, name in enumerate(names)}
     if pair.container == "csv":
         text = "\n".join([",".join(names), *(",".join(map(repr, row)) for row in array.tolist()), ""])
         (folder / "people.csv").write_text(text)
@@ -126,8 +126,8 @@ def table_of(pair: Pair, people: Sequence[Person], folder: Path) -> Any:
 
 
 @contextmanager
-def in_memory(content: list[bytes]) -> Iterator[None]:
-    """Files that are saved meanwhile come here."""
+def saved_to(content: list[bytes]) -> Iterator[None]:
+    """Append the files that are saved within the block to content."""
 
     @contextmanager
     def stream(_: Path) -> Iterator[BinaryIO]:
@@ -140,50 +140,50 @@ def in_memory(content: list[bytes]) -> Iterator[None]:
         yield
 
 
-def released(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
-    """A release, and all that is public about it: the file with its card, statement, answers."""
-    case, words = pair.case, dict(pair.words)
-    if words["mechanism"] in NEED_QUERIES and case.space.known is None:
-        words["queries"] = case.asked
-    if "labels" in words:
-        words["groups"] = [person.group for person in people]
-    if "max_weight" in words:
-        words["weights"] = [person.weight for person in people]
-    synopsis = mp.release(table_of(pair, people, folder), case.space, epsilon=1, delta=1e-6, **words)
+def release_outputs(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
+    """Release a table, and return all that is public about it: the file with its card, statement, answers."""
+    case, params = pair.case, dict(pair.params)
+    if params["mechanism"] in NEED_QUERIES and case.space.known is None:
+        params["queries"] = case.user_queries
+    if "labels" in params:
+        params["groups"] = [person.group for person in people]
+    if "max_weight" in params:
+        params["weights"] = [person.weight for person in people]
+    synopsis = mp.release(table_of(pair, people, folder), case.space, epsilon=1, delta=1e-6, **params)
     content: list[bytes] = []
-    with in_memory(content):
+    with saved_to(content):
         synopsis.save("people.milepost")
-    answers = [synopsis.interval(case.asked, group=label).tolist() for label in synopsis.labels[:1] or (None,)]
+    answers = [synopsis.interval(case.user_queries, group=label).tolist() for label in synopsis.labels[:1] or (None,)]
     return content[0], synopsis.statement(), repr(synopsis), answers
 
 
-def asked(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
-    """A session, and all that is public about it: answers, transcript, what is left."""
+def session_outputs(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
+    """Ask a session, and return all that is public about it: answers, transcript, remaining questions."""
     case = pair.case
-    words = {word: value for word, value in pair.words.items() if word != "labels"}
-    if "max_weight" in words:
-        words["weights"] = [person.weight for person in people]
+    params = {param: value for param, value in pair.params.items() if param != "labels"}
+    if "max_weight" in params:
+        params["weights"] = [person.weight for person in people]
     table = table_of(pair, people, folder)
-    with mp.interactive(table, case.space, epsilon=1, delta=1e-6, max_queries=5, **words) as session:
-        answers = [session.ask(point, name=f"{place}") for place, point in enumerate(case.asked)]
+    with mp.interactive(table, case.space, epsilon=1, delta=1e-6, max_queries=5, **params) as session:
+        answers = [session.ask(point, name=f"{index}") for index, point in enumerate(case.user_queries)]
         return answers, repr(session.transcript()), session.remaining, repr(session)
 
 
-def seen(
+def observe(
     work: Any, pair: Pair, people: Sequence[Person], folder: Path, transcript: Transcript
 ) -> tuple[Any, list[str]]:
-    """What comes of it, and what is warned of, when noise is the transcript's."""
-    with transcript.listen(), warnings.catch_warnings(record=True) as told:
+    """Return the outcome and the warnings of the work with the noise of the transcript."""
+    with transcript.listen(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = outcome(work, pair, people, folder)
-    return result, [str(one.message) for one in told]
+    return result, [str(warning.message) for warning in caught]
 
 
 def refusals(pair: Pair, people: Sequence[Person]) -> list[str]:
-    """Of those rows that are refused, each read as a table of its own."""
-    space, found = pair.case.space, list[str]()
+    """Return the refusals of all rows that must be refused, each read as a separate table."""
+    space, texts = pair.case.space, list[str]()
     for person in people:
         if pair.case.refused(person.point):
             (row,) = pair.case.table([person.point])
-            found.append(outcome(space.read, object_array([row]) if space.objects else np.array([row], dtype=object)))
-    return found
+            texts.append(outcome(space.read, object_array([row]) if space.objects else np.array([row], dtype=object)))
+    return texts

@@ -1,4 +1,4 @@
-"""Watched: an example that takes too long, or too much memory, is a failure."""
+"""Limits of time and memory: an example that exceeds them fails."""
 
 import resource
 import signal
@@ -21,17 +21,17 @@ SECONDS = 120  # of one example, which take milliseconds; a machine may be slow,
 
 
 class HangError(BaseException):
-    """Not an Exception, so that nothing on the way takes it for an error of its own."""
+    """An example took too long. Not an Exception, so that no code under test catches it."""
 
 
 @contextmanager
-def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """Fails what takes longer."""
+def time_limit(seconds: float = SECONDS) -> Iterator[None]:
+    """Fail if the block takes longer."""
 
-    def late(_: int, __: FrameType | None) -> None:
+    def fail(_: int, __: FrameType | None) -> None:
         raise HangError(f"more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGALRM, fail)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -40,18 +40,18 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def most_memory() -> int:
-    """The most bytes that this process ever had."""
+def max_memory() -> int:
+    """Return the maximum of bytes that this process ever had."""
     unit = 1 if sys.platform == "darwin" else 1 << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 @contextmanager
-def in_memory_of(most: int) -> Iterator[None]:
-    """Fails what makes the process grow by more than this beyond all that it ever had.
+def memory_limit(max_bytes: int) -> Iterator[None]:
+    """Fail if the process grows by more than this beyond its earlier maximum.
 
     `tracemalloc` would see more, but CPython may crash when it stops while a thread of Arrow still reads ahead.
     """
-    before = most_memory()
+    before = max_memory()
     yield
-    assert most_memory() - before <= most, f"{most_memory() - before:,} bytes more"
+    assert max_memory() - before <= max_bytes, f"{max_memory() - before:,} bytes more"

@@ -20,39 +20,39 @@ from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.reporting.description import facts
 from milepost.synopsis import file_format
 from tests.attacks.cases import CASES, NEED_QUERIES, finite
-from tests.attacks.resource_limits import BOUNDED, MEMORY, in_memory_of, in_time
+from tests.attacks.resource_limits import BOUNDED, MEMORY, memory_limit, time_limit
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
 COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
 COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
-Place = tuple[str | int, ...]
+CardPath = tuple[str | int, ...]
 Content = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Files of every space and mechanism, with groups, weights and private totals among them."""
-    folder, result = tmp_path_factory.mktemp("made"), dict[str, Path]()
-    for place, (kind, mechanism) in enumerate(COMBINATIONS):
-        case, words = CASES[kind], dict[str, Any]()
+def release_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Write files of every space and mechanism, with groups, weights and private totals among them."""
+    folder, result = tmp_path_factory.mktemp("releases"), dict[str, Path]()
+    for index, (kind, mechanism) in enumerate(COMBINATIONS):
+        case, params = CASES[kind], dict[str, Any]()
         if mechanism in NEED_QUERIES and case.space.known is None:
-            words["queries"] = case.asked
-        if place % 2:
-            words |= {"neighbors": "add-remove", "n": 20}
+            params["queries"] = case.user_queries
+        if index % 2:
+            params |= {"neighbors": "add-remove", "n": 20}
         if kind == "l2":
-            words |= {"groups": ["x", "y"] * 12, "labels": ["x", "y"], "weights": [1.0] * 24, "max_weight": 2.0}
-        synopsis = mp.release(case.table(case.rows), case.space, epsilon=1, delta=1e-6, mechanism=mechanism, **words)
-        result[f"{kind} {mechanism}"] = folder / f"{place}.milepost"
+            params |= {"groups": ["x", "y"] * 12, "labels": ["x", "y"], "weights": [1.0] * 24, "max_weight": 2.0}
+        synopsis = mp.release(case.table(case.rows), case.space, epsilon=1, delta=1e-6, mechanism=mechanism, **params)
+        result[f"{kind} {mechanism}"] = folder / f"{index}.milepost"
         synopsis.save(result[f"{kind} {mechanism}"])
     return result
 
 
-def used(path: Path, case: str) -> str:
-    """What becomes of a file: "refused", or "answered" after all of it was asked."""
-    points = CASES[case.split()[0]].asked
+def load_and_query(path: Path, case: str) -> str:
+    """Load a file and query all of it; return "refused" or "answered"."""
+    points = CASES[case.split()[0]].user_queries
     try:
-        with in_time(), np.errstate(all="ignore"):
+        with time_limit(), np.errstate(all="ignore"):
             synopsis = mp.load(path)
             if synopsis.labels:
                 synopsis = synopsis.group(synopsis.labels[0])
@@ -64,10 +64,12 @@ def used(path: Path, case: str) -> str:
     return "answered"
 
 
-def test_files_as_they_are_made_answer(made: dict[str, Path]) -> None:
+def test_files_as_they_are_made_answer(release_files: dict[str, Path]) -> None:
     assert {mechanism for _, mechanism in COMBINATIONS} >= {*MECHANISM_NAMES} - {"gaussian"}
     assert {kind for kind, _ in COMBINATIONS} == {*CASES}
-    assert {name: used(path, name) for name, path in made.items()} == dict.fromkeys(made, "answered")
+    assert {name: load_and_query(path, name) for name, path in release_files.items()} == dict.fromkeys(
+        release_files, "answered"
+    )
 
 
 # Damage: the digest tells.
@@ -79,8 +81,8 @@ damages = st.lists(
 )
 
 
-def damaged(content: bytes, damage: list[tuple[str, float, int]]) -> bytes:
-    """Bytes changed, cut off, put in, left out or emptied."""
+def apply_damage(content: bytes, damage: list[tuple[str, float, int]]) -> bytes:
+    """Change, cut off, insert, remove or zero bytes."""
     for how, where, what in damage:
         at = min(int(where * len(content)), max(len(content) - 1, 0))
         before, after = content[:at], content[at:]
@@ -94,27 +96,27 @@ def damaged(content: bytes, damage: list[tuple[str, float, int]]) -> bytes:
     return content
 
 
-def damage_is_refused(made: dict[str, Path], folder: Path, examples: int) -> None:
+def check_damage(release_files: dict[str, Path], folder: Path, examples: int) -> None:
     @settings(BOUNDED, max_examples=examples)
-    @given(name=st.sampled_from(sorted(made)), damage=damages)
+    @given(name=st.sampled_from(sorted(release_files)), damage=damages)
     def check(name: str, damage: list[tuple[str, float, int]]) -> None:
-        content = made[name].read_bytes()
+        content = release_files[name].read_bytes()
         path = folder / "damaged.milepost"
-        path.write_bytes(damaged(content, damage))
-        with in_memory_of(MEMORY):
-            said = used(path, name)
-        assert said == "refused" or path.read_bytes() == content
+        path.write_bytes(apply_damage(content, damage))
+        with memory_limit(MEMORY):
+            result = load_and_query(path, name)
+        assert result == "refused" or path.read_bytes() == content
 
     check()
 
 
-def test_damaged_files_are_refused(made: dict[str, Path], tmp_path: Path) -> None:
-    damage_is_refused(made, tmp_path, 60)
+def test_damaged_files_are_refused(release_files: dict[str, Path], tmp_path: Path) -> None:
+    check_damage(release_files, tmp_path, 60)
 
 
 @pytest.mark.slow
-def test_many_damaged_files_are_refused(made: dict[str, Path], tmp_path: Path) -> None:
-    damage_is_refused(made, tmp_path, 300)
+def test_many_damaged_files_are_refused(release_files: dict[str, Path], tmp_path: Path) -> None:
+    check_damage(release_files, tmp_path, 300)
 
 
 # Headers: a length, JSON and bytes, none of which need to fit.
@@ -138,25 +140,25 @@ headers = st.dictionaries(
 bodies = st.one_of(headers.map(lambda header: json.dumps(header).encode()), st.binary(max_size=60))
 
 
-def headers_are_refused(folder: Path, examples: int) -> None:
+def check_headers(folder: Path, examples: int) -> None:
     @settings(BOUNDED, max_examples=examples)
     @given(length=st.one_of(st.none(), huge), body=bodies, rest=st.binary(max_size=64))
     def check(length: int | None, body: bytes, rest: bytes) -> None:
         path = folder / "absurd.milepost"
         path.write_bytes(struct.pack("<Q", len(body) if length is None else length) + body + rest)
-        with in_memory_of(MEMORY):
-            assert used(path, "l1 slopes") == "refused"
+        with memory_limit(MEMORY):
+            assert load_and_query(path, "l1 slopes") == "refused"
 
     check()
 
 
 def test_absurd_headers_are_refused(tmp_path: Path) -> None:
-    headers_are_refused(tmp_path, 80)
+    check_headers(tmp_path, 80)
 
 
 @pytest.mark.slow
 def test_many_absurd_headers_are_refused(tmp_path: Path) -> None:
-    headers_are_refused(tmp_path, 600)
+    check_headers(tmp_path, 600)
 
 
 @pytest.mark.parametrize(
@@ -167,15 +169,15 @@ def test_cards_that_are_no_json_are_refused(text: str, tmp_path: Path) -> None:
     for entry in (text, json.dumps({"card": text, "sha256": "0" * 64}), json.dumps({"card": 5, "sha256": text})):
         header = json.dumps({"__metadata__": {"milepost": entry}}).encode()
         (tmp_path / "card.milepost").write_bytes(struct.pack("<Q", len(header)) + header)
-        with in_memory_of(MEMORY):
-            assert used(tmp_path / "card.milepost", "l1 slopes") == "refused"
+        with memory_limit(MEMORY):
+            assert load_and_query(tmp_path / "card.milepost", "l1 slopes") == "refused"
 
 
 # Forgery: the digest is right, and one value of the card, or a tensor, is not.
 
 
 def deep(levels: int) -> Any:
-    """A list in a list in a list."""
+    """Return nested lists."""
     result: Any = []
     for _ in range(levels):
         result = [result]
@@ -205,82 +207,82 @@ WRONG += [10**400, "", "x", "l2", "slopes", "replace", "1", [], {}, [[]], [1, 2]
 WRONG += [{"kind": "l1"}, {"epsilon": 1}, {"x": [0, 1]}, list(range(5000)), deep(200)]
 
 
-def leaves(content: Any, place: Place = ()) -> Iterator[Place]:
-    """Places of all values, lists and objects included; of long lists, some."""
-    yield place
+def card_paths(content: Any, path: CardPath = ()) -> Iterator[CardPath]:
+    """Yield the paths of all values, lists and objects included; of long lists, some."""
+    yield path
     if isinstance(content, dict):
         for key, value in content.items():
-            yield from leaves(value, (*place, key))
+            yield from card_paths(value, (*path, key))
     elif isinstance(content, list):
-        for at in sorted({0, 1, len(content) - 1} & set(range(len(content)))):
-            yield from leaves(content[at], (*place, at))
+        for index in sorted({0, 1, len(content) - 1} & set(range(len(content)))):
+            yield from card_paths(content[index], (*path, index))
 
 
-def with_value(content: Any, place: Place, value: Any) -> Any:
-    """A copy with another value at a place, or without it where the value is missing."""
-    if not place:
+def with_value(content: Any, path: CardPath, value: Any) -> Any:
+    """Return a copy with another value at a path, or without it where the value is MISSING."""
+    if not path:
         return value
     result = copy.copy(content)
-    if value is MISSING and len(place) == 1:
-        del result[place[0]]
+    if value is MISSING and len(path) == 1:
+        del result[path[0]]
     else:
-        result[place[0]] = with_value(content[place[0]], place[1:], value)
+        result[path[0]] = with_value(content[path[0]], path[1:], value)
     return result
 
 
 MISSING = object()
 
 
-def forged_cards(path: Path) -> list[tuple[Place, int]]:
-    """Every place of a card with every wrong value."""
+def forged_cards(path: Path) -> list[tuple[CardPath, int]]:
+    """Return every path of a card with every index of a wrong value."""
     card, _ = file_format.read(path)
-    return [(place, wrong) for place in leaves(card) if place for wrong in range(len(WRONG) + 1)]
+    return [(card_path, wrong) for card_path in card_paths(card) if card_path for wrong in range(len(WRONG) + 1)]
 
 
-def check_forged(name: str, path: Path, folder: Path, place: Place, wrong: int) -> None:
+def check_forged(name: str, path: Path, folder: Path, card_path: CardPath, wrong: int) -> None:
     card, tensors = file_format.read(path)
     value = WRONG[wrong] if wrong < len(WRONG) else MISSING
     forged = folder / "forged.milepost"
-    file_format.write(forged, with_value(card, place, value), tensors)
-    with in_memory_of(MEMORY):
-        used(forged, name)
+    file_format.write(forged, with_value(card, card_path, value), tensors)
+    with memory_limit(MEMORY):
+        load_and_query(forged, name)
 
 
 @pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
-def test_forged_cards_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+def test_forged_cards_are_refused_or_answer(name: str, release_files: dict[str, Path], tmp_path: Path) -> None:
     """A forger can say anything that a release may say; nothing else than a refusal comes of the rest."""
-    every = forged_cards(made[name])
-    for place in np.random.default_rng(0).choice(len(every), 25, replace=False).tolist():
-        check_forged(name, made[name], tmp_path, *every[place])
+    forgeries = forged_cards(release_files[name])
+    for index in np.random.default_rng(0).choice(len(forgeries), 25, replace=False).tolist():
+        check_forged(name, release_files[name], tmp_path, *forgeries[index])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
-def test_many_forged_cards_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
-    every = forged_cards(made[name])
-    for place in np.random.default_rng(1).choice(len(every), min(150, len(every)), replace=False).tolist():
-        check_forged(name, made[name], tmp_path, *every[place])
+def test_many_forged_cards_are_refused_or_answer(name: str, release_files: dict[str, Path], tmp_path: Path) -> None:
+    forgeries = forged_cards(release_files[name])
+    for index in np.random.default_rng(1).choice(len(forgeries), min(150, len(forgeries)), replace=False).tolist():
+        check_forged(name, release_files[name], tmp_path, *forgeries[index])
 
 
 @pytest.mark.parametrize("name", [f"{kind} {mechanism}" for kind, mechanism in COMBINATIONS])
-def test_forged_tensors_are_refused_or_answer(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+def test_forged_tensors_are_refused_or_answer(name: str, release_files: dict[str, Path], tmp_path: Path) -> None:
     """Of another type or shape, with NaN, infinities and the largest numbers, or left out."""
-    card, tensors = file_format.read(made[name])
+    card, tensors = file_format.read(release_files[name])
     forged = tmp_path / "forged.milepost"
     for key, tensor in tensors.items():
-        largest = np.iinfo(tensor.dtype).max if tensor.dtype.kind == "i" else np.inf
+        maximum = np.iinfo(tensor.dtype).max if tensor.dtype.kind == "i" else np.inf
         for wrong in (
             tensor[:-1],
             tensor[None],
             np.zeros(0, dtype=tensor.dtype),
-            np.full_like(tensor, largest),
-            -np.full_like(tensor, largest),
+            np.full_like(tensor, maximum),
+            -np.full_like(tensor, maximum),
             tensor.astype(np.int8),
             np.full(tensor.shape, np.nan),
             np.zeros_like(tensor),
         ):
             file_format.write(forged, card, tensors | {key: wrong})
-            with in_memory_of(MEMORY):
-                used(forged, name)
+            with memory_limit(MEMORY):
+                load_and_query(forged, name)
         file_format.write(forged, card, {other: tensors[other] for other in tensors if other != key})
-        assert used(forged, name) == "refused"
+        assert load_and_query(forged, name) == "refused"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost.spaces.base import Space
 from tests.attacks.cases import finite
-from tests.attacks.resource_limits import BOUNDED, MEMORY, in_memory_of, in_time
+from tests.attacks.resource_limits import BOUNDED, MEMORY, memory_limit, time_limit
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
@@ -30,7 +30,7 @@ SPACES: dict[str, tuple[Space, Any]] = {
     "words": (mp.AnyMetric(mp.edit_distance, 12, ["a", "1", "house"], repetitions=2), None),
     "place": (mp.GreatCircle((5, 5), 500, directions=4), [[5, 5]]),
 }
-ROLES: list[dict[str, Any]] = [
+OPTIONS: list[dict[str, Any]] = [
     {},
     {},
     {"groups": "g", "labels": ["a", "b"]},
@@ -42,23 +42,23 @@ ROLES: list[dict[str, Any]] = [
 ]
 
 
-def used(path: Path, name: str, roles: dict[str, Any]) -> str:
-    """What becomes of a table: "refused" or "released"."""
+def release_file(path: Path, name: str, options: dict[str, Any]) -> str:
+    """Release a table, and return "refused" or "released"."""
     space, queries = SPACES[name]
     try:
-        with in_time():
-            synopsis = mp.release(path, space, epsilon=1, mechanism="laplace", queries=queries, **roles)
+        with time_limit():
+            synopsis = mp.release(path, space, epsilon=1, mechanism="laplace", queries=queries, **options)
             label = synopsis.labels[0] if synopsis.labels else None
-            asked = list(space.queries) if isinstance(space, mp.AnyMetric) else queries
-            values = synopsis.mean_distance(asked, group=label)
+            points = list(space.queries) if isinstance(space, mp.AnyMetric) else queries
+            values = synopsis.mean_distance(points, group=label)
     except mp.MilepostError as refusal:
-        found = refusal
+        error = refusal
     else:
         assert finite(values)
         return "released"
-    assert PRIVATE not in str(found)
-    assert found.__cause__ is None
-    assert len(str(found)) < 3000
+    assert PRIVATE not in str(error)
+    assert error.__cause__ is None
+    assert len(str(error)) < 3000
     return "refused"
 
 
@@ -142,19 +142,19 @@ contents = st.one_of(
 )
 
 
-def check_many(folder: Path, examples: int, made: Any, write: Callable[[Path, Any], Path]) -> Counter[str]:
-    """So many tables, each read as the table of one of the spaces."""
-    found: Counter[str] = Counter()
+def check_many(folder: Path, examples: int, contents: Any, write: Callable[[Path, Any], Path]) -> Counter[str]:
+    """Release many tables, each in one of the spaces, and count the outcomes."""
+    outcomes: Counter[str] = Counter()
 
     @settings(BOUNDED, max_examples=examples)
-    @given(content=made, name=st.sampled_from(sorted(SPACES)), roles=st.sampled_from(ROLES))
-    def check(content: Any, name: str, roles: dict[str, Any]) -> None:
+    @given(content=contents, name=st.sampled_from(sorted(SPACES)), options=st.sampled_from(OPTIONS))
+    def check(content: Any, name: str, options: dict[str, Any]) -> None:
         path = write(folder, content)
-        with in_memory_of(MEMORY):
-            found[used(path, name, roles)] += 1
+        with memory_limit(MEMORY):
+            outcomes[release_file(path, name, options)] += 1
 
     check()
-    return found
+    return outcomes
 
 
 def write_csv(folder: Path, content: bytes) -> Path:
@@ -163,14 +163,14 @@ def write_csv(folder: Path, content: bytes) -> Path:
 
 
 def test_csv_files_are_read_or_refused(tmp_path: Path) -> None:
-    found = check_many(tmp_path, 60, contents, write_csv)
-    assert min(found["released"], found["refused"]) > 5
+    outcomes = check_many(tmp_path, 200, contents, write_csv)
+    assert min(outcomes["released"], outcomes["refused"]) > 5
 
 
 @pytest.mark.slow
 def test_many_csv_files_are_read_or_refused(tmp_path: Path) -> None:
-    found = check_many(tmp_path, 500, contents, write_csv)
-    assert min(found["released"], found["refused"]) > 20
+    outcomes = check_many(tmp_path, 500, contents, write_csv)
+    assert min(outcomes["released"], outcomes["refused"]) > 20
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_many_csv_files_are_read_or_refused(tmp_path: Path) -> None:
 def test_large_csv_files_are_read_or_refused(content: bytes, tmp_path: Path) -> None:
     """Of 3 MB and less; whatever is refused is so in a few words."""
     path = write_csv(tmp_path, content)
-    with in_memory_of(MEMORY):
+    with memory_limit(MEMORY):
         for name in ("numbers", "words"):
-            used(path, name, {})
+            release_file(path, name, {})
 
 
 # Parquet: columns of every type, nulls, names that are twice there, and damaged bytes.
@@ -225,37 +225,37 @@ COLUMNS: list[pa.Array] = [
 NAMES = ["x", "y", "g", "w", "x", "", "c", "lat", "lon", PRIVATE[:4]]
 tables = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, len(COLUMNS) - 1)), max_size=5)
 right = st.lists(st.integers(0, len(COLUMNS) - 1), min_size=4, max_size=4).map(
-    lambda of: [*zip("xygw", of, strict=True)]
+    lambda indices: [*zip("xygw", indices, strict=True)]
 )
 lengths = st.sampled_from([3, 3, 3, 1, 0])
 damages = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), max_size=3)
 cuts = st.one_of(st.just(1.0), st.just(1.0), st.floats(0, 1))
 
-whole: Any = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
+undamaged_tables: Any = st.tuples(st.one_of(tables, right, right), lengths, st.just([]), st.just(1.0))
 
 
 def write_parquet(folder: Path, content: tuple[Any, int, Any, float]) -> Path:
     columns, length, damage, cut = content
-    table = pa.table([COLUMNS[which][:length] for _, which in columns], names=[name for name, _ in columns])
+    table = pa.table([COLUMNS[index][:length] for _, index in columns], names=[name for name, _ in columns])
     stream = io.BytesIO()
     pq.write_table(table, stream)
-    written = bytearray(stream.getvalue())
+    file_bytes = bytearray(stream.getvalue())
     for where, what in damage:
-        written[min(int(where * len(written)), len(written) - 1)] ^= what
-    (folder / "table.parquet").write_bytes(written[: int(cut * len(written))])
+        file_bytes[min(int(where * len(file_bytes)), len(file_bytes) - 1)] ^= what
+    (folder / "table.parquet").write_bytes(file_bytes[: int(cut * len(file_bytes))])
     return folder / "table.parquet"
 
 
 @pytest.mark.slow
 def test_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
-    found = check_many(tmp_path, 120, whole, write_parquet)
-    assert min(found["released"], found["refused"]) > 5
+    outcomes = check_many(tmp_path, 120, undamaged_tables, write_parquet)
+    assert min(outcomes["released"], outcomes["refused"]) > 5
 
 
 @pytest.mark.slow
 def test_many_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
-    found = check_many(tmp_path, 400, whole, write_parquet)
-    assert min(found["released"], found["refused"]) > 20
+    outcomes = check_many(tmp_path, 400, undamaged_tables, write_parquet)
+    assert min(outcomes["released"], outcomes["refused"]) > 20
 
 
 def test_damaged_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
@@ -271,4 +271,4 @@ def test_many_damaged_parquet_files_are_read_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"\x00" * 100])
 def test_what_only_looks_like_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "table.parquet").write_bytes(content)
-    assert used(tmp_path / "table.parquet", "numbers", {}) == "refused"
+    assert release_file(tmp_path / "table.parquet", "numbers", {}) == "refused"

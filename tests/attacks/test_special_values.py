@@ -20,7 +20,7 @@ from tests.attacks.cases import CASES, NEED_QUERIES, SPECIAL, Case, Row, finite,
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
-PAID: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+BUDGET: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 every_space = pytest.mark.parametrize("kind", CASES)
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISM_NAMES)
 # every mechanism in some spaces, and some mechanisms in every space: all are read alike
@@ -47,34 +47,35 @@ def ledger(tmp_path: Path) -> mp.Ledger:
     return result
 
 
-def release(case: Case, rows: Sequence[Row], mechanism: str, **words: Any) -> mp.Synopsis:
-    """Of private rows, for a few queries where the mechanism needs to know them."""
-    queries = case.asked if mechanism in NEED_QUERIES and case.space.known is None else None
-    return mp.release(case.table(rows), case.space, mechanism=mechanism, **PAID | {"queries": queries} | words)
+def release(case: Case, rows: Sequence[Row], mechanism: str, **options: Any) -> mp.Synopsis:
+    """Release private rows, for a few queries where the mechanism needs to know them."""
+    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.known is None else None
+    return mp.release(case.table(rows), case.space, mechanism=mechanism, **BUDGET | {"queries": queries} | options)
 
 
 @cache
-def plain(kind: str, mechanism: str) -> Any:
-    """The release of ordinary rows, or the refusal where the mechanism does not suit the space."""
+def ordinary_release(kind: str, mechanism: str) -> Any:
+    """Return the release of ordinary rows, or the refusal where the mechanism does not suit the space."""
     return outcome(release, CASES[kind], CASES[kind].rows, mechanism)
 
 
 def special_rows(case: Case) -> Iterator[tuple[str, Row, bool]]:
-    """With one value each: its name, the row, and whether it must be refused."""
+    """Yield rows with one special value: its name, the row, and whether it must be refused."""
     for name, value in SPECIAL.items():
         for row in case.with_value(case.rows[0], value):
             yield name, row, case.refused(row)
 
 
 def check_answers(case: Case, synopsis: mp.Synopsis) -> None:
-    """All that a release says are numbers, within what any table could have."""
-    values, ends = np.asarray(synopsis.mean_distance(case.asked)), np.asarray(synopsis.interval(case.asked))
+    """Check that all answers of a release are numbers, within what any table could have."""
+    queries = case.user_queries
+    values, ends = np.asarray(synopsis.mean_distance(queries)), np.asarray(synopsis.interval(queries))
     assert finite(values)
     assert finite(ends)
     assert ((values >= 0) & (values <= 2 * case.space.diameter)).all()
     assert (ends[:, 0] <= values).all()
     assert (values <= ends[:, 1]).all()
-    assert finite(synopsis.mean_distance(case.asked, raw=True))
+    assert finite(synopsis.mean_distance(queries, raw=True))
     assert 0 < synopsis.error() <= 2 * case.space.diameter
     json.dumps(synopsis.card, allow_nan=False)
     assert "nan" not in synopsis.statement().lower()
@@ -86,7 +87,7 @@ def test_every_space_has_a_case() -> None:
 
 @every_space
 def test_a_row_is_read_as_if_it_were_alone(kind: str) -> None:
-    """Whatever stands beside it; and its image lies in the space."""
+    """Whatever the other rows are; and its image lies in the space."""
     case = CASES[kind]
     space, good = case.space, [(name, row) for name, row, refused in special_rows(case) if not refused]
     rows = [*case.rows[:3], *(row for _, row in good), *case.ends]
@@ -97,8 +98,10 @@ def test_a_row_is_read_as_if_it_were_alone(kind: str) -> None:
         assert np.array_equal(alone[0], image), row  # NumPy may clip −0 to 0 or not: they are the same everywhere
     quanta = space.quantize(together)
     assert ((quanta >= 0) & (quanta <= space.embedding.span)).all()
-    asked = space.read_queries(object_array(case.asked) if space.objects else np.array(case.queries, dtype=float))
-    distances = space.distance(together, asked)
+    queries = space.read_queries(
+        object_array(case.user_queries) if space.objects else np.array(case.queries, dtype=float)
+    )
+    distances = space.distance(together, queries)
     assert finite(distances)
     assert ((distances >= 0) & (distances <= space.diameter * (1 + 1e-9))).all()
 
@@ -110,26 +113,26 @@ def test_a_row_outside_a_box_is_moved_to_its_end(kind: str) -> None:
     for name, row, refused in special_rows(case):
         if not refused:
             ends = zip(row, case.space.extent or (), strict=True)
-            wanted = [min(max(value, low), high) for value, (low, high) in ends]
-            assert case.space.read(np.array([row], dtype=object))[0].tolist() == wanted, name
+            expected = [min(max(value, low), high) for value, (low, high) in ends]
+            assert case.space.read(np.array([row], dtype=object))[0].tolist() == expected, name
 
 
 @every_pair
 def test_a_table_of_special_values_is_released_or_refused(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """All that may be in a table at once; then each of those that may not, for which nothing is spent."""
-    case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
-    found = plain(kind, mechanism)
+    case, params = CASES[kind], {"ledger": ledger, "dataset": "people"}
+    ordinary = ordinary_release(kind, mechanism)
     good = [row for _, row, refused in special_rows(case) if not refused]
-    synopsis = outcome(release, case, [*case.rows, *good, *case.ends], mechanism, **words)
-    if isinstance(found, str):
-        assert synopsis == found
+    synopsis = outcome(release, case, [*case.rows, *good, *case.ends], mechanism, **params)
+    if isinstance(ordinary, str):
+        assert synopsis == ordinary
         assert ledger.spent("people").nano == 0
         return
     check_answers(case, synopsis)
     spent = ledger.spent("people").nano
     assert spent > 0
     for row in [row for _, row, refused in special_rows(case) if refused][:1]:
-        first = outcome(release, case, [row, *case.rows], mechanism, **words)
+        first = outcome(release, case, [row, *case.rows], mechanism, **params)
         others = [outcome(release, case, rows, mechanism) for rows in ([*case.rows, row], [*case.ends, *good, row])]
         assert {without_row(text) for text in others} == {without_row(first)}
         assert "row 1;" in first or "row 1 " in first
@@ -141,15 +144,15 @@ def test_a_table_of_special_values_is_released_or_refused(kind: str, mechanism: 
 @every_space
 def test_each_special_value_alone(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """In each column, or in all at once, among other rows of two kinds: the same outcome, in the same words."""
-    case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
-    if isinstance(plain(kind, mechanism), str):
+    case, params = CASES[kind], {"ledger": ledger, "dataset": "people"}
+    if isinstance(ordinary_release(kind, mechanism), str):
         return
-    every = mechanism in ("slopes", "laplace")  # rows are read before a mechanism sees anything
+    reads_all_rows = mechanism in ("slopes", "laplace")  # rows are read before a mechanism sees anything
     for name, row, refused in special_rows(case):
-        if not every and len({*map(repr, row)}) > 1:
+        if not reads_all_rows and len({*map(repr, row)}) > 1:
             continue
-        paying = words if refused else {}
-        first = outcome(release, case, [*case.rows, row], mechanism, **paying)
+        charging = params if refused else {}
+        first = outcome(release, case, [*case.rows, row], mechanism, **charging)
         if refused:
             other = [*case.ends, *case.rows[:5], row]
             second = outcome(release, case, other, mechanism)
@@ -164,21 +167,21 @@ def test_each_special_value_alone(kind: str, mechanism: str, ledger: mp.Ledger) 
 def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> None:
     """By any release; in words that do not depend on the table."""
     case = CASES[kind]
-    synopsis = plain(kind, mechanism)
+    synopsis = ordinary_release(kind, mechanism)
     if isinstance(synopsis, str):
         return
     other = release(case, [*case.ends, *case.ends], mechanism)
     for name, value in SPECIAL.items():
         for row in case.with_value(case.queries[0], value):
             (point,) = case.table([row])
-            for ask, points in (("mean_distance", point), ("interval", [*case.asked, point])):
-                said = outcome(getattr(synopsis, ask), points)
-                again = outcome(getattr(other, ask), points)
-                if isinstance(said, str):
-                    assert said == again, (name, row)
+            for ask, points in (("mean_distance", point), ("interval", [*case.user_queries, point])):
+                result = outcome(getattr(synopsis, ask), points)
+                other_result = outcome(getattr(other, ask), points)
+                if isinstance(result, str):
+                    assert result == other_result, (name, row)
                 else:
-                    assert finite(said), (name, row, said)
-                    assert np.shape(said) == np.shape(again)
+                    assert finite(result), (name, row, result)
+                    assert np.shape(result) == np.shape(other_result)
 
 
 @pytest.mark.slow
@@ -187,66 +190,66 @@ def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> N
 def test_special_points_as_given_queries(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """Refused before anything is spent, or answered by a number."""
     case = CASES[kind]
-    if case.space.known is not None or isinstance(plain(kind, mechanism), str):
+    if case.space.known is not None or isinstance(ordinary_release(kind, mechanism), str):
         return
     spent = 0
     for name, value in SPECIAL.items():
         *_, row = case.with_value(case.queries[0], value)
-        words = {"queries": [*case.asked, row], "ledger": ledger, "dataset": "people"}
-        said = outcome(release, case, case.rows, mechanism, **words)
-        if isinstance(said, str):
+        params = {"queries": [*case.user_queries, row], "ledger": ledger, "dataset": "people"}
+        result = outcome(release, case, case.rows, mechanism, **params)
+        if isinstance(result, str):
             assert ledger.spent("people").nano == spent, name
         else:
-            assert finite(said.mean_distance([*case.asked, row])), name
-            assert finite(said.error())
+            assert finite(result.mean_distance([*case.user_queries, row])), name
+            assert finite(result.error())
             spent = ledger.spent("people").nano
 
 
 @every_pair
 def test_sessions_spend_no_question_on_a_refusal(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """Special rows in the table, special points asked: a number, or a refusal that leaves all as it was."""
-    case, words = CASES[kind], {**PAID, "max_queries": 40, "ledger": ledger, "dataset": "people"}
+    case, params = CASES[kind], {**BUDGET, "max_queries": 40, "ledger": ledger, "dataset": "people"}
     good = [row for _, row, refused in special_rows(case) if not refused]
 
-    def opened(rows: Sequence[Row]) -> mp.Session:
-        return mp.interactive(case.table(rows), case.space, mechanism=mechanism, **words)
+    def open_session(rows: Sequence[Row]) -> mp.Session:
+        return mp.interactive(case.table(rows), case.space, mechanism=mechanism, **params)
 
-    session, spent = outcome(opened, [*case.rows, *good, *case.ends]), ledger.spent("people").nano
+    session, spent = outcome(open_session, [*case.rows, *good, *case.ends]), ledger.spent("people").nano
     if isinstance(session, str):
         assert spent == 0
-        assert session == outcome(opened, case.rows)
+        assert session == outcome(open_session, case.rows)
         return
     for name, value in SPECIAL.items():
         *_, row = case.with_value(case.queries[0], value)
         before = session.remaining, session.asked
-        said = outcome(session.ask, row)
-        if isinstance(said, str):
+        result = outcome(session.ask, row)
+        if isinstance(result, str):
             assert (session.remaining, session.asked) == before, name
         else:
-            assert finite([said.value, said.error]), name
-            assert 0 <= said.error <= 2 * case.space.diameter
+            assert finite([result.value, result.error]), name
+            assert 0 <= result.error <= 2 * case.space.diameter
     bad = [row for _, row, refused in special_rows(case) if refused]
     if bad:
-        assert isinstance(outcome(opened, [*case.rows, bad[0]]), str)
+        assert isinstance(outcome(open_session, [*case.rows, bad[0]]), str)
     assert ledger.spent("people").nano == spent
 
 
 @every_pair
 def test_tables_without_rows(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """Refused where the number of rows is public; where it is private, an empty table is one like others."""
-    case, words = CASES[kind], {"ledger": ledger, "dataset": "people"}
+    case, params = CASES[kind], {"ledger": ledger, "dataset": "people"}
     empty: Any = [] if case.space.objects else np.empty((0, case.space.width))
-    queries = case.asked if mechanism in NEED_QUERIES and case.space.known is None else None
+    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.known is None else None
 
-    def released(table: Any, **more: Any) -> mp.Synopsis:
-        return mp.release(table, case.space, mechanism=mechanism, queries=queries, **PAID | more)
+    def release_table(table: Any, **more: Any) -> mp.Synopsis:
+        return mp.release(table, case.space, mechanism=mechanism, queries=queries, **BUDGET | more)
 
-    if isinstance(plain(kind, mechanism), str):
+    if isinstance(ordinary_release(kind, mechanism), str):
         return
-    assert outcome(released, empty, **words) == "the table is empty; at least one row is needed"
+    assert outcome(release_table, empty, **params) == "the table is empty; at least one row is needed"
     assert ledger.spent("people").nano == 0
-    private = outcome(released, case.table(case.rows), neighbors="add-remove")
-    nobody = outcome(released, empty, neighbors="add-remove")
+    private = outcome(release_table, case.table(case.rows), neighbors="add-remove")
+    nobody = outcome(release_table, empty, neighbors="add-remove")
     if isinstance(private, str):
         assert nobody == private
     else:
@@ -260,5 +263,5 @@ def test_questions_without_points(kind: str) -> None:
     synopsis, other = (release(case, rows, "slopes") for rows in (case.rows, case.ends))
     nothing: list[Any] = [[], np.empty((0, case.space.width)), np.empty(0)]
     for empty in nothing:
-        said, again = (outcome(of.mean_distance, empty) for of in (synopsis, other))
-        assert said == again if isinstance(said, str) else np.shape(said) == np.shape(again) == (0,)
+        result, other_result = (outcome(each.mean_distance, empty) for each in (synopsis, other))
+        assert result == other_result if isinstance(result, str) else np.shape(result) == np.shape(other_result) == (0,)

@@ -16,7 +16,7 @@ from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
-from tests.auditing.bad_mechanisms import Known, taped
+from tests.auditing.bad_mechanisms import KnownCase, case_from_traces
 
 QUERIES = Queries(np.zeros((1, 1)), L1([(0, 1)]))
 
@@ -35,30 +35,30 @@ class Uncounted(ProtectedChange):
         return replace(super().laplace(pair, single, epsilon, off), total=0.0)
 
 
-def released(change: ProtectedChange, guarantee: Guarantee, group: int) -> list[NoisySums]:
-    """Of both groups; one of them has the only person, as far from the query as can be."""
+def release_groups(change: ProtectedChange, guarantee: Guarantee, group: int) -> list[NoisySums]:
+    """Release both groups; one of them has the only person, as far from the query as possible."""
     sums = DistanceSums(1, 2)
     sums.add(np.full((1, 1), QUANTA), np.array([group]), np.array([1]))
     return [PerQuery("laplace").run(sums, QUERIES, change, guarantee, n=1, group=which) for which in (0, 1)]
 
 
-def one_ended() -> Known:
+def one_ended() -> KnownCase:
     """Leaving a group and entering another cost ε each, where both together should."""
     guarantee, change = Guarantee(2.0), OneEnded(groups=2)
-    runs = [partial(released, change, guarantee, group) for group in (0, 1)]
-    return taped("groups", "a move that is paid in one group only", Pure(guarantee.epsilon), *runs)
+    runs = [partial(release_groups, change, guarantee, group) for group in (0, 1)]
+    return case_from_traces("groups", "a move that is paid in one group only", Pure(guarantee.epsilon), *runs)
 
 
-def uncounted() -> Known:
+def uncounted() -> KnownCase:
     """The exact number of people in a group tells at once who has left it."""
     guarantee, change = Guarantee(1.0), Uncounted(groups=2)
 
     def draw(group: int) -> Draw:
         def kind() -> int:
-            first, second = (one.total.value for one in released(change, guarantee, group))
+            first, second = (sums.total.value for sums in release_groups(change, guarantee, group))
             return 2 * first + second
 
         return lambda runs: Outcomes.of(kinds=np.array([kind() for _ in range(runs)]))
 
     case = Case("groups", "numbers of people in groups without noise", Pure(guarantee.epsilon), draw(0), draw(1))
-    return Known(case, math.inf)
+    return KnownCase(case, math.inf)

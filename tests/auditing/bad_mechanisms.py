@@ -39,18 +39,20 @@ from milepost.statistics.sketch import Sketch
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCase:
     """A case and its true loss, in the units of its claim."""
 
     case: Case
     true_loss: float
 
 
-def taped(mechanism: str, name: str, claim: Claim, left: Callable[[], object], right: Callable[[], object]) -> Known:
-    """The library's code, changed, as its tapes on two tables tell it; the true loss is theirs."""
+def case_from_traces(
+    mechanism: str, name: str, claim: Claim, left: Callable[[], object], right: Callable[[], object]
+) -> KnownCase:
+    """Return a case drawn from the noise traces of two runs of changed library code, with their exact loss."""
     pair = TracePair(NoiseTrace.of(left), NoiseTrace.of(right))
     case = Case(mechanism, name, claim, lambda runs: pair.draw(runs)[0], lambda runs: pair.draw(runs)[1])
-    return Known(case, pair.loss)
+    return KnownCase(case, pair.loss)
 
 
 # --- laws, by summation ---------------------------------------------------------------------------------------------
@@ -61,12 +63,12 @@ def laplace_law(scale: float, support: IntArray) -> FloatArray:
     return np.asarray((1 - r) / (1 + r) * r ** np.abs(support))
 
 
-def laplace_tail(scale: float, least: AnyArray) -> FloatArray:
-    """Pr[X ≥ least] of the discrete Laplace law; scale 0 is no noise."""
+def laplace_tail(scale: float, minimum: AnyArray) -> FloatArray:
+    """Return Pr[X ≥ minimum] of the discrete Laplace law; scale 0 is no noise."""
     if scale == 0:
-        return (least <= 0).astype(np.float64)
+        return (minimum <= 0).astype(np.float64)
     r = math.exp(-1 / scale)
-    return np.where(least > 0, r ** np.maximum(least, 0) / (1 + r), 1 - r ** np.maximum(1 - least, 0) / (1 + r))
+    return np.where(minimum > 0, r ** np.maximum(minimum, 0) / (1 + r), 1 - r ** np.maximum(1 - minimum, 0) / (1 + r))
 
 
 def gaussian_law(scale: float, support: IntArray) -> FloatArray:
@@ -74,7 +76,7 @@ def gaussian_law(scale: float, support: IntArray) -> FloatArray:
     return np.asarray(law / law.sum())
 
 
-def largest_ratio(left: FloatArray, right: FloatArray) -> float:
+def max_log_ratio(left: FloatArray, right: FloatArray) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.nanmax(np.abs(np.log(left) - np.log(right))))
 
@@ -91,56 +93,56 @@ def draw_laplace(generator: np.random.Generator, scale: float, shape: tuple[int,
 
 @dataclass(frozen=True)
 class SparseVector:
-    """A sparse vector of threshold 0: its noise scales, how many "above" it gives, whether it shows the value."""
+    """A sparse vector of threshold 0: its noise scales, its limit of "above", whether it shows the noisy value."""
 
     threshold_scale: float
     query_scale: float
-    most: int
-    shows: bool = False
+    max_above: int
+    shows_value: bool = False
 
     def flag_law(self, values: Sequence[int]) -> FloatArray:
-        """Pr[flags] for all flags in the order of their binary numbers; after `most` times "above" all are 0."""
+        """Return Pr[flags] of all flags in the order of their binary numbers; after `max_above` ones, the rest is 0."""
         support = np.arange(-int(40 * self.threshold_scale) - 40, int(40 * self.threshold_scale) + 41)
         weight = laplace_law(self.threshold_scale, support)
         above = [laplace_tail(self.query_scale, support - float(value)) for value in values]
         law = []
         for flags in itertools.product((0, 1), repeat=len(values)):
-            chance, left = weight, self.most
+            chance, left = weight, self.max_above
             for flag, up in zip(flags, above, strict=True):
                 chance = chance * ((up if flag else 1 - up) if left else 1.0 - flag)
                 left -= flag if left else 0
             law.append(float(chance.sum()))
         return np.array(law)
 
-    def value_law(self, values: Sequence[int], shown: IntArray) -> FloatArray:
-        """Pr["above" first at the last position, with this noisy value]."""
+    def value_law(self, values: Sequence[int], noisy_values: IntArray) -> FloatArray:
+        """Return Pr["above" first at the last query, with this noisy value]."""
         support = np.arange(-int(40 * self.threshold_scale) - 40, int(40 * self.threshold_scale) + 41)
         weight = laplace_law(self.threshold_scale, support)
         for value in values[:-1]:
             weight = weight * (1 - laplace_tail(self.query_scale, support - float(value)))
-        reached = np.cumsum(weight)[np.clip(shown - support[0], 0, len(support) - 1)]
-        return np.asarray(laplace_law(self.query_scale, shown - values[-1]) * reached)
+        threshold_law = np.cumsum(weight)[np.clip(noisy_values - support[0], 0, len(support) - 1)]
+        return np.asarray(laplace_law(self.query_scale, noisy_values - values[-1]) * threshold_law)
 
     def draw(self, generator: np.random.Generator, values: Sequence[int], runs: int) -> Outcomes:
         threshold = draw_laplace(generator, self.threshold_scale, (runs, 1))
         noisy = np.array(values) + draw_laplace(generator, self.query_scale, (runs, len(values)))
         flags = noisy >= threshold
-        flags &= np.cumsum(flags, axis=1) <= self.most
+        flags &= np.cumsum(flags, axis=1) <= self.max_above
         kinds = flags @ (1 << np.arange(len(values)))
-        if self.shows:
+        if self.shows_value:
             first = np.take_along_axis(noisy, np.argmax(flags, axis=1)[:, None], axis=1)[:, 0]
             kinds = kinds * 1000 + np.where(flags.any(axis=1), np.clip(first, -400, 400) // 2, 0)
         return Outcomes.of(kinds=kinds)
 
 
-def sparse_vectors(epsilon: float = 1.0, sensitivity: int = 4) -> dict[str, Known]:
-    """The four wrong ones, and Algorithm 1, the right one, on the worst of their streams."""
+def sparse_vectors(epsilon: float = 1.0, sensitivity: int = 4) -> dict[str, KnownCase]:
+    """Return the four wrong algorithms, and Algorithm 1, the right one, on the worst of their streams."""
     d, half = sensitivity, 2 / epsilon * sensitivity
     up_then_down = [0] * 4 + [2 * d] * 3, [d] * 4 + [d] * 3
     short = [0, d], [d, 0]
     rising = [0] * 6 + [0], [d] * 6 + [0]
     table: dict[str, tuple[SparseVector, tuple[list[int], list[int]]]] = {
-        "Algorithm 3 shows the noisy value": (SparseVector(half, half, 1, shows=True), rising),
+        "Algorithm 3 shows the noisy value": (SparseVector(half, half, 1, shows_value=True), rising),
         "Algorithm 4 does not scale query noise by the count": (
             SparseVector(4 * d / epsilon, 4 / 3 * d / epsilon, 3),
             up_then_down,
@@ -149,25 +151,25 @@ def sparse_vectors(epsilon: float = 1.0, sensitivity: int = 4) -> dict[str, Know
         "Algorithm 6 never stops": (SparseVector(half, half, 7), up_then_down),
         "Algorithm 1 is right": (SparseVector(half, 2 * 3 * half, 3), up_then_down),
     }
-    known = {}
+    cases = {}
     for number, (name, (mechanism, (left, right))) in enumerate(table.items()):
-        if mechanism.shows:
-            shown = np.arange(-20 * d, 20 * d)
-            loss = largest_ratio(mechanism.value_law(left, shown), mechanism.value_law(right, shown))
+        if mechanism.shows_value:
+            noisy_values = np.arange(-20 * d, 20 * d)
+            loss = max_log_ratio(mechanism.value_law(left, noisy_values), mechanism.value_law(right, noisy_values))
         else:
-            loss = largest_ratio(mechanism.flag_law(left), mechanism.flag_law(right))
+            loss = max_log_ratio(mechanism.flag_law(left), mechanism.flag_law(right))
         draws = [
             partial(mechanism.draw, np.random.default_rng([number, side]), v) for side, v in enumerate((left, right))
         ]
-        known[name] = Known(Case("sparse-vector", name, Pure(epsilon), *draws), loss)
-    return known
+        cases[name] = KnownCase(Case("sparse-vector", name, Pure(epsilon), *draws), loss)
+    return cases
 
 
 # --- noise ----------------------------------------------------------------------------------------------------------
 
 
-def additive(name: str, claim: Claim, values: tuple[int, int], scale: float, seed: int) -> Known:
-    """Laplace (or, for a Gaussian claim, Gaussian) noise of some scale on one of two integers."""
+def additive(name: str, claim: Claim, values: tuple[int, int], scale: float, seed: int) -> KnownCase:
+    """Return the case of Laplace (for a Gaussian claim, Gaussian) noise of some scale on one of two integers."""
     normal = isinstance(claim, Gaussian)
 
     support = np.arange(-int(60 * scale), int(60 * scale) + 1)
@@ -183,23 +185,23 @@ def additive(name: str, claim: Claim, values: tuple[int, int], scale: float, see
 
     if normal:
         tails = [np.cumsum(law) for law in laws]
-        seen = (np.minimum(*tails) > 1e-6) & (np.maximum(*tails) < 1 - 1e-6)
-        loss = float(np.max(np.abs(ndtri(tails[0][seen]) - ndtri(tails[1][seen]))))
+        inside = (np.minimum(*tails) > 1e-6) & (np.maximum(*tails) < 1 - 1e-6)
+        loss = float(np.max(np.abs(ndtri(tails[0][inside]) - ndtri(tails[1][inside]))))
     else:
-        loss = largest_ratio(*(law[np.abs(support) < 10 * scale] for law in laws))
-    return Known(Case("noise", name, claim, draw(0), draw(1)), loss)
+        loss = max_log_ratio(*(law[np.abs(support) < 10 * scale] for law in laws))
+    return KnownCase(Case("noise", name, claim, draw(0), draw(1)), loss)
 
 
-def noises() -> dict[str, Known]:
-    """Noise too small, by half and by a fifth, and a sensitivity that forgets that the statistic is rounded."""
-    moved = 1.2, (math.floor(0.9), math.floor(0.9 + 1.2))  # a mean that moves by 1.2 steps moves its floor by 2
+def noises() -> dict[str, KnownCase]:
+    """Return noise too small, by half and by a sixth, and a sensitivity that ignores rounding of the statistic."""
+    rounding = 1.2, (math.floor(0.9), math.floor(0.9 + 1.2))  # a mean that moves by 1.2 steps moves its floor by 2
     return {
         "half the Laplace noise": additive("half the Laplace noise", Pure(1.0), (0, 20), 10, 11),
         "a sixth less Laplace noise": additive("a sixth less Laplace noise", Pure(2.0), (0, 20), 10 / 1.2, 12),
         "half the Gaussian noise": additive("half the Gaussian noise", Gaussian(0.6), (0, 24), 20, 13),
         "a sixth less Gaussian noise": additive("a sixth less Gaussian noise", Gaussian(1.0), (0, 24), 20, 14),
         "sensitivity without rounding": additive(
-            "sensitivity without rounding", Pure(1.0), moved[1], moved[0] / 1.0, 15
+            "sensitivity without rounding", Pure(1.0), rounding[1], rounding[0] / 1.0, 15
         ),
     }
 
@@ -215,24 +217,24 @@ class Uncut(Links):
         return np.asarray(ends[:, self.left] - ends[:, self.right])
 
 
-def uncut(epsilon: float = 1.0) -> Known:
+def uncut(epsilon: float = 1.0) -> KnownCase:
     """Two queries at a tenth of the diameter, and a "metric" that puts a record next to either and far from the other.
 
     The triangle inequality allows their distances to differ by a tenth; here they differ by one and a half.
     """
     queries = Queries(np.array([[0.4], [0.5]]), L1([(0, 1)]))
-    made = LinkDesigns.of(queries).tree
-    links = Uncut(made.links.left, made.links.right, made.links.lengths)
-    noise = NetNoise.of(replace(made, links=links), ProtectedChange(), Guarantee(epsilon), pure=True)
+    design = LinkDesigns.of(queries).tree
+    links = Uncut(design.links.left, design.links.right, design.links.lengths)
+    noise = NetNoise.of(replace(design, links=links), ProtectedChange(), Guarantee(epsilon), pure=True)
     movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
     runs = [partial(noise.added, links.counted(mover[None])[0]) for mover in movers]
-    return taped("net", "differences that are not cut", Pure(epsilon), *runs)
+    return case_from_traces("net", "differences that are not cut", Pure(epsilon), *runs)
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------
 
 
-def forgotten_cell(epsilon: float = 1.0) -> Known:
+def forgotten_cell(epsilon: float = 1.0) -> KnownCase:
     """The rough histogram of find_bounds on a replaced row, with the noise of a row that is added or removed."""
     exact = [bounds_search.table(rows).between(0, bounds_search.GRID.rough) for rows in ([1.0], [-np.inf])]
     scale = 1 / epsilon
@@ -247,16 +249,16 @@ def forgotten_cell(epsilon: float = 1.0) -> Known:
         return outcomes
 
     loss = float(np.abs(exact[0] - exact[1]).sum()) / scale
-    return Known(Case("bounds", "a histogram that forgets one of two cells", Pure(epsilon), draw(0), draw(1)), loss)
+    return KnownCase(Case("bounds", "a histogram that forgets one of two cells", Pure(epsilon), draw(0), draw(1)), loss)
 
 
-def exact_total(epsilon: float = 2.0) -> Known:
+def exact_total(epsilon: float = 2.0) -> KnownCase:
     """The shipped search, but with noise on the number of rows that is always 0: add-remove is then seen at once."""
     pair = [bounds_search.table(rows) for rows in ([1.0], [])]
     scales = replace(Scales.of(Guarantee(epsilon), ProtectedChange("add-remove"), 1), total=1e-3)
     draws = [bounds_search.draw(side, pair, scales) for side in pair]
-    loss = largest_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    return Known(Case("bounds", "exact number of rows", Pure(epsilon), *draws), loss)
+    loss = max_log_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    return KnownCase(Case("bounds", "exact number of rows", Pure(epsilon), *draws), loss)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ class ExactChoice(PrivateGame):
         self.lines = [line for line in self.lines if erring[line.coordinate]]
 
 
-def exact_choice(epsilon: float = 3.0) -> Known:
+def exact_choice(epsilon: float = 3.0) -> KnownCase:
     """One record moves between two corners that are equally far from the query: only the choice tells them apart."""
     embedding = L1([(0, 1), (0, 1)]).embedding
     solved = interactive_margins(embedding, 1, Guarantee(epsilon), 1, 0.5)
@@ -293,9 +295,9 @@ def exact_choice(epsilon: float = 3.0) -> Known:
 
     # Pr[a line of coordinate 0] is Pr["above"] on one table and 0 on the other
     above = 1 - SparseVector(*noise_scales(margins.sensitivity, margins.epsilon_test), 1).flag_law([0])[0]
-    loss = largest_ratio(np.array([above, 0]), np.array([0, above]))
+    loss = max_log_ratio(np.array([above, 0]), np.array([0, above]))
     claim = Pure(margins.cost(embedding))
-    return Known(Case("tangents", "exact choice of coordinate", claim, draw([1, 0]), draw([0, 1])), loss)
+    return KnownCase(Case("tangents", "exact choice of coordinate", claim, draw([1, 0]), draw([0, 1])), loss)
 
 
 # --- field ----------------------------------------------------------------------------------------------------------
@@ -305,13 +307,13 @@ class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
-        """The shipped step; then what is noisy passes for exact."""
-        found = super().ask(points, sums)
+        """Run the shipped step, then take the noisy sums for exact ones."""
+        answers = super().ask(points, sums)
         self.exact = list(self.noisy)
-        return found
+        return answers
 
 
-def against_noisy(kind: type[Innovations] = AgainstNoisy) -> Known:
+def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
     """A field session on two points that are near each other: the second answer has the innovation's noise alone.
 
     Answers are then independent, of deviations σ·ℓ_kk, and far too exact where ℓ_kk is small.
@@ -333,4 +335,6 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> Known:
         return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
 
     loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
-    return Known(Case("field", "innovations against noisy answers", gaussian(guarantee.rho), *map(draw, pair)), loss)
+    return KnownCase(
+        Case("field", "innovations against noisy answers", gaussian(guarantee.rho), *map(draw, pair)), loss
+    )

@@ -3,17 +3,21 @@
 from collections.abc import Iterator
 
 from tests.auditing import bad_floats, bad_groups, bad_mechanisms
-from tests.auditing.bad_mechanisms import Known
+from tests.auditing.bad_mechanisms import KnownCase
 
 MARGIN = 1.15  # of the claim: every true loss is over it
 
 
-def wrong() -> Iterator[tuple[Known, int]]:
-    """Simulations in vectors, then the shipped code with one line changed, run by run."""
-    simulated = {**bad_mechanisms.sparse_vectors(), **bad_mechanisms.noises(), "cell": bad_mechanisms.forgotten_cell()}
-    for known in [*simulated.values(), bad_floats.float_laplace()]:
-        if known.true_loss > MARGIN * known.case.claim.loss:  # Algorithm 1 is right
-            yield known, 200_000
+def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
+    """Yield vectorized simulations, then the shipped code with one line changed, each with a number of samples."""
+    simulations = {
+        **bad_mechanisms.sparse_vectors(),
+        **bad_mechanisms.noises(),
+        "cell": bad_mechanisms.forgotten_cell(),
+    }
+    for known_case in [*simulations.values(), bad_floats.float_laplace()]:
+        if known_case.true_loss > MARGIN * known_case.case.claim.loss:  # Algorithm 1 is right
+            yield known_case, 200_000
     yield bad_mechanisms.exact_choice(), 1000
     yield bad_mechanisms.exact_total(), 400
     yield bad_mechanisms.against_noisy(), 1500

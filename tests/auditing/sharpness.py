@@ -18,18 +18,18 @@ from tests.chance import FALSE_ALARM
 from tests.drawn_ahead import drawn_ahead
 
 SAFE = 6.1  # standard deviations: a normal law passes them once in 10⁹ runs
-FEW, MANY, OF_FEW = 15_000, 80_000, 0.2  # where many numbers differ, fewer samples are drawn: then MANY are asked for
+FEW, MANY, OF_FEW = 15_000, 80_000, 0.2  # where many numbers differ, fewer samples are drawn: then MANY are requested
 
 
 @cache
-def shipped() -> list[Case]:
-    """Found once: their worst tables are searched for."""
+def cached_cases() -> list[Case]:
+    """Return the shipped cases; the search for their worst tables runs once."""
     return shipped_cases()
 
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How many samples of a mechanism's cases are asked for, and the share of the claim that they must see.
+    """How many samples of a mechanism's cases are requested, and the share of the claim that they must see.
 
     Of the pair's true loss where it is known. Of the tangents' offline claim little is seen: it divides its budget
     among epochs that no pair of tables is known to use up.
@@ -42,10 +42,10 @@ class Sharpness:
 
     @property
     def cases(self) -> list[Case]:
-        return [case for case in shipped() if case.mechanism == self.mechanism and case.pair.startswith(self.pair)]
+        return [case for case in cached_cases() if case.mechanism == self.mechanism and case.pair.startswith(self.pair)]
 
-    def examined(self) -> Iterator[tuple[Finding, float, float]]:
-        """Of each case what the audit found, the share of the claim that it saw, and the least that it must see."""
+    def examine_cases(self) -> Iterator[tuple[Finding, float, float]]:
+        """Yield for each case the finding, the share of the claim that the audit saw, and the floor for this share."""
         cases = self.cases
         for case in cases:
             few = case.exact is not None and case.samples(self.samples) < FEW
@@ -72,17 +72,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.auditing.sharpness", description=__doc__)
     parser.add_argument("names", nargs="*", help="which; all of them if none are given", metavar="name")
     parser.add_argument("--runs", type=int, default=20)
-    said = parser.parse_args()
-    near = False
-    for name in said.names or SHARPNESS:
-        runs = [[*SHARPNESS[name].examined()] for _ in range(said.runs)]
+    options = parser.parse_args()
+    too_near = False
+    for name in options.names or SHARPNESS:
+        runs = [[*SHARPNESS[name].examine_cases()] for _ in range(options.runs)]
         for case in zip(*runs, strict=True):
             shares, floor = [share for _, share, _ in case], case[0][2]
-            away = (mean(shares) - floor) / max(stdev(shares), 1e-12)
-            near |= away < SAFE
+            deviations = (mean(shares) - floor) / max(stdev(shares), 1e-12)
+            too_near |= deviations < SAFE
             print(f"{name}: {case[0][0].case.pair}: {mean(shares):.3f} ± {stdev(shares):.3f},", end=" ")
-            print(f"floor {floor:g}, {away:.1f} standard deviations away", flush=True)
-    sys.exit(near)
+            print(f"floor {floor:g}, {deviations:.1f} standard deviations away", flush=True)
+    sys.exit(too_near)
 
 
 if __name__ == "__main__":

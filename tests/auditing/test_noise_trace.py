@@ -1,4 +1,4 @@
-"""Tapes: what is audited in vectors is what a release hands to its noise, and a release is nothing else."""
+"""Noise traces: what is audited in vectors is what a release hands to its noise, and a release is nothing else."""
 
 import json
 import math
@@ -37,7 +37,7 @@ FAMILIES = (
     case_matrix.field_cases,
 )
 CASES = {f"{case.mechanism}, {case.pair}, {case.claim.symbol}": case for family in FAMILIES for case in family()}
-LEAST = {"hats, line, replace, ε": 0.75, "field, earth, replace, μ": 0.8}  # no pair is known that costs more
+MIN_SHARES = {"hats, line, replace, ε": 0.75, "field, earth, replace, μ": 0.8}  # no pair is known that costs more
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -45,67 +45,69 @@ def test_the_worst_pair_costs_at_most_the_claim_and_about_as_much(name: str) -> 
     """Exactly, from the numbers and scales that the library itself gave to its noise; no sampling."""
     case = CASES[name]
     assert isinstance(case, SearchedCase)
-    assert LEAST.get(name, 0.9) * case.claim.loss < case.exact <= case.claim.loss * (1 + 1e-9)
+    assert MIN_SHARES.get(name, 0.9) * case.claim.loss < case.exact <= case.claim.loss * (1 + 1e-9)
     assert case.found.tried >= 6
 
 
 @contextmanager
-def replaying(calls: tuple[Call, ...]) -> Iterator[None]:
-    """Instead of noise, what another run was given."""
-    given, add, threads = iter(calls), noise._add, slopes.THREADS
+def replay_noise(calls: tuple[Call, ...]) -> Iterator[None]:
+    """Return the noisy numbers of another run instead of new noise."""
+    remaining_calls, add, threads = iter(calls), noise._add, slopes.THREADS
 
-    def replayed(law: str, values: IntArray, scale: float) -> IntArray:
-        call = next(given)
+    def add_recorded(law: str, values: IntArray, scale: float) -> IntArray:
+        call = next(remaining_calls)
         assert (call.law, call.scale, len(call.values)) == (law, scale, len(values))
         return call.noisy
 
-    vars(noise)["_add"], vars(slopes)["THREADS"] = replayed, 1
+    vars(noise)["_add"], vars(slopes)["THREADS"] = add_recorded, 1
     try:
         yield
     finally:
         vars(noise)["_add"], vars(slopes)["THREADS"] = add, threads
-        assert next(given, None) is None
+        assert next(remaining_calls, None) is None
 
 
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 @pytest.mark.parametrize("name", CASES)
-def test_a_release_is_a_function_of_its_tape(name: str) -> None:
+def test_a_release_is_a_function_of_its_noise_trace(name: str) -> None:
     """Two neighboring tables that are given the same noisy numbers give the same file, and the same answers."""
     case = CASES[name]
     assert isinstance(case, SearchedCase)
     left, right = case.found.rows
-    made: list[Any] = []
+    results: list[Any] = []
     with record_noise() as calls:
-        made.append(case.search.release(left))
-    with replaying(tuple(calls)):
-        made.append(case.search.release(right))
-    first, second = (_said(one) for one in made)
+        results.append(case.search.release(left))
+    with replay_noise(tuple(calls)):
+        results.append(case.search.release(right))
+    first, second = (_content(result) for result in results)
     assert first == second
 
 
-def _said(made: Any) -> object:
-    if not isinstance(made, Synopsis):
-        return [(answer.value, answer.error, answer.updated) for answer in made]
-    tensors = {key: value.tolist() for key, value in made.statistic.tensors().items()}
-    return json.dumps([tensors, made.statistic.parameters(), made.n, str(made)], sort_keys=True, default=str)
+def _content(result: Any) -> object:
+    if not isinstance(result, Synopsis):
+        return [(answer.value, answer.error, answer.updated) for answer in result]
+    tensors = {key: value.tolist() for key, value in result.statistic.tensors().items()}
+    return json.dumps([tensors, result.statistic.parameters(), result.n, str(result)], sort_keys=True, default=str)
 
 
-def run(values: list[int], scale: float, law: Callable[[IntArray, float], IntArray] = noise.laplace) -> NoiseTrace:
+def trace_of(values: list[int], scale: float, law: Callable[[IntArray, float], IntArray] = noise.laplace) -> NoiseTrace:
     return NoiseTrace.of(partial(law, np.array(values), scale))
 
 
 def test_the_loss_of_a_pair_is_by_definition() -> None:
     """Σ|Δ|/b of Laplace noise, √Σ(Δ/σ)² of Gaussian noise; numbers that are equal say nothing."""
-    pair = TracePair(run([0, 5, 7], 2.0), run([3, 5, 3], 2.0))
+    pair = TracePair(trace_of([0, 5, 7], 2.0), trace_of([3, 5, 3], 2.0))
     assert pair.loss == pytest.approx(3.5)
     assert pair.moved.tolist() == [0, 2]
-    assert TracePair(run([0, 5], 2.0, noise.gaussian), run([3, 9], 2.0, noise.gaussian)).loss == pytest.approx(2.5)
+    assert TracePair(
+        trace_of([0, 5], 2.0, noise.gaussian), trace_of([3, 9], 2.0, noise.gaussian)
+    ).loss == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("law", [noise.laplace, noise.gaussian])
 def test_scores_are_likelihood_ratios(law: Callable[[IntArray, float], IntArray]) -> None:
     """By a second method, from the definition of the densities; the two tables' scores differ in mean as they must."""
-    pair = TracePair(run([0, 5], 3.0, law), run([4, 3], 3.0, law))
+    pair = TracePair(trace_of([0, 5], 3.0, law), trace_of([4, 3], 3.0, law))
     left, right = pair.draw(4000)
     if pair.gaussian:
         means = np.mean(left.score), np.mean(right.score)
@@ -119,8 +121,8 @@ def test_scores_are_likelihood_ratios(law: Callable[[IntArray, float], IntArray]
 
 def test_noise_that_differs_between_neighbors_is_refused() -> None:
     with pytest.raises(MilepostError, match="no secret"):
-        TracePair(run([0], 2.0), run([0], 3.0))
-    both = NoiseTrace(run([0], 2.0).calls + run([0], 2.0, noise.gaussian).calls)
+        TracePair(trace_of([0], 2.0), trace_of([0], 3.0))
+    both = NoiseTrace(trace_of([0], 2.0).calls + trace_of([0], 2.0, noise.gaussian).calls)
     with pytest.raises(MilepostError, match="one law"):
         TracePair(both, both)
 
@@ -158,12 +160,12 @@ def test_a_game_reads_noisy_sums(pure: bool) -> None:
     game = PrivateGame(convex_learner(embedding, margins), sketch.borders(), embedding, margins)
     with record_noise() as calls:
         assert [updated for _, _, updated in game.ask(np.ones((1, 2), dtype=np.int64))] == [True]
-    read = [call for call in calls[2:] for _ in call.values]  # after the threshold's and the test's
+    readings = [call for call in calls[2:] for _ in call.values]  # after the threshold's and the test's
     law = "laplace" if pure else "gaussian"
-    assert {call.law for call in read} == {law}
-    assert sorted(call.scale for call in read) == sorted([*margins.value_scale, *margins.slope_scale])
-    said = [line.value for line in game.lines] + [line.count for line in game.lines]
-    assert sorted(said) == sorted(value for call in calls[2:] for value in call.noisy.tolist())
+    assert {call.law for call in readings} == {law}
+    assert sorted(call.scale for call in readings) == sorted([*margins.value_scale, *margins.slope_scale])
+    numbers = [line.value for line in game.lines] + [line.count for line in game.lines]
+    assert sorted(numbers) == sorted(value for call in calls[2:] for value in call.noisy.tolist())
     borders = sketch.borders()
     exact = [*borders.value[:, 1].tolist(), *borders.below[:, 1].tolist()]
     assert sorted(value for call in calls[2:] for value in call.values.tolist()) == sorted(exact)
@@ -172,6 +174,6 @@ def test_a_game_reads_noisy_sums(pure: bool) -> None:
             (line.value, margins.value_scale, borders.value),
             (line.count, margins.slope_scale, borders.below),
         ):
-            found = [call for call in calls[2:] if call.scale == scales[line.coordinate] and number in call.noisy]
-            assert found
-            assert sums[line.coordinate, 1] in found[0].values
+            matches = [call for call in calls[2:] if call.scale == scales[line.coordinate] and number in call.noisy]
+            assert matches
+            assert sums[line.coordinate, 1] in matches[0].values

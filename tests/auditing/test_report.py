@@ -18,33 +18,33 @@ from milepost.mechanisms.query.field import Innovations
 from milepost.mechanisms.registry import MECHANISM_NAMES
 from milepost.privacy import noise
 from tests.auditing import bad_floats, bad_mechanisms
-from tests.auditing.known_bad import MARGIN, wrong
-from tests.auditing.sharpness import SHARPNESS, shipped
+from tests.auditing.known_bad import MARGIN, known_bad_cases
+from tests.auditing.sharpness import SHARPNESS, cached_cases
 from tests.chance import FALSE_ALARM, assert_rate
 
-WRONG = {known.case.pair: (known, samples) for known, samples in wrong()}
+WRONG = {known_case.case.pair: (known_case, samples) for known_case, samples in known_bad_cases()}
 SLOW = "innovations against noisy answers"
 RIGHT = bad_mechanisms.sparse_vectors()["Algorithm 1 is right"]
 
 
 @pytest.fixture
-def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library's noise by seeded NumPy, for tests of the auditor: what it finds does not depend on chance."""
+def seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the library's noise by seeded NumPy, so that tests of the auditor do not depend on chance."""
     generator = np.random.default_rng(0)
 
     def add(law: str, values: IntArray, scale: float) -> IntArray:
         shape = np.shape(values)
-        drawn = (
+        draws = (
             bad_mechanisms.draw_laplace(generator, scale, shape)
             if law == "laplace"
             else generator.normal(0, scale, shape)
         )
-        return np.asarray(values + np.rint(drawn).astype(np.int64))
+        return np.asarray(values + np.rint(draws).astype(np.int64))
 
     monkeypatch.setattr(noise, "_add", add)
 
 
-@pytest.mark.usefixtures("seeded")
+@pytest.mark.usefixtures("seeded_noise")
 @pytest.mark.parametrize("name", [name for name in WRONG if name != SLOW])
 def test_a_known_bad_mechanism_is_caught(name: str) -> None:
     """True losses over 1.15 × the claim are seen: simulations, and the shipped code with a line changed."""
@@ -52,11 +52,11 @@ def test_a_known_bad_mechanism_is_caught(name: str) -> None:
 
 
 def check_caught(name: str) -> None:
-    known, samples = WRONG[name]
-    assert known.true_loss > MARGIN * known.case.claim.loss
-    finding = examine(known.case, samples)
+    known_case, samples = WRONG[name]
+    assert known_case.true_loss > MARGIN * known_case.case.claim.loss
+    finding = examine(known_case.case, samples)
     assert finding.verdict == "violated"
-    assert finding.measured < known.true_loss
+    assert finding.measured < known_case.true_loss
 
 
 def test_nothing_known_is_forgotten() -> None:
@@ -65,7 +65,7 @@ def test_nothing_known_is_forgotten() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("seeded")
+@pytest.mark.usefixtures("seeded_noise")
 def test_innovations_against_noisy_answers_are_caught() -> None:
     """The shipped session with one line changed; as it is, the same test does not accuse it."""
     check_caught(SLOW)
@@ -86,9 +86,9 @@ def test_the_right_sparse_vector_is_not_accused() -> None:
 @pytest.mark.parametrize("name", ["half the Laplace noise", "half the Gaussian noise"])
 def test_a_claim_that_is_just_true_is_not_accused(name: str) -> None:
     """The same draws with the claim they keep: measured close to it, and below."""
-    known, _ = WRONG[name]
-    claim = replace(known.case.claim, loss=known.true_loss * (1 + 1e-6))  # type: ignore[type-var]
-    finding = examine(replace(known.case, claim=claim), 200_000)
+    known_case, _ = WRONG[name]
+    claim = replace(known_case.case.claim, loss=known_case.true_loss * (1 + 1e-6))  # type: ignore[type-var]
+    finding = examine(replace(known_case.case, claim=claim), 200_000)
     assert 0.85 < finding.ratio < 1
 
 
@@ -190,16 +190,16 @@ def with_claim(case: Case, share: float) -> Case:
 @pytest.mark.parametrize("name", SHARPNESS)
 def test_the_shipped_mechanisms_are_consistent_and_the_cases_sharp(name: str) -> None:
     """No claim is refuted, and one that promised much less would be."""
-    for finding, share, floor in SHARPNESS[name].examined():
+    for finding, share, floor in SHARPNESS[name].examine_cases():
         assert not finding.violated, finding
         assert share > floor, finding
 
 
 def test_every_mechanism_is_audited() -> None:
     """Every shipped case by one test."""
-    assert {case.mechanism for case in shipped()} >= set(MECHANISM_NAMES)
-    examined = [case for wanted in SHARPNESS.values() for case in wanted.cases]
-    assert sorted(map(id, examined)) == sorted(map(id, shipped()))
+    assert {case.mechanism for case in cached_cases()} >= set(MECHANISM_NAMES)
+    cases = [case for sharpness in SHARPNESS.values() for case in sharpness.cases]
+    assert sorted(map(id, cases)) == sorted(map(id, cached_cases()))
 
 
 def test_a_report_is_drawn() -> None:

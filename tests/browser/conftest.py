@@ -1,4 +1,4 @@
-"""One service and one browser for all tests here, and a way to visit the page."""
+"""One service and one browser for all tests here, and a function that opens pages in it."""
 
 import fcntl
 import json
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.page_object import Visit
-from tests.browser.service_fixture import House, furnish, serving
+from tests.browser.page_object import PageObject
+from tests.browser.service_fixture import ServiceFixture, create_data_directory, run_service
 from tests.requirements import require
 
 ARGUMENTS = [
@@ -24,30 +24,30 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-Visiting = Callable[..., Visit]
+OpenPage = Callable[..., PageObject]
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A real service with everything in it. The first of pytest's processes furnishes it, each serves its own copy."""
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFixture]:
+    """Run a real service with data of every kind. The first pytest process creates it, each process serves a copy."""
     require("browser")
     shared = (
         tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.mktemp("all")
     )
-    model, written = shared / "house", shared / "house.json"
-    with (shared / "house.lock").open("w") as lock:
+    template, keys_path = shared / "service", shared / "service.json"
+    with (shared / "service.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not written.exists():
-            written.write_text(json.dumps(furnish(model)))
-    mine = tmp_path_factory.mktemp("served") / "house"
-    shutil.copytree(model, mine)
-    with serving(mine, json.loads(written.read_text())) as running:
-        yield running
+        if not keys_path.exists():
+            keys_path.write_text(json.dumps(create_data_directory(template)))
+    copy = tmp_path_factory.mktemp("served") / "service"
+    shutil.copytree(template, copy)
+    with run_service(copy, json.loads(keys_path.read_text())) as service:
+        yield service
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's own."""
+    """Start the installed Chromium."""
     require("browser")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
@@ -56,13 +56,13 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visiting(house: House, chromium: Browser) -> Iterator[Visiting]:
-    """Makes visits. At their end none has asked another host, and none has trouble in its console but what it names."""
-    made: list[tuple[Visit, tuple[str, ...]]] = []
+def open_page(service: ServiceFixture, chromium: Browser) -> Iterator[OpenPage]:
+    """Return a function that opens pages; at the end, none has contacted another host or logged an unexpected error."""
+    tabs: list[tuple[PageObject, tuple[str, ...]]] = []
 
     def make(
         *, width: int = 1360, height: int = 900, dark: bool = False, touch: bool = False, expect: tuple[str, ...] = ()
-    ) -> Visit:
+    ) -> PageObject:
         context = chromium.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -71,22 +71,22 @@ def visiting(house: House, chromium: Browser) -> Iterator[Visiting]:
         )
         page = context.new_page()
         page.set_default_timeout(120_000)
-        visit = Visit(page, house)
-        made.append((visit, expect))
-        return visit
+        tab = PageObject(page, service)
+        tabs.append((tab, expect))
+        return tab
 
     yield make
-    for visit, expect in made:
-        unexpected = [text for text in visit.trouble if not any(part in text for part in expect)]
-        visit.page.context.close()
-        assert unexpected == []
-        assert visit.embedding <= {urlsplit(house.url).netloc}
+    for tab, expect in tabs:
+        unexpected_errors = [text for text in tab.console_errors if not any(part in text for part in expect)]
+        tab.page.context.close()
+        assert unexpected_errors == []
+        assert tab.hosts <= {urlsplit(service.url).netloc}
 
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots are kept: MILEPOST_SCREENSHOTS, or a temporary folder."""
-    named = os.environ.get("MILEPOST_SCREENSHOTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    """Return the folder for screenshots: MILEPOST_SCREENSHOTS, or a temporary one."""
+    path = os.environ.get("MILEPOST_SCREENSHOTS")
+    folder = Path(path) if path else tmp_path_factory.mktemp("screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

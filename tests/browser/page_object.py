@@ -1,4 +1,4 @@
-"""A visit to the page: what a person does there, and what they and the network saw."""
+"""The page as a test uses it: what a person does and reads there, and what the browser logs."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page
 
-from tests.browser.service_fixture import House
+from tests.browser.service_fixture import ServiceFixture
 from tests.events import wait_until
 
 NARROW = 360
@@ -19,50 +19,52 @@ ROW = """name => {
 
 
 @dataclass
-class Visit:
-    """One page in one browser's tab. trouble: what its console said; hosts: whom it asked."""
+class PageObject:
+    """The page in one tab of a browser. console_errors: texts; hosts: all that requests were sent to."""
 
     page: Page
-    house: House
-    trouble: list[str] = field(default_factory=list)
-    embedding: set[str] = field(default_factory=set)
+    service: ServiceFixture
+    console_errors: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.page.on("console", lambda said: self.trouble.append(said.text) if said.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.page.on("request", lambda request: self.embedding.add(urlsplit(request.url).netloc))
+        self.page.on(
+            "console", lambda message: self.console_errors.append(message.text) if message.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
 
-    def open(self, who: str, choice: str) -> "Visit":
-        """With a key in the link."""
-        self.page.goto(f"{self.house.url}/#key={self.house.keys[who]}&{choice}")
+    def go_to(self, who: str, choice: str) -> "PageObject":
+        """Open a view of the page by a link with a key."""
+        self.page.goto(f"{self.service.url}/#key={self.service.keys[who]}&{choice}")
         self.page.locator(".heading h1").wait_for()
         return self
 
-    def drawn(self) -> "Visit":
-        """Once the map has its field and its centre."""
+    def wait_for_map(self) -> "PageObject":
+        """Wait until the map has its field and its centre."""
         self.page.locator("path.centre").wait_for(state="attached")
         return self
 
-    def at(self, across: float, down: float) -> tuple[float, float]:
-        """A place on the map, as shares of its width and height, in the window."""
+    def window_position(self, across: float, down: float) -> tuple[float, float]:
+        """Return the position in the window of a point of the map, given as shares of its width and height."""
         self.page.locator("svg.map").scroll_into_view_if_needed()
         box = self.page.locator("svg.map .outline").bounding_box()
         assert box is not None
         return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
-    def click(self, across: float, down: float) -> None:
-        """On the map."""
-        self.page.mouse.click(*self.at(across, down))
+    def click_map(self, across: float, down: float) -> None:
+        """Click on the map, at shares of its width and height."""
+        self.page.mouse.click(*self.window_position(across, down))
 
-    def answer(self) -> tuple[Any, float, float]:
-        """The point that was asked, its value and its error, once they are there; the text shows the same."""
-        shown = self.page.locator(".answer[data-value]").first
-        shown.wait_for()
-        found = shown.evaluate("shown => ({...shown.dataset, text: shown.innerText})")
-        return json.loads(found["point"]), *read(found)
+    def read_answer(self) -> tuple[Any, float, float]:
+        """Wait for an answer, and return its point, value and error; the text shows the same."""
+        element = self.page.locator(".answer[data-value]").first
+        element.wait_for()
+        data = element.evaluate("element => ({...element.dataset, text: element.innerText})")
+        return json.loads(data["point"]), *parse_number(data)
 
     def add_sites(self, **sites: tuple[float, float]) -> None:
-        """By typed coordinates."""
+        """Add sites by their coordinates."""
         page = self.page
         page.locator(".view-side details.typed summary").click()
         form = page.locator(".site-form")
@@ -73,51 +75,51 @@ class Visit:
             form.locator("button").click()
         page.locator(".view-side details.typed summary").click()
         for name in sites:
-            self.ranked(name)
+            self.ranked_site(name)
 
-    def ranked(self, name: str) -> tuple[Any, float, float]:
-        """Where a site is, its value and its error, as the ranking shows them; rows move, so all is read at once."""
-        found = self.page.wait_for_function(ROW, arg=name).json_value()
-        return json.loads(found["point"]), *read(found)
+    def ranked_site(self, name: str) -> tuple[Any, float, float]:
+        """Return the point, value and error of a site in the ranking; rows move, so all is read at once."""
+        data = self.page.wait_for_function(ROW, arg=name).json_value()
+        return json.loads(data["point"]), *parse_number(data)
 
-    def settled(self, release: str, name: str) -> tuple[Any, float, float]:
-        """The same, once the answers have caught up with the site: they are those of the interface then."""
-        found: list[Any] = []
+    def wait_for_site(self, release: str, name: str) -> tuple[Any, float, float]:
+        """Wait until the numbers of a site are those of the interface, and return its point, value and error."""
+        site: list[Any] = []
 
-        def is_settled() -> bool:
-            found[:] = self.ranked(name)
-            return tuple(found[1:]) == self.house.distance(release, found[0])
+        def is_current() -> bool:
+            site[:] = self.ranked_site(name)
+            return tuple(site[1:]) == self.service.distance(release, site[0])
 
-        wait_until(is_settled, "the answer of a site")
-        return found[0], found[1], found[2]
+        wait_until(is_current, "the answer of a site")
+        return site[0], site[1], site[2]
 
     def order(self) -> list[str]:
-        """Of the sites, as ranked."""
+        """Return the names of the sites in the order of the ranking."""
         names = self.page.locator(".ranking input.name").evaluate_all("all => all.map(box => box.value)")
         return [str(name) for name in names]
 
     @property
-    def said(self) -> str:
-        """What those hear who do not see the page."""
+    def status_text(self) -> str:
+        """The text for screen readers."""
         return str(self.page.locator("#status").inner_text())
 
     @property
-    def sideways(self) -> bool:
+    def scrolls_sideways(self) -> bool:
         """Whether the page can be scrolled sideways."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
 
-def number(shown: Locator) -> tuple[float, float]:
-    """The value and error of an element."""
-    return read(shown.evaluate("shown => ({...shown.dataset, text: shown.innerText})"))
+def read_number(element: Locator) -> tuple[float, float]:
+    """Return the value and error of an element."""
+    return parse_number(element.evaluate("element => ({...element.dataset, text: element.innerText})"))
 
 
-def read(found: dict[str, str]) -> tuple[float, float]:
-    """A value and its error; what can be read differs from them by rounding only."""
-    value, error = float(found["value"]), float(found["error"])
-    words = found["text"].replace(",", "").split()
-    assert words[1] == "±"
-    half = 0.5 * 10.0 ** -len(words[0].partition(".")[2])
-    assert abs(float(words[0]) - value) <= half * 1.0001
-    assert abs(float(words[2]) - error) <= half * 1.0001
+def parse_number(data: dict[str, str]) -> tuple[float, float]:
+    """Return a value and its error, and check that the text differs from them by rounding only."""
+    value, error = float(data["value"]), float(data["error"])
+    parts = data["text"].replace(",", "").split()
+    assert parts[1] == "±"
+    half = 0.5 * 10.0 ** -len(parts[0].partition(".")[2])
+    assert abs(float(parts[0]) - value) <= half * 1.0001
+    assert abs(float(parts[2]) - error) <= half * 1.0001
     return value, error

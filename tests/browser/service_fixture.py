@@ -1,4 +1,4 @@
-"""A house with all the page can show: releases of every kind, sessions, keys, and the service of it all."""
+"""A service with all that the page can show: releases of every kind, sessions and keys."""
 
 import json
 import subprocess
@@ -22,20 +22,20 @@ from tests.events import PATIENCE, wait_until
 
 CLOCK = 0.2  # seconds; the page is tested, not the clock
 FJORDS = {"space": "great-circle", "center": [55.9, 10.6], "radius_km": 260}
-QUESTIONS = 3  # of the session that is asked until it ends
+QUESTIONS = 3  # limit of the session that is exhausted
 WIDTH = 18  # of the vectors: more numbers than a form has boxes for
 PEOPLE = {"anna": "analyst", "bert": "analyst", "carla": "curator"}
 
 
 @dataclass(frozen=True)
-class House:
-    """A running service. keys: of people, by name."""
+class ServiceFixture:
+    """A running service. keys: the key of each person by name."""
 
     url: str
     keys: dict[str, str]
 
     def send(self, who: str, method: str, path: str, body: Any = None) -> Any:
-        """What the service says, as JSON."""
+        """Send a request and return the JSON of the response."""
         parts = urlsplit(self.url)
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
         raw = isinstance(body, bytes)
@@ -44,29 +44,29 @@ class House:
         headers = {"Authorization": f"Bearer {self.keys[who]}", "Content-Type": kind}
         try:
             connection.request(method, path, text, headers)
-            answer = connection.getresponse()
-            said = answer.read()
+            response = connection.getresponse()
+            content = response.read()
         finally:
             connection.close()
-        assert answer.status < 400, (path, answer.status, said)
-        return json.loads(said) if said else None
+        assert response.status < 400, (path, response.status, content)
+        return json.loads(content) if content else None
 
-    def distance(self, name: str, point: Any, **more: Any) -> tuple[float, float]:
-        """One answer of a release and its error, from the interface."""
-        said = self.send("anna", "POST", f"/v1/releases/{name}/distances", {"points": [point]} | more)
-        return said["distances"][0], said["errors"][0]
+    def distance(self, name: str, point: Any, **options: Any) -> tuple[float, float]:
+        """Return one answer of a release and its error, from the interface."""
+        response = self.send("anna", "POST", f"/v1/releases/{name}/distances", {"points": [point]} | options)
+        return response["distances"][0], response["errors"][0]
 
 
 def towns(count: int, seed: int = 5) -> pd.DataFrame:
-    """Made-up homes around five towns by the sea."""
+    """Return made-up homes around five towns by the sea."""
     rng = np.random.default_rng(seed)
-    places = np.array([[55.68, 12.5], [56.16, 10.2], [55.4, 10.39], [57.05, 9.92], [55.47, 8.45]])
-    at = rng.choice(len(places), size=count, p=[0.46, 0.2, 0.14, 0.12, 0.08])
-    return pd.DataFrame(places[at] + rng.normal(0, 0.12, size=(count, 2)), columns=["lat", "lon"])
+    centers = np.array([[55.68, 12.5], [56.16, 10.2], [55.4, 10.39], [57.05, 9.92], [55.47, 8.45]])
+    town = rng.choice(len(centers), size=count, p=[0.46, 0.2, 0.14, 0.12, 0.08])
+    return pd.DataFrame(centers[town] + rng.normal(0, 0.12, size=(count, 2)), columns=["lat", "lon"])
 
 
 def releases() -> dict[str, tuple[str, mp.Synopsis]]:
-    """By name: a title and a release for each way the page shows one."""
+    """Return, by name, a title and a release for each view of the page."""
     rng = np.random.default_rng(7)
     count = 20_000
     plane = pd.DataFrame({"east": rng.beta(2, 3, count) * 10, "north": rng.beta(3, 2, count) * 6})
@@ -81,8 +81,8 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
     mixed = mp.Gower(
         {"age": mp.number(18, 90, step=1), "plan": mp.category(["basic", "plus", "none"]), "smokes": mp.flag()}
     )
-    words = ["color", "colour", "colors", "collar", "cooler", "kolor", "caller", "dollar"]
-    typed = list(rng.choice(words, count, p=[0.3, 0.3, 0.1, 0.05, 0.05, 0.1, 0.05, 0.05]))
+    spellings = ["color", "colour", "colors", "collar", "cooler", "kolor", "caller", "dollar"]
+    answers = list(rng.choice(spellings, count, p=[0.3, 0.3, 0.1, 0.05, 0.05, 0.1, 0.05, 0.05]))
     vectors = rng.normal(size=(2_000, WIDTH)) + np.linspace(0, 2, WIDTH)
     region = mp.GreatCircle(center=(55.9, 10.6), radius_km=260, directions=64)
     return {
@@ -102,44 +102,46 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
         "patients": ("Patients like this one", mp.release(patients, mixed, epsilon=1, delta=1e-6)),
         "spelling": (
             "How people spell it",
-            mp.release(typed, mp.AnyMetric(mp.edit_distance, diameter=8, queries=words), epsilon=1),
+            mp.release(answers, mp.AnyMetric(mp.edit_distance, diameter=8, queries=spellings), epsilon=1),
         ),
         "vectors": ("Embeddings of notes", mp.release(vectors, mp.Angular(WIDTH), epsilon=2, delta=1e-6)),
     }
 
 
-def furnish(folder: Path) -> dict[str, str]:
-    """A new data directory with all of it, made as a curator would; the keys of people, by name."""
+def create_data_directory(folder: Path) -> dict[str, str]:
+    """Create a data directory with all of it, as a curator would, and return the keys of people by name."""
     keys = {
-        name: _command("keys", "create", name, "--role", role, "--data-dir", str(folder))
+        name: _run_command("keys", "create", name, "--role", role, "--data-dir", str(folder))
         for name, role in PEOPLE.items()
     }
     towns(20_000).to_csv(folder / "tables" / "homes.csv", index=False)
-    with serving(folder, keys) as house:
+    with run_service(folder, keys) as service:
         for name, epsilon in (("homes", 12), ("clinic", 4)):
-            house.send("carla", "POST", "/v1/datasets", {"name": name, "epsilon": epsilon, "delta": 1e-4})
-        words = {"table": "homes.csv", "space": FJORDS, "dataset": "homes", "epsilon": 0.5, "delta": 1e-6}
+            service.send("carla", "POST", "/v1/datasets", {"name": name, "epsilon": epsilon, "delta": 1e-4})
+        params = {"table": "homes.csv", "space": FJORDS, "dataset": "homes", "epsilon": 0.5, "delta": 1e-6}
         for name, limit in (("short", QUESTIONS), ("long", 200)):
-            more = {"id": name, "title": f"A {name} talk", "analyst": "anna", "max_queries": limit}
-            house.send("carla", "POST", "/v1/sessions", words | more)
+            session_params = {"id": name, "title": f"A {name} talk", "analyst": "anna", "max_queries": limit}
+            service.send("carla", "POST", "/v1/sessions", params | session_params)
         for name, (title, synopsis) in releases().items():
             path = folder / f"{name}.upload"
             synopsis.save(path)
             dataset = "clinic" if name in ("ages", "patients") else "homes"
-            house.send("carla", "PUT", f"/v1/releases/{name}?title={quote(title)}&dataset={dataset}", path.read_bytes())
+            service.send(
+                "carla", "PUT", f"/v1/releases/{name}?title={quote(title)}&dataset={dataset}", path.read_bytes()
+            )
             path.unlink()
 
-        def are_over() -> bool:
-            jobs = house.send("carla", "GET", "/v1/jobs")["jobs"]
+        def jobs_are_over() -> bool:
+            jobs = service.send("carla", "GET", "/v1/jobs")["jobs"]
             return not any(job["state"] in ("queued", "running") for job in jobs)
 
-        wait_until(are_over, "the end of all jobs")
+        wait_until(jobs_are_over, "the end of all jobs")
     return keys
 
 
 @contextmanager
-def serving(folder: Path, keys: dict[str, str]) -> Iterator[House]:
-    """The service of a data directory, on a free port."""
+def run_service(folder: Path, keys: dict[str, str]) -> Iterator[ServiceFixture]:
+    """Serve a data directory on a free port."""
     command = [sys.executable, "-m", "milepost.cli", "serve", "--data-dir", str(folder), "--port", "0"]
     log = folder / "log.txt"
     with (
@@ -152,16 +154,16 @@ def serving(folder: Path, keys: dict[str, str]) -> Iterator[House]:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert " at http" in line, (line, log.read_text())
-            yield House(line.rsplit(" at ", 1)[1].strip().rstrip("/"), keys)
+            yield ServiceFixture(line.rsplit(" at ", 1)[1].strip().rstrip("/"), keys)
         finally:
             process.terminate()
             process.wait(PATIENCE)
 
 
-def _command(*words: str) -> str:
-    """What a command of `milepost` prints."""
-    said = StringIO()
-    with redirect_stdout(said), pytest.raises(SystemExit) as stop:
-        cli.main(list(words))
-    assert not stop.value.code, said.getvalue()
-    return said.getvalue().strip()
+def _run_command(*arguments: str) -> str:
+    """Run a command of `milepost` and return what it prints."""
+    output = StringIO()
+    with redirect_stdout(output), pytest.raises(SystemExit) as stop:
+        cli.main(list(arguments))
+    assert not stop.value.code, output.getvalue()
+    return output.getvalue().strip()

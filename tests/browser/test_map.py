@@ -5,78 +5,80 @@ import json
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Visiting
-from tests.browser.service_fixture import House
+from tests.browser.conftest import OpenPage
+from tests.browser.service_fixture import ServiceFixture
 
 pytestmark = pytest.mark.slow
 TOWNS = {"Copenhagen": (55.68, 12.5), "Aarhus": (56.16, 10.2), "Odense": (55.4, 10.39)}
 
 
-def test_a_click_asks(visiting: Visiting, house: House) -> None:
-    """The callout shows the interface's answer for the place that was clicked, and a listener hears it."""
-    visit = visiting().open("anna", "release=fjords").drawn()
-    for place in ((0.5, 0.5), (0.3, 0.6)):
-        visit.click(*place)
-        visit.page.wait_for_function("() => document.querySelector('#status').textContent.startsWith('At ')")
-        point, value, error = visit.answer()
-        assert (value, error) == house.distance("fjords", point)
-        assert f"{value:.1f}"[:-1] in visit.said
+def test_a_click_asks(open_page: OpenPage, service: ServiceFixture) -> None:
+    """The callout shows the interface's answer for the point that was clicked, and the status text has it, too."""
+    tab = open_page().go_to("anna", "release=fjords").wait_for_map()
+    for position in ((0.5, 0.5), (0.3, 0.6)):
+        tab.click_map(*position)
+        tab.page.wait_for_function("() => document.querySelector('#status').textContent.startsWith('At ')")
+        point, value, error = tab.read_answer()
+        assert (value, error) == service.distance("fjords", point)
+        assert f"{value:.1f}"[:-1] in tab.status_text
     west, east = 10.6 - 260 / 62.35, 10.6 + 260 / 62.35  # a degree of longitude has about 62.35 km there
     assert point[1] == pytest.approx(west + 0.3 * (east - west), abs=0.05)
 
 
-def test_dragged_sites_are_ranked(visiting: Visiting, house: House) -> None:
+def test_dragged_sites_are_ranked(open_page: OpenPage, service: ServiceFixture) -> None:
     """A pin's numbers change while it is dragged; where it is dropped they are the interface's; the order follows."""
-    visit = visiting().open("anna", "release=fjords").drawn()
-    visit.add_sites(**TOWNS)
-    before = {name: visit.ranked(name) for name in TOWNS}
+    tab = open_page().go_to("anna", "release=fjords").wait_for_map()
+    tab.add_sites(**TOWNS)
+    before = {name: tab.ranked_site(name) for name in TOWNS}
     for name, (point, *numbers) in before.items():
         assert tuple(point) == TOWNS[name]
-        assert tuple(numbers) == house.distance("fjords", point)
-    assert visit.order() == sorted(TOWNS, key=lambda name: before[name][1])
-    assert "beyond the noise" in visit.page.locator(".view-side .verdict").inner_text()
-    first = visit.order()[0]
-    _drag(visit.page, first, *visit.at(0.2, 0.3))
-    visit.page.wait_for_function("name => document.querySelector('.ranking input.name').value !== name", arg=first)
-    point, value, _ = visit.settled("fjords", first)
+        assert tuple(numbers) == service.distance("fjords", point)
+    assert tab.order() == sorted(TOWNS, key=lambda name: before[name][1])
+    assert "beyond the noise" in tab.page.locator(".view-side .verdict").inner_text()
+    first = tab.order()[0]
+    _drag(tab.page, first, *tab.window_position(0.2, 0.3))
+    tab.page.wait_for_function("name => document.querySelector('.ranking input.name').value !== name", arg=first)
+    point, value, _ = tab.wait_for_site("fjords", first)
     assert point != list(TOWNS[first])
     assert value > before[first][1]
-    assert visit.order()[-1] == first
+    assert tab.order()[-1] == first
 
 
 def _drag(page: Page, name: str, x: float, y: float) -> None:
-    """A site to a place in the window; its numbers must change on the way, before it is dropped."""
+    """Drag a site to a position in the window; its numbers must change on the way, before it is dropped."""
     pin = page.locator(f".site[aria-label^='{name},'] .pin")
     box = pin.bounding_box()
     assert box is not None
     start = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
-    before = page.locator(".ranking .value[data-value]").evaluate_all("all => all.map(one => one.dataset.value).sort()")
+    before = page.locator(".ranking .value[data-value]").evaluate_all(
+        "all => all.map(value => value.dataset.value).sort()"
+    )
     page.mouse.move(*start)
     page.mouse.down()
     page.mouse.move((start[0] + x) / 2, (start[1] + y) / 2, steps=6)
     page.wait_for_function(
         "before => JSON.stringify([...document.querySelectorAll('.ranking .value')]"
-        ".map(one => one.dataset.value).sort()) !== JSON.stringify(before)",
+        ".map(value => value.dataset.value).sort()) !== JSON.stringify(before)",
         arg=before,
     )
     page.mouse.move(x, y, steps=6)
     page.mouse.up()
 
 
-def test_sites_too_close_are_a_tie(visiting: Visiting) -> None:
-    visit = visiting().open("anna", "release=fjords").drawn()
-    visit.add_sites(Here=(55.7, 12.0), There=(55.7, 12.0001))
-    assert "A tie between" in visit.page.locator(".view-side .verdict").inner_text()
-    assert visit.page.locator(".ranking .place").all_inner_texts() == ["1 =", "1 ="]
-    visit.page.reload()
-    visit.drawn()
-    assert set(visit.order()) == {"Here", "There"}  # the tab keeps them
+def test_sites_too_close_are_a_tie(open_page: OpenPage) -> None:
+    tab = open_page().go_to("anna", "release=fjords").wait_for_map()
+    tab.add_sites(Here=(55.7, 12.0), There=(55.7, 12.0001))
+    assert "A tie between" in tab.page.locator(".view-side .verdict").inner_text()
+    assert tab.page.locator(".ranking .place").all_inner_texts() == ["1 =", "1 ="]
+    tab.page.reload()
+    tab.wait_for_map()
+    assert set(tab.order()) == {"Here", "There"}  # the tab keeps them
 
 
-def test_keys_alone_are_enough(visiting: Visiting, house: House) -> None:
+def test_keys_alone_are_enough(open_page: OpenPage, service: ServiceFixture) -> None:
     """Tab to the map, arrows, Enter asks and reaches the button, a site is added, moved and removed by keys."""
-    visit = visiting().open("anna", "release=fjords").drawn()
-    page = visit.page
+    tab = open_page().go_to("anna", "release=fjords").wait_for_map()
+    page = tab.page
     page.keyboard.press("Tab")
     for _ in range(60):
         if page.evaluate("document.activeElement.classList.contains('map')"):
@@ -86,53 +88,53 @@ def test_keys_alone_are_enough(visiting: Visiting, house: House) -> None:
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     page.keyboard.press("Enter")
-    point, value, error = visit.answer()
-    assert (value, error) == house.distance("fjords", point)
+    point, value, error = tab.read_answer()
+    assert (value, error) == service.distance("fjords", point)
     page.wait_for_function("() => document.activeElement.textContent === 'Add site here'")
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.activeElement.dataset.site !== undefined")
-    started, *_ = visit.ranked("Site A")
-    assert started == point
+    start, *_ = tab.ranked_site("Site A")
+    assert start == point
     page.keyboard.press("ArrowUp")
     page.wait_for_function(
         "before => document.querySelector('.ranking .where').dataset.point !== before",
-        arg=json.dumps(started, separators=(",", ":")),
+        arg=json.dumps(start, separators=(",", ":")),
     )
-    moved, *_ = visit.settled("fjords", "Site A")
-    assert moved[0] > started[0]
+    end, *_ = tab.wait_for_site("fjords", "Site A")
+    assert end[0] > start[0]
     page.keyboard.press("Delete")
     page.locator(".ranking li").wait_for(state="detached")
     assert page.evaluate("document.activeElement.classList.contains('map')")
 
 
-def test_a_finger_drags_a_site(visiting: Visiting) -> None:
+def test_a_finger_drags_a_site(open_page: OpenPage) -> None:
     """On a phone, by touch events of the browser itself."""
-    visit = visiting(width=390, height=844, touch=True).open("anna", "release=fjords").drawn()
-    visit.add_sites(Aarhus=TOWNS["Aarhus"])
-    x, y = visit.at(0.7, 0.7)
-    box = visit.page.locator(".site .pin").bounding_box()
+    tab = open_page(width=390, height=844, touch=True).go_to("anna", "release=fjords").wait_for_map()
+    tab.add_sites(Aarhus=TOWNS["Aarhus"])
+    x, y = tab.window_position(0.7, 0.7)
+    box = tab.page.locator(".site .pin").bounding_box()
     assert box is not None
     start = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
-    wire = visit.page.context.new_cdp_session(visit.page)
+    devtools = tab.page.context.new_cdp_session(tab.page)
     for kind, points in (
         ("touchStart", [start]),
         ("touchMove", [((start[0] + x) / 2, (start[1] + y) / 2)]),
         ("touchMove", [(x, y)]),
         ("touchEnd", []),
     ):
-        where = [{"x": px, "y": py} for px, py in points]
-        wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": where})
-    visit.page.wait_for_function("() => !document.querySelector('.site.dragged')")
-    point, *_ = visit.settled("fjords", "Aarhus")
+        touches = [{"x": px, "y": py} for px, py in points]
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+    tab.page.wait_for_function("() => !document.querySelector('.site.dragged')")
+    point, *_ = tab.wait_for_site("fjords", "Aarhus")
     assert point[0] < 55.7
     assert point[1] > 11
 
 
-def test_the_centre_is_marked(visiting: Visiting, house: House) -> None:
-    visit = visiting().open("anna", "release=fjords").drawn()
-    centre = house.send("anna", "POST", "/v1/releases/fjords/center", {})
-    line = visit.page.locator(".centre-line").inner_text()
+def test_the_centre_is_marked(open_page: OpenPage, service: ServiceFixture) -> None:
+    tab = open_page().go_to("anna", "release=fjords").wait_for_map()
+    centre = service.send("anna", "POST", "/v1/releases/fjords/center", {})
+    line = tab.page.locator(".centre-line").inner_text()
     assert f"{centre['point'][0]:.6g}" in line
     assert f"{centre['distance']:.1f}"[:-2] in line
-    assert visit.page.locator(".basemap path").count() == 1  # there is a coast, and it is drawn
-    assert visit.page.locator(".contour-numbers text").count() > 3
+    assert tab.page.locator(".basemap path").count() == 1  # there is a coast, and it is drawn
+    assert tab.page.locator(".contour-numbers text").count() > 3

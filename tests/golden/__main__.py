@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.areas import AREAS
-from tests.golden.records import differences, record, written
+from tests.golden.records import differences, record, to_text
 
 STORED = Path(__file__).parent / "stored"
 
 
-def stored(area: str) -> Any:
-    """What an area's file has."""
+def read_stored(area: str) -> Any:
+    """Return the stored record of an area."""
     path = STORED / f"{area}.json"
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
 def compare(area: str) -> Iterator[str]:
-    """Where what an area computes now differs from its file."""
-    yield from differences(stored(area), record(AREAS[area]()), area)
+    """Yield a line for each difference between what an area computes now and its file."""
+    yield from differences(read_stored(area), record(AREAS[area]()), area)
 
 
 def main() -> int:
-    """Compare, or write."""
+    """Compare all or some areas with their files, or write them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
     parser.add_argument("areas", nargs="*", help=f"some of {', '.join(AREAS)}; all by default")
     parser.add_argument("--update", action="store_true", help="write what is computed now")
@@ -39,15 +39,15 @@ def main() -> int:
         parser.error(f"no area {', '.join(sorted(wrong))}; there are {', '.join(AREAS)}")
     count = 0
     for area in options.areas or AREAS:
-        begun = time.process_time()
+        start = time.process_time()
         if options.update:
             STORED.mkdir(exist_ok=True)
-            (STORED / f"{area}.json").write_text(written(record(AREAS[area]())) + "\n")
+            (STORED / f"{area}.json").write_text(to_text(record(AREAS[area]())) + "\n")
         else:
-            found = list(compare(area))
-            count += len(found)
-            print(*found, sep="\n", end="\n" * bool(found))
-        print(f"{area}: {time.process_time() - begun:.1f} CPU s", file=sys.stderr)
+            lines = list(compare(area))
+            count += len(lines)
+            print(*lines, sep="\n", end="\n" * bool(lines))
+        print(f"{area}: {time.process_time() - start:.1f} CPU s", file=sys.stderr)
     if count:
         print(f"{count} differences; python -m tests.golden --update stores what is computed now")
     return 1 if count else 0

@@ -23,8 +23,8 @@ from tests.golden.internals import (
     Noise,
     command_line,
     no_noise,
-    noise_replaced,
     openapi_document,
+    replace_noise,
     sketch_of,
     stream_noise,
     sums_of,
@@ -36,13 +36,13 @@ ROADS = [[0, 1, 4, 3], [1, 0, 3, 2], [4, 3, 0, 1], [3, 2, 1, 0]]
 
 
 def spread(rows: int, columns: int) -> FloatArray:
-    """Numbers between 0 and 1, without a random generator: its stream may change with NumPy."""
+    """Return numbers between 0 and 1, without a random generator: its stream may change with NumPy."""
     row, column = np.arange(1, rows + 1)[:, None], np.arange(columns)[None]
     return np.asarray((row * (2 * column + 1) * 383 + 97 * column) % 1009 / 1009)
 
 
-def within(*bounds: tuple[float, float], rows: int = ROWS) -> FloatArray:
-    """Rows in a box, the first one outside it."""
+def box_points(*bounds: tuple[float, float], rows: int = ROWS) -> FloatArray:
+    """Return rows in a box, the first one outside it."""
     low, high = np.array(bounds, dtype=np.float64).T
     points = low + spread(rows, len(bounds)) * (high - low)
     points[0] = high + 1
@@ -50,40 +50,44 @@ def within(*bounds: tuple[float, float], rows: int = ROWS) -> FloatArray:
 
 
 def mixed(rows: int = ROWS) -> list[list[Any]]:
-    """A number, a label that may be unknown, and a flag."""
+    """Return rows of a number, a label that may be unknown, and a flag."""
     return [[9 * a, "abcd"[int(4 * b)], bool(c > 0.5)] for a, b, c in spread(rows, 3).tolist()]
 
 
 def letters(rows: int = ROWS) -> list[str]:
-    """Words of two places."""
+    """Return words of two letters."""
     return ["ACGT"[int(4 * a)] + "AB"[int(2 * b)] for a, b in spread(rows, 2).tolist()]
 
 
 SPACES: dict[str, tuple[Any, Any, Any]] = {  # a space, a table and queries
-    "l1": (mp.L1([(0, 1)]), within((0, 1)), [[0.25], [0.5], [1]]),
+    "l1": (mp.L1([(0, 1)]), box_points((0, 1)), [[0.25], [0.5], [1]]),
     "l1 steps": (
         mp.L1({"age": (18, 90), "height": (0, 2.2)}, step={"age": 1}),
-        within((18, 90), (0, 2.2)),
+        box_points((18, 90), (0, 2.2)),
         [[30, 1], [18, 2.2]],
     ),
     "l1 weights": (
         mp.L1({"a": (0, 100), "b": (-1, 1), "c": (5, 6)}, weights={"a": 0.02, "b": 3}),
-        within((0, 100), (-1, 1), (5, 6)),
+        box_points((0, 100), (-1, 1), (5, 6)),
         [[50, 0, 5.5], [0, 1, 6]],
     ),
     "l2 box": (
         mp.L2([(0, 1), (0, 5), (2, 3)], directions=5),
-        within((0, 1), (0, 5), (2, 3)),
+        box_points((0, 1), (0, 5), (2, 3)),
         [[0.5, 1, 2], [1, 5, 3]],
     ),
-    "l2 ball": (mp.L2(center=[1, -2], radius=3, directions=4), within((-1, 3), (-4, 0)), [[1, -2], [3, -2], [0, 0]]),
-    "lp": (mp.Lp(1.5, [(0, 1), (-1, 4)], directions=4), within((0, 1), (-1, 4)), [[0.5, 1], [0, 4]]),
+    "l2 ball": (
+        mp.L2(center=[1, -2], radius=3, directions=4),
+        box_points((-1, 3), (-4, 0)),
+        [[1, -2], [3, -2], [0, 0]],
+    ),
+    "lp": (mp.Lp(1.5, [(0, 1), (-1, 4)], directions=4), box_points((0, 1), (-1, 4)), [[0.5, 1], [0, 4]]),
     "great circle": (
         mp.GreatCircle((52.5, 13.4), 40, directions=4),
-        within((52.3, 52.7), (13.1, 13.7)),
+        box_points((52.3, 52.7), (13.1, 13.7)),
         [[52.5, 13.4], [52.6, 13.2], [52.4, 13.5]],
     ),
-    "angular": (mp.Angular(3, directions=6), within((-1, 1), (-1, 1), (-1, 1)), [[1, 0, 0], [0, -1, 1]]),
+    "angular": (mp.Angular(3, directions=6), box_points((-1, 1), (-1, 1), (-1, 1)), [[1, 0, 0], [0, -1, 1]]),
     "gower": (
         mp.Gower([mp.number(0, 9, step=1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 0.5]),
         mixed(),
@@ -109,20 +113,20 @@ RELATIONS = ("replace", "add-remove")
 
 
 def people(rows: int) -> pa.Table:
-    """Points in a square with a group, a person and a weight each."""
-    found = spread(rows, 5)
+    """Return points in a square with a group, a person and a weight each."""
+    numbers = spread(rows, 5)
     return pa.table(
         {
-            "x": 10 * found[:, 0],
-            "y": 10 * found[:, 1] ** 2,
-            "side": np.array(["west", "east", "nowhere"])[(2.2 * found[:, 2]).astype(int)],
-            "person": (rows / 2 * found[:, 3]).astype(int),
-            "weight": 3 * found[:, 4],
+            "x": 10 * numbers[:, 0],
+            "y": 10 * numbers[:, 1] ** 2,
+            "side": np.array(["west", "east", "nowhere"])[(2.2 * numbers[:, 2]).astype(int)],
+            "person": (rows / 2 * numbers[:, 3]).astype(int),
+            "weight": 3 * numbers[:, 4],
         }
     )
 
 
-ROLES: dict[str, dict[str, Any]] = {
+ROW_COLUMNS: dict[str, dict[str, Any]] = {
     "groups": {"groups": "side", "labels": ["west", "east"]},
     "groups and other": {"groups": "side", "labels": ["west", "other"]},
     "weights": {"weights": "weight", "max_weight": 2.5},
@@ -140,7 +144,7 @@ SQUARE = mp.L1({"x": (0, 10), "y": (0, 10)})
 
 
 def statistics() -> dict[str, Any]:
-    """Exact sketches and sums of distances, of every space, and with groups, persons and weights."""
+    """Return exact sketches and sums of distances of every space, and with groups, persons and weights."""
     result: dict[str, Any] = {}
     for name, (space, table, queries) in SPACES.items():
         sketch, sums = sketch_of(table, space), sums_of(table, space, queries)
@@ -158,8 +162,11 @@ def statistics() -> dict[str, Any]:
             "sums": {"values": sums.values, "totals": sums.totals},
             "exact": mp.exact(table, space, queries),
         }
-    for name, roles in ROLES.items():
-        sketch, sums = sketch_of(people(60), SQUARE, **roles), sums_of(people(60), SQUARE, [[2, 3], [5, 5]], **roles)
+    for name, row_columns in ROW_COLUMNS.items():
+        sketch, sums = (
+            sketch_of(people(60), SQUARE, **row_columns),
+            sums_of(people(60), SQUARE, [[2, 3], [5, 5]], **row_columns),
+        )
         result[f"roles, {name}"] = {
             "sketch": {"counts": sketch.counts, "offsets": sketch.offsets, "totals": sketch.totals},
             "sums": {"values": sums.values, "totals": sums.totals},
@@ -168,7 +175,7 @@ def statistics() -> dict[str, Any]:
 
 
 def plans() -> dict[str, Any]:
-    """What is promised, with both guarantees and relations."""
+    """Return plans with both guarantees and relations."""
     result: dict[str, Any] = {}
     for name in ("l1 weights", "l2 ball", "great circle", "gower", "any, roads"):
         space, _, queries = SPACES[name]
@@ -176,13 +183,13 @@ def plans() -> dict[str, Any]:
             for relation in RELATIONS if name in ("l1 weights", "any, roads") else RELATIONS[:1]:
                 plan = mp.plan(space, n=20_000, neighbors=relation, queries=queries, **guarantee)
                 result[f"{name}, {kind}, {relation}"] = _plan(plan)
-    asked: dict[str, dict[str, Any]] = {
+    options: dict[str, dict[str, Any]] = {
         "sessions": {"max_queries": 200},
         "groups": {"groups": 3},
         "contributions": {"contributions": 4},
     }
-    for name, words in asked.items():
-        result[f"square, {name}"] = _plan(mp.plan(SQUARE, n=20_000, epsilon=1, delta=1e-6, **words))
+    for name, params in options.items():
+        result[f"square, {name}"] = _plan(mp.plan(SQUARE, n=20_000, epsilon=1, delta=1e-6, **params))
     result["square, least epsilon"] = _plan(mp.plan(SQUARE, n=20_000, error=0.05, delta=1e-6))
     return result
 
@@ -197,7 +204,7 @@ def _plan(plan: mp.Plan) -> dict[str, Any]:
 
 
 def scales_of(calls: list[tuple[str, float, int]]) -> list[str | list[Any]]:
-    """Laws and scales of all noise, with the number of draws of each."""
+    """Return the laws and scales of all noise, with the number of draws of each."""
     counts: dict[tuple[str, float], int] = {}
     for law, scale, draws in calls:
         counts[law, scale] = counts.get((law, scale), 0) + draws
@@ -205,15 +212,15 @@ def scales_of(calls: list[tuple[str, float, int]]) -> list[str | list[Any]]:
 
 
 def file_of(synopsis: mp.Synopsis) -> dict[str, Any]:
-    """Card and tensors as a file has them, read from the file itself."""
+    """Return the card and tensors of a release, read from its file."""
     from safetensors import safe_open
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release.milepost"
         synopsis.save(path)
-        with safe_open(path, "np") as stored:
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-            metadata = {key: _loaded(text) for key, text in (stored.metadata() or {}).items()}
+        with safe_open(path, "np") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = {key: _parse(text) for key, text in (file.metadata() or {}).items()}
         again = mp.load(path)
     assert again.card == synopsis.card
     for part in metadata.values():
@@ -222,17 +229,17 @@ def file_of(synopsis: mp.Synopsis) -> dict[str, Any]:
     return {"card": metadata, "tensors": tensors}
 
 
-def _loaded(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def release(table: Any, space: Any, points: Any, draw: Noise, **words: Any) -> dict[str, Any]:
-    """One release with other noise: its scales, its file, and what it says."""
-    with noise_replaced(draw) as calls:
-        synopsis = mp.release(table, space, **words)
+def release(table: Any, space: Any, points: Any, draw: Noise, **params: Any) -> dict[str, Any]:
+    """Return one release with other noise: its scales, its file, and its answers."""
+    with replace_noise(draw) as calls:
+        synopsis = mp.release(table, space, **params)
         scales = scales_of(calls)
         result: dict[str, Any] = {"scales": scales, **file_of(synopsis)}
         groups = synopsis.labels or (None,)
@@ -254,47 +261,47 @@ def release(table: Any, space: Any, points: Any, draw: Noise, **words: Any) -> d
     return result
 
 
-HOST = {"slopes": ("approximate",), "hats": ("pure",), "tangents": ("approximate", "pure")}
+EMBEDDED = {"slopes": ("approximate",), "hats": ("pure",), "tangents": ("approximate", "pure")}
 DIRECT = {"field": ("approximate",), "net": ("approximate", "pure"), "gaussian": ("approximate",), "laplace": ("pure",)}
 SMALL = mp.L1({"x": (0, 10), "y": (0, 10)}, step=1.25)  # so that releases are small
 
 
 def releases() -> dict[str, Any]:
-    """Releases by every mechanism, without noise and with a stream of it."""
+    """Return releases by every mechanism, without noise and with reproducible noise."""
     result: dict[str, Any] = {}
     table, points = people(4000), [[2.0, 3.0], [5.0, 5.0], [11.0, 0.0]]
     sites = [[2.0, 3.0], [5.0, 5.0], [9.0, 1.0]]
     for draw in (no_noise, stream_noise):
-        for mechanism, kinds in (HOST | DIRECT).items():
+        for mechanism, kinds in (EMBEDDED | DIRECT).items():
             for kind in kinds:
                 for relation in RELATIONS:
                     if mechanism == "tangents" and relation == "add-remove":
                         continue  # it needs a public number of rows
-                    words = {"mechanism": mechanism, "neighbors": relation, **GUARANTEES[kind]}
+                    params = {"mechanism": mechanism, "neighbors": relation, **GUARANTEES[kind]}
                     if mechanism in DIRECT:
-                        words["queries"] = sites
-                    asked = sites if mechanism in DIRECT else points
+                        params["queries"] = sites
+                    queries = sites if mechanism in DIRECT else points
                     name = f"{mechanism}, {kind}, {relation}, {draw.__name__}"
-                    result[name] = release(table, SMALL, asked, draw, **words)
-        for roles in ("groups", "weights", "contributions", "all"):
+                    result[name] = release(table, SMALL, queries, draw, **params)
+        for columns in ("groups", "weights", "contributions", "all"):
             for mechanism, kind in (("slopes", "approximate"), ("hats", "pure"), ("net", "approximate")):
-                words = {"mechanism": mechanism, "queries": sites} if mechanism in DIRECT else {"mechanism": mechanism}
-                name = f"{mechanism}, {roles}, {draw.__name__}"
-                result[name] = release(table, SMALL, sites, draw, **words, **GUARANTEES[kind], **ROLES[roles])
+                params = {"mechanism": mechanism, "queries": sites} if mechanism in DIRECT else {"mechanism": mechanism}
+                name = f"{mechanism}, {columns}, {draw.__name__}"
+                result[name] = release(table, SMALL, sites, draw, **params, **GUARANTEES[kind], **ROW_COLUMNS[columns])
     return result
 
 
 def spaces() -> dict[str, Any]:
-    """A release in every space, without noise: by slopes and hats, and for given queries."""
+    """Return releases in every space, without noise: by slopes and hats, and for given queries."""
     result: dict[str, Any] = {}
     for name, (space, table, queries) in SPACES.items():
         many = table * 100 if isinstance(table, list) else np.tile(table, (100, 1))
         for mechanism, kind in (("slopes", "approximate"), ("hats", "pure")):
-            words = {"mechanism": mechanism, **GUARANTEES[kind]}
-            result[f"{name}, {mechanism}"] = release(many, space, queries, no_noise, **words)
-        words = {"mechanism": "net", "queries": queries, **GUARANTEES["approximate"]}
-        result[f"{name}, net"] = release(many, space, queries, no_noise, **words)
-    with noise_replaced(no_noise) as calls:
+            params = {"mechanism": mechanism, **GUARANTEES[kind]}
+            result[f"{name}, {mechanism}"] = release(many, space, queries, no_noise, **params)
+        params = {"mechanism": "net", "queries": queries, **GUARANTEES["approximate"]}
+        result[f"{name}, net"] = release(many, space, queries, no_noise, **params)
+    with replace_noise(no_noise) as calls:
         space, table, queries = SPACES["great circle"]
         synopsis = mp.release(np.tile(table, (400, 1)), space, epsilon=1, delta=1e-6, mechanism="slopes")
         result["great circle, sites"] = synopsis.sites(queries, ["a", "b", "c"]).geojson()
@@ -308,13 +315,13 @@ def spaces() -> dict[str, Any]:
             "sites": str(square.sites({"one": [2.0, 3.0], "two": [5.0, 5.0]})),
         }
         calls.clear()
-        found = mp.find_bounds(people(4000), ["x", "y", "weight"], epsilon=1)
-        result["bounds"] = {"space": found.to_json(), "scales": scales_of(calls)}
+        bounded = mp.find_bounds(people(4000), ["x", "y", "weight"], epsilon=1)
+        result["bounds"] = {"space": bounded.to_json(), "scales": scales_of(calls)}
     return result
 
 
 def sessions() -> dict[str, Any]:
-    """Answers of sessions without noise; the scales are part of it."""
+    """Return answers of sessions without noise, with the scales."""
     result: dict[str, Any] = {}
     rows = np.column_stack([people(4000)["x"], people(4000)["y"]])
     points = (10 * spread(8, 2)).round(3)
@@ -324,9 +331,9 @@ def sessions() -> dict[str, Any]:
         ("tangents", "pure"),
         ("slopes", "approximate"),
     ):
-        with noise_replaced(no_noise) as calls:
-            words: dict[str, Any] = {"mechanism": mechanism, "max_queries": 20, **GUARANTEES[kind]}
-            with mp.interactive(rows, SMALL, **words) as session:
+        with replace_noise(no_noise) as calls:
+            params: dict[str, Any] = {"mechanism": mechanism, "max_queries": 20, **GUARANTEES[kind]}
+            with mp.interactive(rows, SMALL, **params) as session:
                 answers = [session.ask(points[0], name="first"), *session.ask_many(points), session.ask(points[0])]
                 result[f"{mechanism}, {kind}"] = {
                     "answers": [asdict(answer) for answer in answers],
@@ -339,7 +346,7 @@ def sessions() -> dict[str, Any]:
 
 
 def proofs() -> dict[str, Any]:
-    """Labels of cited lines, and how many citations each has; where the lines are is another test's."""
+    """Return the labels of cited lines, and how many citations each has; another test checks where the lines are."""
     result: dict[str, Any] = {}
     for page in sorted((ROOT / "docs/proofs").glob("*.md")):
         _, heading, rest = page.read_text().partition("\n## Lines of code\n")
@@ -347,14 +354,14 @@ def proofs() -> dict[str, Any]:
             entries = re.findall(r"^- \[(.+?)\] (.*)$", rest.partition("\n## ")[0], re.MULTILINE)
             counts: dict[str, int] = {}
             for label, text in entries:
-                cited = [part for part in re.findall(r"`([^`]+)`", text) if not part.endswith(".py")]
-                counts[label] = counts.get(label, 0) + len(cited)
+                citations = [part for part in re.findall(r"`([^`]+)`", text) if not part.endswith(".py")]
+                counts[label] = counts.get(label, 0) + len(citations)
             result[page.stem] = counts
     return result
 
 
 def openapi() -> dict[str, Any]:
-    """The service's OpenAPI document, without versions."""
+    """Return the service's OpenAPI document, without versions."""
     with tempfile.TemporaryDirectory() as folder:
         document: dict[str, Any] = json.loads(json.dumps(openapi_document(Path(folder))))
     document.pop("openapi")
@@ -363,16 +370,16 @@ def openapi() -> dict[str, Any]:
 
 
 def helps() -> dict[str, Any]:
-    """What every command's `--help` is made of; its layout depends on the version of Typer."""
+    """Return the contents of every command's `--help`; its layout depends on the version of Typer."""
     result: dict[str, Any] = {}
 
     def add(command: Any, path: str) -> None:
         parameters = {}
         for parameter in command.params:
-            words = {"options": [*parameter.opts, *parameter.secondary_opts], "required": parameter.required}
-            words |= {"help": getattr(parameter, "help", None), "metavar": parameter.metavar}
-            words |= {"default": None if callable(parameter.default) else parameter.default}
-            parameters[parameter.name] = words
+            description = {"options": [*parameter.opts, *parameter.secondary_opts], "required": parameter.required}
+            description |= {"help": getattr(parameter, "help", None), "metavar": parameter.metavar}
+            description |= {"default": None if callable(parameter.default) else parameter.default}
+            parameters[parameter.name] = description
         result[path] = {"help": command.help, "epilog": command.epilog, "parameters": parameters}
         for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
             add(command.get_command(None, name), f"{path} {name}")
@@ -412,15 +419,15 @@ LINES = (  # run one after another in one folder
 )
 FILES: dict[str, Callable[[str], Any]] = {  # numbers as numbers, whose last digits may differ
     "found.toml": tomllib.loads,
-    "answers.csv": lambda text: [[_loaded(cell) for cell in line.split(",")] for line in text.splitlines()],
+    "answers.csv": lambda text: [[_parse(cell) for cell in line.split(",")] for line in text.splitlines()],
     "answers.geojson": json.loads,
 }
 
 
 def commands() -> dict[str, Any]:
-    """What commands print and write, without noise; versions, times and sizes are left out."""
+    """Return what commands print and write, without noise, versions, times and sizes."""
     result: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), noise_replaced(no_noise):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), replace_noise(no_noise):
         people_csv(Path("people.csv"))
         Path("points.csv").write_text("x,y\n2,3\n5,5\n")
         for number, line in enumerate(LINES):
@@ -430,22 +437,22 @@ def commands() -> dict[str, Any]:
                     cli.main(shlex.split(line))
                 except SystemExit as stop:
                     code = int(stop.code or 0)
-            printed = {"out": _steady(out.getvalue()), "err": _steady(err.getvalue())}
-            result[f"{number:02d} {line}"] = {"code": code, **printed}
+            output = {"out": _normalize(out.getvalue()), "err": _normalize(err.getvalue())}
+            result[f"{number:02d} {line}"] = {"code": code, **output}
         for name, read in FILES.items():
             result[f"file {name}"] = read(Path(name).read_text())
     return result
 
 
 def people_csv(path: Path) -> None:
-    """The people as text."""
+    """Write the people as CSV."""
     table = people(4000).to_pydict()
     lines = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
     path.write_text("\n".join(lines) + "\n")
 
 
-def _steady(text: str) -> list[str]:
-    """Lines without what differs between runs, computers and versions."""
+def _normalize(text: str) -> list[str]:
+    """Return lines without what differs between runs, computers and versions."""
     text = re.sub(r"(milepost|opendp|numpy) \d[\w.]*", r"\1 VERSION", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)
     text = re.sub(r"[\d,]+ bytes", "SIZE bytes", text)

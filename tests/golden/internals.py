@@ -25,40 +25,40 @@ Noise = Callable[[str, IntArray, float], IntArray]
 GAUSSIAN_OF_SLOPES = slopes, "gaussian"  # where a mechanism has its noise from, for a test that changes its scale
 
 
-def sketch_of(data: Any, space: Any, **roles: Any) -> Sketch:
-    """The exact sketch of a table."""
-    return read_sketch(data, space, roles=RowColumns(**roles))
+def sketch_of(data: Any, space: Any, **row_columns: Any) -> Sketch:
+    """Return the exact sketch of a table."""
+    return read_sketch(data, space, roles=RowColumns(**row_columns))
 
 
-def sums_of(data: Any, space: Any, queries: Any, **roles: Any) -> DistanceSums:
-    """The exact sums of distances to queries."""
-    known = given_queries(space, queries)
-    assert known is not None
-    return read_sums(data, space, known, roles=RowColumns(**roles))
+def sums_of(data: Any, space: Any, queries: Any, **row_columns: Any) -> DistanceSums:
+    """Return the exact sums of distances to queries."""
+    known_queries = given_queries(space, queries)
+    assert known_queries is not None
+    return read_sums(data, space, known_queries, roles=RowColumns(**row_columns))
 
 
 def command_line() -> Any:
-    """The command line as Click has it: commands, their options and help."""
+    """Return the command line as a Click command: commands, their options and help."""
     return typer.main.get_command(cli.app)
 
 
 def openapi_document(root: Path) -> dict[str, Any]:
-    """The document of a service on an empty folder."""
+    """Return the document of a service on an empty folder."""
     from milepost.service.app import make_app, openapi_document
     from milepost.service.settings import Settings
     from milepost.service.state import ServiceState
 
-    with ServiceState(root, Settings()) as office:
-        return openapi_document(make_app(office))
+    with ServiceState(root, Settings()) as state:
+        return openapi_document(make_app(state))
 
 
 def no_noise(_: str, values: IntArray, __: float) -> IntArray:
-    """The exact integers."""
+    """Return the exact integers."""
     return np.array(values, dtype=np.int64)
 
 
 def stream_noise(law: str, values: IntArray, scale: float) -> IntArray:
-    """Up to two scales on each integer, from a digest of the law and the integers: the same in any order of calls.
+    """Add up to two scales to each integer, from a digest of law and integers: the same in any order of calls.
 
     The scale is rounded to four digits: its last bits, which differ between computers, must not move an integer. The
     record has the scale itself.
@@ -69,23 +69,23 @@ def stream_noise(law: str, values: IntArray, scale: float) -> IntArray:
 
 
 @contextmanager
-def noise_replaced(draw: Noise) -> Iterator[list[tuple[str, float, int]]]:
-    """Other noise while the block lasts; the list has the law, scale and number of draws of every call.
+def replace_noise(draw: Noise) -> Iterator[list[tuple[str, float, int]]]:
+    """Replace the noise within the block; the list has the law, scale and number of draws of every call.
 
     Threads may add noise to several coordinates at once: the order of the list says nothing.
     """
     calls: list[tuple[str, float, int]] = []
     add = noise._add
 
-    def replaced(law: str, values: IntArray, scale: float) -> IntArray:
-        whole = np.asarray(values, dtype=np.int64)
+    def add_other(law: str, values: IntArray, scale: float) -> IntArray:
+        integers = np.asarray(values, dtype=np.int64)
         noise.check_scale(scale)
-        calls.append((law, float(scale), whole.size))
-        return draw(law, whole, scale)
+        calls.append((law, float(scale), integers.size))
+        return draw(law, integers, scale)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mp.PromiseWarning)  # small tables promise little
-        vars(noise)["_add"] = replaced
+        vars(noise)["_add"] = add_other
         try:
             yield calls
         finally:

@@ -18,13 +18,13 @@ from milepost._typing import AnyArray
 
 RELATIVE = 1e-12
 NEAR_ZERO = 1e-12  # a difference that is always allowed: of sums that cancel
-WHOLE = 128  # numbers up to which an array is stored as it is, or by those that are not 0
+MAX_LISTED = 128  # numbers of an array that is stored as it is, or by its entries that are not 0
 BLOCKS = 32  # of a larger array, each with a digest that says where a difference is
 CELLS = 8  # of a larger array that are stored
 
 
 def record(value: Any) -> Any:
-    """What JSON can hold of a value: arrays by `array_record`, texts of many lines as lists of lines."""
+    """Convert a value for JSON: arrays by `array_record`, texts of many lines as lists of lines."""
     if isinstance(value, np.ndarray):
         return array_record(value)
     if isinstance(value, np.generic):
@@ -43,46 +43,46 @@ def record(value: Any) -> Any:
 
 
 def array_record(array: AnyArray) -> Any:
-    """Small arrays as lists; larger ones by what is not 0 or, where that is much, digests of blocks and a few cells."""
-    if array.dtype.kind not in "iu" or array.size <= WHOLE:
+    """Return small arrays as lists, larger ones by the entries that are not 0, or digests of blocks and some cells."""
+    if array.dtype.kind not in "iu" or array.size <= MAX_LISTED:
         return record(array.tolist())
     flat = np.ascontiguousarray(array, dtype="<i8").ravel()
-    about = {"shape": list(array.shape), "sum": int(flat.sum())}
-    full = np.flatnonzero(flat)
-    if len(full) <= WHOLE:
-        return about | {"cells": {_place(array, at): int(flat[at]) for at in full.tolist()}}
+    summary = {"shape": list(array.shape), "sum": int(flat.sum())}
+    nonzero = np.flatnonzero(flat)
+    if len(nonzero) <= MAX_LISTED:
+        return summary | {"cells": {_cell_key(array, index): int(flat[index]) for index in nonzero.tolist()}}
     ends = np.linspace(0, flat.size, BLOCKS + 1).astype(int)
     digests = [hashlib.sha256(flat[a:b].tobytes()).hexdigest()[:12] for a, b in itertools.pairwise(ends)]
-    places = np.linspace(0, flat.size - 1, CELLS).astype(int).tolist()
-    return about | {"cells": {_place(array, at): int(flat[at]) for at in places}, "digests": digests}
+    sample = np.linspace(0, flat.size - 1, CELLS).astype(int).tolist()
+    return summary | {"cells": {_cell_key(array, index): int(flat[index]) for index in sample}, "digests": digests}
 
 
-def _place(array: AnyArray, at: int) -> str:
-    return ",".join(str(int(part)) for part in np.unravel_index(at, array.shape))
+def _cell_key(array: AnyArray, index: int) -> str:
+    return ",".join(str(int(part)) for part in np.unravel_index(index, array.shape))
 
 
 def differences(expected: Any, got: Any, path: str = "$") -> Iterator[str]:
-    """A line for each place where two records differ."""
+    """Yield a line for each difference between two records."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in sorted(expected.keys() | got.keys(), key=_order):
             at = f"{path}[{key!r}]" if "," in key or " " in key or "/" in key else f"{path}.{key}"
             if key not in got:
-                yield f"{at}: expected {_spelt(expected[key])}, got nothing"
+                yield f"{at}: expected {_shorten(expected[key])}, got nothing"
             elif key not in expected:
-                yield f"{at}: expected nothing, got {_spelt(got[key])}"
+                yield f"{at}: expected nothing, got {_shorten(got[key])}"
             else:
                 yield from differences(expected[key], got[key], at)
     elif isinstance(expected, list) and isinstance(got, list):
-        for place, pair in enumerate(zip(expected, got, strict=False)):
-            yield from differences(*pair, f"{path}[{place}]")
+        for index, pair in enumerate(zip(expected, got, strict=False)):
+            yield from differences(*pair, f"{path}[{index}]")
         if len(expected) != len(got):
             yield f"{path}: expected {len(expected)} entries, got {len(got)}"
     elif not _same(expected, got):
-        yield f"{path}: expected {_spelt(expected)}, got {_spelt(got)}"
+        yield f"{path}: expected {_shorten(expected)}, got {_shorten(got)}"
 
 
 def _order(key: str) -> tuple[Any, ...]:
-    """Cells in the order of an array, other keys by their letters."""
+    """Sort cells in the order of an array, other keys by their letters."""
     parts = key.split(",")
     return (0, *map(int, parts)) if all(part.isdigit() for part in parts) else (1, key)
 
@@ -95,20 +95,20 @@ def _same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
-def _spelt(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 160 else f"{text[:160]}…"
 
 
-def written(value: Any, indent: str = "") -> str:
-    """JSON with sorted keys, one to a line; lists of numbers, and short ones, are a line each."""
+def to_text(value: Any, indent: str = "") -> str:
+    """Return JSON with sorted keys, one to a line; lists of numbers, and short ones, are a line each."""
     inner = f"{indent} "
     if isinstance(value, dict) and value:
         keys = sorted(value, key=_order)
-        lines = (f"{inner}{json.dumps(key, ensure_ascii=False)}: {written(value[key], inner)}" for key in keys)
+        lines = (f"{inner}{json.dumps(key, ensure_ascii=False)}: {to_text(value[key], inner)}" for key in keys)
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(part, str | dict | list) for part in value):
         text = json.dumps(value, ensure_ascii=False)
         if len(text) > 100 or any(isinstance(part, dict) for part in value):
-            return "[\n" + ",\n".join(f"{inner}{written(part, inner)}" for part in value) + f"\n{indent}]"
+            return "[\n" + ",\n".join(f"{inner}{to_text(part, inner)}" for part in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)

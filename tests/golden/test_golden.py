@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from tests.golden.__main__ import STORED, compare, main, stored
+from tests.golden.__main__ import STORED, compare, main, read_stored
 from tests.golden.areas import AREAS, SMALL, people, release
 from tests.golden.internals import GAUSSIAN_OF_SLOPES, command_line, no_noise, noise, stream_noise
-from tests.golden.records import differences, record, written
+from tests.golden.records import differences, record, to_text
 
 
 @pytest.mark.parametrize("area", AREAS)
 def test_what_is_computed_is_what_is_stored(area: str) -> None:
-    found = list(compare(area))
-    assert not found, "\n".join([*found[:20], "python -m tests.golden --update stores what is computed now"])
+    lines = list(compare(area))
+    assert not lines, "\n".join([*lines[:20], "python -m tests.golden --update stores what is computed now"])
 
 
 def test_every_stored_file_is_small_and_of_an_area() -> None:
@@ -30,13 +30,13 @@ def test_a_changed_cell_of_a_sketch_is_reported(monkeypatch: pytest.MonkeyPatch)
     """One record of one coordinate, moved to the next cell."""
     computed = AREAS["statistics"]()
     counts = computed["l2 ball"]["sketch"]["counts"]
-    place = tuple(int(part) for part in np.argwhere(counts)[3])
-    counts[place] -= 1
-    counts[(*place[:-1], place[-1] + 1)] += 1
+    index = tuple(int(part) for part in np.argwhere(counts)[3])
+    counts[index] -= 1
+    counts[(*index[:-1], index[-1] + 1)] += 1
     monkeypatch.setitem(AREAS, "statistics", lambda: computed)
-    found = list(compare("statistics"))
-    cell, after = (",".join(map(str, (*place[:-1], at))) for at in (place[-1], place[-1] + 1))
-    assert found == [
+    lines = list(compare("statistics"))
+    cell, after = (",".join(map(str, (*index[:-1], at))) for at in (index[-1], index[-1] + 1))
+    assert lines == [
         f"statistics['l2 ball'].sketch.counts.cells['{cell}']: expected 1, got nothing",
         f"statistics['l2 ball'].sketch.counts.cells['{after}']: expected nothing, got 1",
     ]
@@ -51,19 +51,19 @@ def test_a_changed_cell_of_a_large_array_is_reported_by_its_block() -> None:
     assert line.startswith("$.digests[16]: expected ")
 
 
-def scaled(law: str) -> Callable[[Any, float], Any]:
-    """Noise of this law with a scale that is too small by 10⁻⁹."""
+def with_smaller_scale(law: str) -> Callable[[Any, float], Any]:
+    """Return noise of this law with a scale that is too small by 10⁻⁹."""
     add = getattr(noise, law)
     return lambda values, scale: add(values, scale * (1 - 1e-9))
 
 
 def test_a_changed_noise_scale_is_reported_even_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    name, words = "slopes, approximate, replace, no_noise", {"mechanism": "slopes", "epsilon": 2.0, "delta": 1e-6}
+    name, params = "slopes, approximate, replace, no_noise", {"mechanism": "slopes", "epsilon": 2.0, "delta": 1e-6}
     points = [[2.0, 3.0], [5.0, 5.0], [11.0, 0.0]]
-    expected = stored("releases")[name]
-    assert not list(differences(expected, record(release(people(4000), SMALL, points, no_noise, **words))))
-    monkeypatch.setattr(*GAUSSIAN_OF_SLOPES, scaled("gaussian"))
-    got = record(release(people(4000), SMALL, points, no_noise, **words))
+    expected = read_stored("releases")[name]
+    assert not list(differences(expected, record(release(people(4000), SMALL, points, no_noise, **params))))
+    monkeypatch.setattr(*GAUSSIAN_OF_SLOPES, with_smaller_scale("gaussian"))
+    got = record(release(people(4000), SMALL, points, no_noise, **params))
     (scale, *others) = differences(expected, got, name)
     assert scale.startswith(f"{name}.scales[0][1]: expected ")
     assert all(".scales[" in line for line in others)
@@ -73,7 +73,7 @@ def test_a_changed_help_text_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     parameter = next(each for each in command_line().get_command(None, "show").params if each.name == "force")
     monkeypatch.setattr(parameter, "help", "Replace the file.")
     (line,) = compare("helps")
-    before = stored("helps")["milepost show"]["parameters"]["force"]["help"]
+    before = read_stored("helps")["milepost show"]["parameters"]["force"]["help"]
     assert line == f'helps[\'milepost show\'].parameters.force.help: expected "{before}", got "Replace the file."'
 
 
@@ -102,7 +102,7 @@ def test_floats_may_differ_in_their_last_bits_and_integers_may_not() -> None:
 
 def test_stored_json_has_sorted_keys_and_reads_back() -> None:
     value = {"b": [1, 2.5, None], "a": {"0,10": 3, "0,9": 2}, "c": ["x" * 60, "y" * 60], "d": {}, "e": [{"f": [1]}]}
-    text = written(value)
+    text = to_text(value)
     assert json.loads(text) == value
     assert [line for line in text.splitlines() if '"0,' in line] == ['  "0,9": 2,', '  "0,10": 3']
 

@@ -1,4 +1,4 @@
-"""A house: a data directory with releases of several kinds, a session for each of two analysts, and a client a key."""
+"""A service with releases of several kinds, a session for each of two analysts, and a client for each key."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,62 +38,62 @@ SPACES: dict[str, dict[str, Any]] = {
         "mechanism": "auto",
     },
 }
-MADE: dict[str, Any] = {
+BUILD_PARAMS: dict[str, Any] = {
     "table": "people.parquet",
     "dataset": "people",
     "epsilon": 4.0,
     "delta": 1e-6,
     "mechanism": "slopes",
 }
-OPENED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+SESSIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("annas", "anna", {"space": PLANE, "mechanism": "field"}),
     ("berts", "bert", {"space": SPACES["ages"]["space"], "mechanism": "slopes"}),
 )
 
 
 @dataclass(frozen=True)
-class House:
-    """A service in this process. keys: texts by name; nobody has none."""
+class ServiceFixture:
+    """A service in this process. keys: the text of each key by the name of its owner; "nobody" has no key."""
 
-    office: ServiceState
+    state: ServiceState
     app: FastAPI
     keys: dict[str, str]
 
     def client(self, name: str) -> "Client":
-        """Of a person with a key; nobody has none."""
+        """Return the client of a person; "nobody" sends no key."""
         return Client(self.app, {"authorization": f"Bearer {self.keys[name]}"} if name in self.keys else {})
 
 
 @dataclass(frozen=True)
 class Client:
-    """Requests of one key, one after another."""
+    """A client that sends requests with one key, one after another."""
 
     app: FastAPI
     headers: dict[str, str]
 
-    def request(self, method: str, path: str, **words: Any) -> httpx.Response:
-        """As httpx has it."""
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request; options are those of httpx."""
 
-        async def answered() -> httpx.Response:
+        async def send_request() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
-                return await client.request(method, path, headers=self.headers | words.pop("headers", {}), **words)
+            async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+                return await client.request(method, path, headers=self.headers | options.pop("headers", {}), **options)
 
-        with ThreadPoolExecutor(1) as pool:  # whatever loop this thread may have: a browser that is driven leaves one
-            return pool.submit(asyncio.run, answered()).result()
+        with ThreadPoolExecutor(1) as pool:  # this thread may have an event loop already: Playwright leaves one
+            return pool.submit(asyncio.run, send_request()).result()
 
-    def get(self, path: str, **words: Any) -> httpx.Response:
-        """GET."""
-        return self.request("GET", path, **words)
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        """Send a GET request."""
+        return self.request("GET", path, **options)
 
-    def post(self, path: str, content: Any = None, **words: Any) -> httpx.Response:
-        """POST of JSON."""
-        return self.request("POST", path, json=content, **words)
+    def post(self, path: str, content: Any = None, **options: Any) -> httpx.Response:
+        """Send a POST request with a JSON body."""
+        return self.request("POST", path, json=content, **options)
 
 
-def wait_until_over(house: House, job: str) -> None:
+def wait_for_job(service: ServiceFixture, job: str) -> None:
     """Wait until a job has ended."""
-    wait_until(lambda: house.office.jobs.shown(job)["state"] not in ("queued", "running"), "the end of a job")
+    wait_until(lambda: service.state.jobs.shown(job)["state"] not in ("queued", "running"), "the end of a job")
 
 
 def people(n: int = 2_000) -> pa.Table:
@@ -112,26 +112,26 @@ def people(n: int = 2_000) -> pa.Table:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    result = furnished(tmp_path_factory.mktemp("house"))
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFixture]:
+    result = create_service(tmp_path_factory.mktemp("service"))
     yield result
-    result.office.close()
+    result.state.close()
 
 
-def furnished(
+def create_service(
     root: Path, spaces: dict[str, dict[str, Any]] = SPACES, *, sessions: bool = True, **settings: Any
-) -> House:
-    """A house at this place, with releases of these spaces."""
-    office = ServiceState(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
+) -> ServiceFixture:
+    """Create a data directory with releases of these spaces, and the service on it."""
+    state = ServiceState(root, Settings(**{"clock": 0.02, "rate": 1e6, "burst": 10**6, "timeout": 3600.0} | settings))
     roles = {"carla": "curator", "anna": "analyst", "bert": "analyst"}
-    keys = {name: create_key(office.database, name, role)[1] for name, role in roles.items()}
-    pq.write_table(people(), office.directory.tables / "people.parquet")
-    office.directory.ledger.create("people", rho=100.0)
-    for name, words in spaces.items():
-        building = ReleaseRequest(id=name, title=name.title(), **MADE | words)
-        office.releases.build(building, space_from_spec(building.space), office.quota("carla"))
-    for name, analyst, words in OPENED if sessions else ():
-        opening = SessionRequest(id=name, analyst=analyst, max_queries=5, **MADE | words)
-        office.sessions.reserve(opening, space_from_spec(opening.space))
-        office.sessions.begin(opening, space_from_spec(opening.space), office.quota(analyst))
-    return House(office, make_app(office), keys)
+    keys = {name: create_key(state.database, name, role)[1] for name, role in roles.items()}
+    pq.write_table(people(), state.directory.tables / "people.parquet")
+    state.directory.ledger.create("people", rho=100.0)
+    for name, params in spaces.items():
+        release_request = ReleaseRequest(id=name, title=name.title(), **BUILD_PARAMS | params)
+        state.releases.build(release_request, space_from_spec(release_request.space), state.quota("carla"))
+    for name, analyst, params in SESSIONS if sessions else ():
+        session_request = SessionRequest(id=name, analyst=analyst, max_queries=5, **BUILD_PARAMS | params)
+        state.sessions.reserve(session_request, space_from_spec(session_request.space))
+        state.sessions.begin(session_request, space_from_spec(session_request.space), state.quota(analyst))
+    return ServiceFixture(state, make_app(state), keys)

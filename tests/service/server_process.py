@@ -1,4 +1,4 @@
-"""Running: the real `milepost serve` in a process of its own, on a free port."""
+"""The real `milepost serve` in its own process, on a free port."""
 
 import re
 import signal
@@ -16,57 +16,57 @@ SETTINGS = ("clock=0.02", "rate=1e9", "burst=1000000000", "timeout=3600")  # mac
 
 
 @dataclass(frozen=True)
-class Service:
-    """A service that runs. log: what it has said on standard error."""
+class ServerProcess:
+    """A running server. log: the file of its standard error."""
 
     process: subprocess.Popen[str]
     url: str
     log: Path
 
     def client(self, key: str) -> httpx.Client:
-        """For the owner of a key."""
+        """Return a client that sends this key."""
         return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {key}"}, timeout=300)
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Kill the process, as a crash would."""
         self.process.kill()
         self.process.wait()
 
-    def stop(self, sent: signal.Signals = signal.SIGTERM) -> int:
-        """As a supervisor would; its exit code."""
-        self.process.send_signal(sent)
+    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal, as a supervisor would, and return the exit code."""
+        self.process.send_signal(signal_number)
         return self.process.wait(timeout=300)
 
 
-def begin(root: Path, *settings: str) -> Service:
-    """A service of a data directory, once it takes requests. settings: more limits, such as max_body=2000."""
+def start_server(root: Path, *settings: str) -> ServerProcess:
+    """Serve a data directory and return once requests are accepted. settings: more limits, such as max_body=2000."""
     log = root.parent / f"{root.name}.log"
-    words = [word for text in (*SETTINGS, *settings) for word in ("--setting", text)]
+    options = [option for text in (*SETTINGS, *settings) for option in ("--setting", text)]
     with log.open("a") as stderr:
         process = subprocess.Popen(  # noqa: S603
-            [*COMMAND, "--data-dir", str(root), *words], stdout=subprocess.PIPE, stderr=stderr, text=True
+            [*COMMAND, "--data-dir", str(root), *options], stdout=subprocess.PIPE, stderr=stderr, text=True
         )
     assert process.stdout is not None
-    found = re.search(r"http://\S+:\d+", process.stdout.readline())
-    if found is None:
+    match = re.search(r"http://\S+:\d+", process.stdout.readline())
+    if match is None:
         process.wait()
         process.stdout.close()
         raise AssertionError(log.read_text())
-    return Service(process, found[0], log)
+    return ServerProcess(process, match[0], log)
 
 
 @contextmanager
-def running(root: Path, *settings: str) -> Iterator[Service]:
-    """The same, until the block ends."""
-    service = begin(root, *settings)
+def run_server(root: Path, *settings: str) -> Iterator[ServerProcess]:
+    """Serve a data directory until the block ends."""
+    server = start_server(root, *settings)
     try:
-        yield service
+        yield server
     finally:
-        end(service)
+        stop_server(server)
 
 
-def end(service: Service) -> None:
-    """Whatever has become of it."""
-    service.kill()
-    assert service.process.stdout is not None
-    service.process.stdout.close()
+def stop_server(server: ServerProcess) -> None:
+    """Kill the server, running or not, and close its output."""
+    server.kill()
+    assert server.process.stdout is not None
+    server.process.stdout.close()

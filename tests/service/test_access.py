@@ -6,7 +6,7 @@ import pytest
 
 from milepost.service.app import openapi_document
 from milepost.service.auth import create_key, revoke_key
-from tests.service.conftest import CITY, MADE, House
+from tests.service.conftest import BUILD_PARAMS, CITY, ServiceFixture
 
 OPEN = ("GET /v1/health",)
 CURATORS = (
@@ -40,8 +40,8 @@ BOTH = (
 )
 BODIES: dict[str, Any] = {
     "POST /v1/plan": {"space": CITY, "n": 1000, "epsilon": 1},
-    "POST /v1/releases": {"id": "new", "space": CITY, **MADE},
-    "POST /v1/sessions": {"id": "new", "space": CITY, "analyst": "anna", "max_queries": 5, **MADE},
+    "POST /v1/releases": {"id": "new", "space": CITY, **BUILD_PARAMS},
+    "POST /v1/sessions": {"id": "new", "space": CITY, "analyst": "anna", "max_queries": 5, **BUILD_PARAMS},
     "POST /v1/datasets": {"name": "other", "epsilon": 1},
     "POST /v1/releases/{release}/distances": {"points": [[1, 2]], "group": "west"},
     "POST /v1/releases/{release}/nearest": {"points": [[1, 2]]},
@@ -51,14 +51,18 @@ BODIES: dict[str, Any] = {
 }
 
 
-def addresses(house: House) -> list[str]:
-    return [f"{method.upper()} {path}" for path, of in openapi_document(house.app)["paths"].items() for method in of]
+def addresses(service: ServiceFixture) -> list[str]:
+    return [
+        f"{method.upper()} {path}"
+        for path, methods in openapi_document(service.app)["paths"].items()
+        for method in methods
+    ]
 
 
-def status(house: House, who: str, address: str, session: str = "annas") -> int:
+def status(service: ServiceFixture, who: str, address: str, session: str = "annas") -> int:
     method, path = address.split()
     path = path.format(release="sides", session=session, job="0", name="people")
-    answer = house.client(who).request(
+    answer = service.client(who).request(
         method, path, json=BODIES.get(address), headers={"idempotency-key": f"{who} {address}"}
     )
     if answer.status_code >= 400:
@@ -66,14 +70,14 @@ def status(house: House, who: str, address: str, session: str = "annas") -> int:
     return answer.status_code
 
 
-def test_every_address_has_its_rule(house: House) -> None:
-    assert sorted(addresses(house)) == sorted([*OPEN, *CURATORS, *OWN, *BOTH])
+def test_every_address_has_its_rule(service: ServiceFixture) -> None:
+    assert sorted(addresses(service)) == sorted([*OPEN, *CURATORS, *OWN, *BOTH])
 
 
-def test_nobody_is_answered_but_about_health_and_by_the_page(house: House) -> None:
-    for address in addresses(house):
-        assert status(house, "nobody", address) == (200 if address in OPEN else 401), address
-    nobody = house.client("nobody")
+def test_nobody_is_answered_but_about_health_and_by_the_page(service: ServiceFixture) -> None:
+    for address in addresses(service):
+        assert status(service, "nobody", address) == (200 if address in OPEN else 401), address
+    nobody = service.client("nobody")
     for path in ("/v1/openapi.json", "/v1", "/docs", "/openapi.json", "/metrics", "/v1/releases/nothing", "/etc"):
         assert nobody.get(path).status_code == 401, path
     assert nobody.get("/").status_code == 200
@@ -83,34 +87,37 @@ def test_nobody_is_answered_but_about_health_and_by_the_page(house: House) -> No
 
 
 @pytest.mark.parametrize("who", ["anna", "bert"])
-def test_analysts_reach_no_curators_action(house: House, who: str) -> None:
+def test_analysts_reach_no_curators_action(service: ServiceFixture, who: str) -> None:
     for address in CURATORS:
-        assert status(house, who, address) == 403, address
+        assert status(service, who, address) == 403, address
 
 
-def test_analysts_reach_no_other_session(house: House) -> None:
+def test_analysts_reach_no_other_session(service: ServiceFixture) -> None:
     """It is as if there were none."""
     for address in OWN:
-        assert status(house, "anna", address, "annas") == 200, address
-        assert status(house, "bert", address, "annas") == 404, address
-        assert status(house, "bert", address, "nothing") == 404, address
-    names = {who: [one["id"] for one in house.client(who).get("/v1/sessions").json()["sessions"]] for who in house.keys}
+        assert status(service, "anna", address, "annas") == 200, address
+        assert status(service, "bert", address, "annas") == 404, address
+        assert status(service, "bert", address, "nothing") == 404, address
+    names = {
+        who: [session["id"] for session in service.client(who).get("/v1/sessions").json()["sessions"]]
+        for who in service.keys
+    }
     assert names == {"anna": ["annas"], "bert": ["berts"], "carla": ["annas", "berts"]}
 
 
-def test_curators_see_sessions_but_do_not_ask_in_them(house: House) -> None:
+def test_curators_see_sessions_but_do_not_ask_in_them(service: ServiceFixture) -> None:
     for address in OWN:
-        assert status(house, "carla", address, "annas") == (404 if address in OWNERS else 200), address
+        assert status(service, "carla", address, "annas") == (404 if address in OWNERS else 200), address
 
 
-def test_both_see_releases(house: House) -> None:
+def test_both_see_releases(service: ServiceFixture) -> None:
     for who in ("anna", "carla"):
         for address in BOTH:
-            assert status(house, who, address) == 200, address
+            assert status(service, who, address) == 200, address
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "header_template",
     [
         "",
         "Bearer",
@@ -124,31 +131,31 @@ def test_both_see_releases(house: House) -> None:
         "Bearer \x80",
     ],
 )
-def test_other_headers_are_no_key(house: House, sent: str) -> None:
-    key = house.keys["anna"]
-    header = sent.format(key=key, short=key[:-1]).encode("latin-1")
-    answer = house.client("nobody").get("/v1/me", headers={"authorization": header})
+def test_other_headers_are_no_key(service: ServiceFixture, header_template: str) -> None:
+    key = service.keys["anna"]
+    header = header_template.format(key=key, short=key[:-1]).encode("latin-1")
+    answer = service.client("nobody").get("/v1/me", headers={"authorization": header})
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_keys_are_made_and_revoked_while_it_runs(house: House) -> None:
-    key, text = create_key(house.office.database, "dora", "analyst")
-    house.keys["dora"] = text
-    assert house.client("dora").get("/v1/me").json()["name"] == "dora"
-    assert [one.id for one in revoke_key(house.office.database, key.id)] == [key.id]
-    assert house.client("dora").get("/v1/me").status_code == 401
-    assert text.split("_")[2].encode() not in house.office.directory.register.read_bytes()  # only a digest is kept
+def test_keys_are_made_and_revoked_while_it_runs(service: ServiceFixture) -> None:
+    key, text = create_key(service.state.database, "dora", "analyst")
+    service.keys["dora"] = text
+    assert service.client("dora").get("/v1/me").json()["name"] == "dora"
+    assert [revoked_key.id for revoked_key in revoke_key(service.state.database, key.id)] == [key.id]
+    assert service.client("dora").get("/v1/me").status_code == 401
+    assert text.split("_")[2].encode() not in service.state.directory.register.read_bytes()  # only a digest is stored
 
 
-def test_headers_close_what_browsers_leave_open(house: House) -> None:
+def test_headers_close_what_browsers_leave_open(service: ServiceFixture) -> None:
     for path in ("/", "/v1/health", "/v1/me", "/nothing"):
-        headers = house.client("anna").get(path, headers={"origin": "https://elsewhere.example"}).headers
+        headers = service.client("anna").get(path, headers={"origin": "https://elsewhere.example"}).headers
         assert "access-control-allow-origin" not in headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
         assert "default-src 'none'" in headers["content-security-policy"]
     assert (
-        house.client("anna").request("OPTIONS", "/v1/releases", headers={"origin": "https://x.example"}).status_code
+        service.client("anna").request("OPTIONS", "/v1/releases", headers={"origin": "https://x.example"}).status_code
         == 405
     )

@@ -8,7 +8,7 @@ import pytest
 
 import milepost as mp
 from milepost.service.errors import CODES
-from tests.service.conftest import SPACES, House
+from tests.service.conftest import SPACES, ServiceFixture
 
 POINTS: dict[str, list[Any]] = {
     "city": [[52.5, 13.4], [52.6, 13.5]],
@@ -20,8 +20,8 @@ POINTS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_distances_and_centres(house: House, name: str) -> None:
-    anna, synopsis = house.client("anna"), mp.load(house.office.directory.release(name))
+def test_distances_and_centres(service: ServiceFixture, name: str) -> None:
+    anna, synopsis = service.client("anna"), mp.load(service.state.directory.release(name))
     answer = anna.post(f"/v1/releases/{name}/distances", {"points": POINTS[name]}).json()
     expected = [synopsis.mean_distance([point])[0] for point in POINTS[name]]
     assert answer["distances"] == pytest.approx(expected, rel=1e-12)
@@ -32,35 +32,35 @@ def test_distances_and_centres(house: House, name: str) -> None:
     assert centre["distance"] <= min(answer["distances"]) + 1e-9
 
 
-def test_what_is_told_of_releases(house: House) -> None:
-    anna = house.client("anna")
-    views = {one["id"]: one["view"] for one in anna.get("/v1/releases").json()["releases"]}
+def test_what_is_told_of_releases(service: ServiceFixture) -> None:
+    anna = service.client("anna")
+    views = {release["id"]: release["view"] for release in anna.get("/v1/releases").json()["releases"]}
     assert views == {"city": "map", "ages": "curve", "sides": "map", "given": "list", "mixed": "form", "words": "list"}
     for name in SPACES:
-        found = anna.get(f"/v1/releases/{name}").json()
-        synopsis = mp.load(house.office.directory.release(name))
-        assert found["card"] == json.loads(json.dumps(synopsis.card))
-        assert [field["name"] for field in found["fields"]] == found["columns"]
+        response = anna.get(f"/v1/releases/{name}").json()
+        synopsis = mp.load(service.state.directory.release(name))
+        assert response["card"] == json.loads(json.dumps(synopsis.card))
+        assert [field["name"] for field in response["fields"]] == response["columns"]
         assert anna.get(f"/v1/releases/{name}/statement").json()["text"] == synopsis.statement()
-        assert anna.get(f"/v1/releases/{name}/file").content == house.office.directory.release(name).read_bytes()
+        assert anna.get(f"/v1/releases/{name}/file").content == service.state.directory.release(name).read_bytes()
     assert anna.get("/v1/releases/given").json()["known"] == [[1.0, 2.0], [5.0, 5.0]]
     assert anna.get("/v1/releases/mixed").json()["fields"][1]["labels"] == ["west", "east"]
 
 
-def test_groups(house: House) -> None:
-    anna, synopsis = house.client("anna"), mp.load(house.office.directory.release("sides"))
-    found = anna.post("/v1/releases/sides/nearest", {"points": [[1, 5], [9, 5]]}).json()
-    compared = synopsis.compare([[1, 5], [9, 5]])
-    assert found["nearest"] == ["west", "east"]
-    assert found["distances"] == compared.distance.tolist()
-    one = anna.post("/v1/releases/sides/distances", {"points": [[1, 5]], "group": "east"}).json()
-    assert one["distances"] == [found["distances"][0][1]]
+def test_groups(service: ServiceFixture) -> None:
+    anna, synopsis = service.client("anna"), mp.load(service.state.directory.release("sides"))
+    response = anna.post("/v1/releases/sides/nearest", {"points": [[1, 5], [9, 5]]}).json()
+    comparison = synopsis.compare([[1, 5], [9, 5]])
+    assert response["nearest"] == ["west", "east"]
+    assert response["distances"] == comparison.distance.tolist()
+    single_group = anna.post("/v1/releases/sides/distances", {"points": [[1, 5]], "group": "east"}).json()
+    assert single_group["distances"] == [response["distances"][0][1]]
 
 
-def test_fields(house: House) -> None:
-    anna = house.client("anna")
+def test_fields(service: ServiceFixture) -> None:
+    anna = service.client("anna")
     field = anna.post("/v1/releases/city/field", {"steps": 10}).json()
-    synopsis = mp.load(house.office.directory.release("city"))
+    synopsis = mp.load(service.state.directory.release("city"))
     values = np.array(field["values"], dtype=float)
     assert values.shape == (11, 11)
     assert values[5, 5] == pytest.approx(synopsis.mean_distance([field["y"][5], field["x"][5]]))
@@ -100,8 +100,8 @@ def test_fields(house: House) -> None:
         ("NOT%20A%20NAME/field", {}, "invalid", ["path", "release"]),
     ],
 )
-def test_refusals_are_fixed_texts(house: House, path: str, body: Any, code: str, where: Any) -> None:
-    answer = house.client("anna").post(f"/v1/releases/{path}", body)
+def test_refusals_are_fixed_texts(service: ServiceFixture, path: str, body: Any, code: str, where: Any) -> None:
+    answer = service.client("anna").post(f"/v1/releases/{path}", body)
     expected = {"code": code, "status": CODES[code].status, "message": CODES[code].message}
     error = answer.json()["error"]
     if where is not None:
@@ -112,19 +112,19 @@ def test_refusals_are_fixed_texts(house: House, path: str, body: Any, code: str,
 @pytest.mark.parametrize(
     "number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + "0" * 400, "1" + "0" * 5_000]
 )
-def test_numbers_that_are_none_are_refused(house: House, number: str) -> None:
+def test_numbers_that_are_none_are_refused(service: ServiceFixture, number: str) -> None:
     for path, body in (
         ("/v1/releases/city/distances", f'{{"points": [[{number}, 13.4]]}}'),
         ("/v1/sessions/annas/ask", f'{{"point": [{number}, 1]}}'),
     ):
         headers = {"content-type": "application/json", "idempotency-key": "n"}
-        answer = house.client("anna").request("POST", path, content=body, headers=headers)
+        answer = service.client("anna").request("POST", path, content=body, headers=headers)
         assert answer.status_code == 422, answer.text
         assert number not in answer.text
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(house: House) -> None:
-    anna = house.client("anna")
+def test_what_is_too_large_is_refused_before_it_is_read(service: ServiceFixture) -> None:
+    anna = service.client("anna")
     for headers in ({}, {"content-length": "99999999999999999999999"}, {"content-length": "-5"}):
         content = b" " * (5 << 20) if not headers else b""
         answer = anna.request("POST", "/v1/releases/city/distances", content=content, headers=headers)

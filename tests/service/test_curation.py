@@ -13,62 +13,64 @@ from milepost.service.database import JobRecord, now
 from milepost.service.schemas.requests import ReleaseRequest
 from milepost.service.settings import Settings
 from milepost.service.state import ServiceState
-from tests.service.conftest import CITY, MADE, PLANE, SPACES, House, furnished, wait_until_over
+from tests.service.conftest import BUILD_PARAMS, CITY, PLANE, SPACES, ServiceFixture, create_service, wait_for_job
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
-    result = furnished(tmp_path, {"city": SPACES["city"]}, sessions=False)
+def fresh_service(tmp_path: Path) -> Iterator[ServiceFixture]:
+    result = create_service(tmp_path, {"city": SPACES["city"]}, sessions=False)
     yield result
-    result.office.close()
+    result.state.close()
 
 
-def done(house: House, answer: Any) -> dict[str, Any]:
-    """The job when it is over."""
+def finish_job(service: ServiceFixture, answer: Any) -> dict[str, Any]:
+    """Wait for the end of an accepted job and return it."""
     assert answer.status_code == 202, answer.text
     job: dict[str, Any] = answer.json()
-    wait_until_over(house, job["id"])
-    job.update(house.client("carla").get(f"/v1/jobs/{job['id']}").json())
+    wait_for_job(service, job["id"])
+    job.update(service.client("carla").get(f"/v1/jobs/{job['id']}").json())
     return job
 
 
-def test_a_release_is_built_charged_and_answered(lodge: House) -> None:
-    carla = lodge.client("carla")
+def test_a_release_is_built_charged_and_answered(fresh_service: ServiceFixture) -> None:
+    carla = fresh_service.client("carla")
     before = carla.get("/v1/datasets").json()["datasets"][0]
-    job = done(lodge, carla.post("/v1/releases", {"id": "plane", "title": "A plane", "space": PLANE, **MADE}))
+    job = finish_job(
+        fresh_service, carla.post("/v1/releases", {"id": "plane", "title": "A plane", "space": PLANE, **BUILD_PARAMS})
+    )
     assert (job["state"], job["detail"], job["of"]) == ("done", None, "plane")
     after = carla.get("/v1/datasets").json()["datasets"][0]
     assert after["share"] > before["share"]
     assert carla.get("/v1/datasets/people/charges").json()["charges"][-1]["label"] == "carla"
-    assert lodge.client("anna").post("/v1/releases/plane/distances", {"points": [[5, 5]]}).status_code == 200
-    again = carla.post("/v1/releases", {"id": "plane", "space": PLANE, **MADE})
+    assert fresh_service.client("anna").post("/v1/releases/plane/distances", {"points": [[5, 5]]}).status_code == 200
+    again = carla.post("/v1/releases", {"id": "plane", "space": PLANE, **BUILD_PARAMS})
     assert again.json()["error"]["code"] == "exists"
     assert carla.get("/v1/jobs").json()["jobs"][0]["id"] == job["id"]
 
 
-def test_a_job_that_fails_says_why_and_spends_nothing(lodge: House) -> None:
-    carla = lodge.client("carla")
+def test_a_job_that_fails_says_why_and_spends_nothing(fresh_service: ServiceFixture) -> None:
+    carla = fresh_service.client("carla")
     before = carla.get("/v1/datasets").json()
-    for words, reason in (
+    for params, reason in (
         ({"space": {"space": "l1", "bounds": {"height": [0, 2]}}}, "no column 'height'"),
         ({"space": PLANE, "epsilon": 900.0}, "does not allow"),
         ({"space": PLANE, "mechanism": "nothing"}, "unknown mechanism"),
     ):
-        job = done(lodge, carla.post("/v1/releases", {"id": "new", **MADE, **words}))
+        job = finish_job(fresh_service, carla.post("/v1/releases", {"id": "new", **BUILD_PARAMS, **params}))
         assert (job["state"], reason in job["detail"]) == ("failed", True), job
     after = carla.get("/v1/datasets").json()
-    assert [one["spent"] for one in after["datasets"]] == [one["spent"] for one in before["datasets"]]
-    assert "new" not in [one["id"] for one in carla.get("/v1/releases").json()["releases"]]
+    assert [dataset["spent"] for dataset in after["datasets"]] == [dataset["spent"] for dataset in before["datasets"]]
+    assert "new" not in [release["id"] for release in carla.get("/v1/releases").json()["releases"]]
 
 
-def test_notes_of_the_library_reach_the_curator(lodge: House) -> None:
-    words = {"id": "wide", "space": PLANE, **MADE, "epsilon": 1e-4}
-    job = done(lodge, lodge.client("carla").post("/v1/releases", words))
+def test_notes_of_the_library_reach_the_curator(fresh_service: ServiceFixture) -> None:
+    params = {"id": "wide", "space": PLANE, **BUILD_PARAMS, "epsilon": 1e-4}
+    job = finish_job(fresh_service, fresh_service.client("carla").post("/v1/releases", params))
     assert (job["state"], "quarter of the diameter" in job["detail"]) == ("done", True)
 
 
-def test_uploads(lodge: House) -> None:
-    carla, content = lodge.client("carla"), lodge.office.directory.release("city").read_bytes()
+def test_uploads(fresh_service: ServiceFixture) -> None:
+    carla, content = fresh_service.client("carla"), fresh_service.state.directory.release("city").read_bytes()
     charges = "/v1/datasets/people/charges"
     count = len(carla.get(charges).json()["charges"])
     for query, more in (("", 0), ("?dataset=people&title=Copy", 1), ("?dataset=people&paid=true", 1)):
@@ -76,23 +78,26 @@ def test_uploads(lodge: House) -> None:
         assert answer.status_code == 201, answer.text
         assert len(carla.get(charges).json()["charges"]) == count + more
         points = {"points": [[52.5, 13.4]]}
-        same = [lodge.client("anna").post(f"/v1/releases/{name}/distances", points).json() for name in ("city", "copy")]
+        same = [
+            fresh_service.client("anna").post(f"/v1/releases/{name}/distances", points).json()
+            for name in ("city", "copy")
+        ]
         assert same[0] == same[1]
         assert carla.request("PUT", "/v1/releases/copy", content=content).json()["error"]["code"] == "exists"
         assert carla.request("DELETE", "/v1/releases/copy").status_code == 204
         assert carla.request("DELETE", "/v1/releases/copy").status_code == 404
     for broken in (b"", b"junk", content[:-1], content[:1000]):
         assert carla.request("PUT", "/v1/releases/bad", content=broken).json()["error"]["code"] == "refused"
-    assert [path.name for path in lodge.office.directory.releases.iterdir()] == ["city.milepost"]
+    assert [path.name for path in fresh_service.state.directory.releases.iterdir()] == ["city.milepost"]
 
 
-def test_an_upload_beyond_the_budget_is_not_stored(lodge: House) -> None:
-    carla, content = lodge.client("carla"), lodge.office.directory.release("city").read_bytes()
-    lodge.office.directory.ledger.create("small", epsilon=0.1, delta=1e-6)
+def test_an_upload_beyond_the_budget_is_not_stored(fresh_service: ServiceFixture) -> None:
+    carla, content = fresh_service.client("carla"), fresh_service.state.directory.release("city").read_bytes()
+    fresh_service.state.directory.ledger.create("small", epsilon=0.1, delta=1e-6)
     answer = carla.request("PUT", "/v1/releases/copy?dataset=small", content=content)
     assert answer.json()["error"]["code"] == "budget_exceeded"
     assert "does not allow" in answer.json()["error"]["detail"]
-    assert not lodge.office.directory.release("copy").exists()
+    assert not fresh_service.state.directory.release("copy").exists()
 
 
 def test_shares_of_a_budget(tmp_path: Path) -> None:
@@ -108,55 +113,59 @@ def test_shares_of_a_budget(tmp_path: Path) -> None:
     assert [entry.state for entry in ledger.history("homes")] == ["reserved", "returned", "reserved", "reserved"]
 
 
-def test_a_session_counts_to_its_analysts_share(lodge: House) -> None:
-    create_key(lodge.office.database, "dora", "analyst", share=1e-9)
-    words = {"id": "doras", "analyst": "dora", "max_queries": 5, "space": PLANE, **MADE}
-    job = done(lodge, lodge.client("carla").post("/v1/sessions", words))
+def test_a_session_counts_to_its_analysts_share(fresh_service: ServiceFixture) -> None:
+    create_key(fresh_service.state.database, "dora", "analyst", share=1e-9)
+    params = {"id": "doras", "analyst": "dora", "max_queries": 5, "space": PLANE, **BUILD_PARAMS}
+    job = finish_job(fresh_service, fresh_service.client("carla").post("/v1/sessions", params))
     assert (job["state"], "dora may spend" in job["detail"]) == ("failed", True)
-    assert [one["state"] for one in lodge.client("carla").get("/v1/sessions").json()["sessions"]] == ["failed"]
+    assert [session["state"] for session in fresh_service.client("carla").get("/v1/sessions").json()["sessions"]] == [
+        "failed"
+    ]
 
 
-def test_plans(lodge: House) -> None:
-    carla = lodge.client("carla")
-    words = {"space": CITY, "n": 100_000, "epsilon": 1, "delta": 1e-6}
-    found = carla.post("/v1/plan", words).json()
+def test_plans(fresh_service: ServiceFixture) -> None:
+    carla = fresh_service.client("carla")
+    params = {"space": CITY, "n": 100_000, "epsilon": 1, "delta": 1e-6}
+    plan = carla.post("/v1/plan", params).json()
     expected = mp.plan(mp.GreatCircle((52.52, 13.405), 30, 16), n=100_000, epsilon=1, delta=1e-6)
-    assert [one["mechanism"] for one in found["predictions"]] == [one.mechanism for one in expected.predictions]
-    assert found["predictions"][0]["error"] == expected.best.error
-    error = carla.post("/v1/plan", words | {"error": 0.1}).json()["error"]
+    assert [prediction["mechanism"] for prediction in plan["predictions"]] == [
+        prediction.mechanism for prediction in expected.predictions
+    ]
+    assert plan["predictions"][0]["error"] == expected.best.error
+    error = carla.post("/v1/plan", params | {"error": 0.1}).json()["error"]
     assert (error["code"], "either epsilon" in error["detail"]) == ("refused", True)
-    assert carla.post("/v1/plan", words | {"space": {"space": "angular", "dim": 10**9}}).status_code in (413, 422)
+    assert carla.post("/v1/plan", params | {"space": {"space": "angular", "dim": 10**9}}).status_code in (413, 422)
 
 
 def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At one moment, however long it takes."""
     monkeypatch.setattr("milepost.service.middleware.monotonic", lambda: 7.0)
-    house = furnished(tmp_path, {}, sessions=False, rate=0.01, burst=3)  # one more in 100 seconds
-    anna = house.client("anna")
+    service = create_service(tmp_path, {}, sessions=False, rate=0.01, burst=3)  # one more in 100 seconds
+    anna = service.client("anna")
     answers = [anna.get("/v1/me") for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
     assert 0 < int(answers[-1].headers["retry-after"]) <= 100
-    assert house.client("bert").get("/v1/me").status_code == 200
-    house.office.close()
+    assert service.client("bert").get("/v1/me").status_code == 200
+    service.state.close()
 
 
-def test_one_directory_is_served_once(lodge: House) -> None:
+def test_one_directory_is_served_once(fresh_service: ServiceFixture) -> None:
     with pytest.raises(mp.MilepostError, match="served by another process"):
-        furnished(lodge.office.directory.root, {}, sessions=False)
+        create_service(fresh_service.state.directory.root, {}, sessions=False)
 
 
-def test_a_release_that_was_complete_when_the_service_ended_is_listed(lodge: House) -> None:
+def test_a_release_that_was_complete_when_the_service_ended_is_listed(fresh_service: ServiceFixture) -> None:
     """With its title and dataset; one that was not is interrupted, and what it cost stays spent."""
-    office = lodge.office
+    state = fresh_service.state
     for name in ("whole", "lost"):
-        words = ReleaseRequest(id=name, title=f"The {name} one", space=PLANE, **MADE)
-        office.database.add(
-            JobRecord(f"job-{name}", "release", name, "carla", words.model_dump_json(), now(), "running", "")
+        request = ReleaseRequest(id=name, title=f"The {name} one", space=PLANE, **BUILD_PARAMS)
+        state.database.add(
+            JobRecord(f"job-{name}", "release", name, "carla", request.model_dump_json(), now(), "running", "")
         )
-    office.directory.release("whole").write_bytes(office.directory.release("city").read_bytes())
-    office.close()
-    with ServiceState(office.directory.root, Settings()) as again:
-        house = House(again, make_app(again), lodge.keys)
-        listed = house.client("anna").get("/v1/releases").json()["releases"]
-        assert [(one["title"], one["dataset"]) for one in listed][1:] == [("The whole one", "people")]
-        assert {job["state"] for job in house.client("carla").get("/v1/jobs").json()["jobs"]} == {"interrupted"}
+    state.directory.release("whole").write_bytes(state.directory.release("city").read_bytes())
+    state.close()
+    with ServiceState(state.directory.root, Settings()) as reopened_state:
+        reopened = ServiceFixture(reopened_state, make_app(reopened_state), fresh_service.keys)
+        releases = reopened.client("anna").get("/v1/releases").json()["releases"]
+        assert [(release["title"], release["dataset"]) for release in releases][1:] == [("The whole one", "people")]
+        assert {job["state"] for job in reopened.client("carla").get("/v1/jobs").json()["jobs"]} == {"interrupted"}

@@ -11,7 +11,7 @@ from milepost.service.app import openapi_document
 from milepost.service.errors import CODES
 from milepost.service.settings import Settings
 from tests import ROOT
-from tests.service.conftest import House
+from tests.service.conftest import ServiceFixture
 from tests.service.test_access import CURATORS, OPEN, OWNERS
 
 PAGE = (ROOT / "docs" / "service.md").read_text()
@@ -24,19 +24,23 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_addresses(house: House) -> None:
-    found = [f"{method.upper()} {path}" for path, of in openapi_document(house.app)["paths"].items() for method in of]
-    listed = {address: role for address, role, _ in rows("Addresses")}
-    assert sorted(listed) == sorted(found)
-    for address, role in listed.items():
+def test_addresses(service: ServiceFixture) -> None:
+    addresses = [
+        f"{method.upper()} {path}"
+        for path, methods in openapi_document(service.app)["paths"].items()
+        for method in methods
+    ]
+    documented = {address: role for address, role, _ in rows("Addresses")}
+    assert sorted(documented) == sorted(addresses)
+    for address, role in documented.items():
         expected = "curators" if address in CURATORS else "everybody" if address in OPEN else "both"
         assert role == ("its analyst" if address in OWNERS else expected), address
 
 
-def test_every_address_is_described_with_an_example(house: House) -> None:
-    document = openapi_document(house.app)
-    for path, of in document["paths"].items():
-        for method, operation in of.items():
+def test_every_address_is_described_with_an_example(service: ServiceFixture) -> None:
+    document = openapi_document(service.app)
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             assert operation.get("description"), (method, path)
             content = operation.get("requestBody", {}).get("content", {}).get("application/json")
             if content:
@@ -46,7 +50,7 @@ def test_every_address_is_described_with_an_example(house: House) -> None:
 
 def test_codes() -> None:
     assert {code: int(status) for code, status, _ in rows("Refusals")} == {
-        code: of.status for code, of in CODES.items()
+        code: entry.status for code, entry in CODES.items()
     }
 
 
@@ -55,8 +59,8 @@ def test_settings() -> None:
 
 
 def test_the_dockerfile_is_the_one_shown() -> None:
-    (shown,) = re.findall(r"^```dockerfile\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert shown == (ROOT / "Dockerfile").read_text()
+    (dockerfile,) = re.findall(r"^```dockerfile\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert dockerfile == (ROOT / "Dockerfile").read_text()
 
 
 def test_keys_are_made_as_shown(

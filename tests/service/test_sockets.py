@@ -9,34 +9,34 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tests.service.conftest import House
+from tests.service.conftest import ServiceFixture
 
 SIZE = 32 << 20  # more than max_body, and than sockets hold
 PART = 1 << 16
 
 
 class Server(uvicorn.Server):
-    """In a thread, where signals are not for it."""
+    """A server in a thread, where it cannot handle signals."""
 
     def install_signal_handlers(self) -> None:
-        """None."""
+        """Install none."""
 
 
 @pytest.fixture(scope="module")
-def port(house: House) -> Iterator[int]:
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = Server(uvicorn.Config(house.app, log_level="warning", lifespan="off", ws="none"))
-    thread = Thread(target=server.run, args=([listening],))
+def port(service: ServiceFixture) -> Iterator[int]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Server(uvicorn.Config(service.app, log_level="warning", lifespan="off", ws="none"))
+    thread = Thread(target=server.run, args=([listener],))
     thread.start()
-    yield listening.getsockname()[1]
+    yield listener.getsockname()[1]
     server.should_exit = True
     thread.join()
 
 
-def exchanged(port: int, head: list[str], parts: Any) -> bytes:
-    """The first line of the answer to a request, of which all is sent first, and after which the connection ends."""
+def send_all(port: int, head: list[str], parts: Any) -> bytes:
+    """Send a whole request on a new connection, and return the first line of the answer."""
     with closing(socket.create_connection(("127.0.0.1", port), timeout=60)) as client:
-        client.sendall("\r\n".join([*head, "Host: house", "Connection: close", "", ""]).encode())
+        client.sendall("\r\n".join([*head, "Host: service", "Connection: close", "", ""]).encode())
         for part in parts:
             client.sendall(part)
         with client.makefile("rb") as answer:
@@ -53,21 +53,21 @@ def exchanged(port: int, head: list[str], parts: Any) -> bytes:
     ],
 )
 def test_a_refusal_arrives_though_more_was_sent_than_is_read(
-    house: House, port: int, who: str, line: str, status: bytes, chunked: bool
+    service: ServiceFixture, port: int, who: str, line: str, status: bytes, chunked: bool
 ) -> None:
     part = b" " * PART
-    head = [line, f"Authorization: Bearer {house.keys[who]}"]
+    head = [line, f"Authorization: Bearer {service.keys[who]}"]
     if chunked:
         head.append("Transfer-Encoding: chunked")
         parts = [b"%x\r\n%b\r\n" % (PART, part)] * (SIZE // PART) + [b"0\r\n\r\n"]
     else:
         head.append(f"Content-Length: {SIZE}")
         parts = [part] * (SIZE // PART)
-    assert status.split()[0] in exchanged(port, head, parts)
+    assert status.split()[0] in send_all(port, head, parts)
 
 
-def test_who_asks_before_sending_need_not_send(house: House, port: int) -> None:
+def test_who_asks_before_sending_need_not_send(service: ServiceFixture, port: int) -> None:
     """As curl does with what is large: the refusal comes instead of 100 Continue."""
-    head = ["POST /v1/releases/city/distances HTTP/1.1", f"Authorization: Bearer {house.keys['anna']}"]
+    head = ["POST /v1/releases/city/distances HTTP/1.1", f"Authorization: Bearer {service.keys['anna']}"]
     head += [f"Content-Length: {SIZE}", "Expect: 100-continue"]
-    assert b"413" in exchanged(port, head, [])
+    assert b"413" in send_all(port, head, [])

@@ -24,7 +24,7 @@ from milepost.sessions.engine import Step
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
 from milepost.sessions.store import SCHEMA, Store
-from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SAID, SPACE, opened, points, steps_of
+from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SESSION_PARAMS, SPACE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
@@ -41,9 +41,9 @@ def path(tmp_path: Path) -> Path:
 def test_a_session_goes_on(path: Path, kind: str) -> None:
     """By the same call, by `auto` and by `resume`: the same answers, free, and what was left is left."""
     asked = points(6)
-    first = opened(path, kind)
+    first = open_session(path, kind)
     said = [(answer.value, answer.error) for answer in first.ask_many(asked)]
-    for again in (opened(path, kind), opened(path), mp.resume(path, PEOPLE)):
+    for again in (open_session(path, kind), open_session(path), mp.resume(path, PEOPLE)):
         left = None if kind == "slopes" else LIMIT - 6
         assert (again.remaining, again.mechanism, again.error, again.updates) == (
             left,
@@ -72,13 +72,13 @@ def test_a_session_about_people_and_weights_goes_on(path: Path, said: dict[str, 
     """`resume` needs the names of columns only, and draws no number of rows again."""
     table = pd.DataFrame({"x": PEOPLE[:, 0], "y": PEOPLE[:, 1], "id": np.arange(500) // 3, "w": 1.5})
     space = mp.L1({"x": (0, 10), "y": (0, 10)})
-    first = opened(path, people=table, space=space, **said)
+    first = open_session(path, people=table, space=space, **said)
     value = first.ask([1, 2]).value
     again = mp.resume(path, table, weights=said.get("weights"))
     assert (again.n, again.ask([1, 2]).value, again.change) == (first.n, value, first.change)
     other = {"n": 401} if "neighbors" in said else {"contributions": 3} if "unit" in said else {"max_weight": 3.0}
     with pytest.raises(MilepostError, match=r"another (change|n)"):
-        opened(path, people=table, space=space, **said | other)
+        open_session(path, people=table, space=space, **said | other)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_session_about_people_and_weights_goes_on(path: Path, said: dict[str, 
     [mp.GreatCircle((5, 5), 900), mp.L1([(0, 10), (0, 10)], step=[0.5, 1]), mp.Lp(1.5, [(0, 9)] * 2, directions=8)],
 )
 def test_spaces_come_back(path: Path, space: Any) -> None:
-    first = opened(path, space=space)
+    first = open_session(path, space=space)
     answer = first.ask([5, 5], name="centre")
     again = mp.resume(path, PEOPLE)
     assert again.space == space or again.space.to_json() == space.to_json()
@@ -95,7 +95,7 @@ def test_spaces_come_back(path: Path, space: Any) -> None:
 
 def test_sequences_come_back(path: Path) -> None:
     words = ["ACG", "TTT", "ACC"] * 100
-    first = opened(path, people=words, space=mp.Hamming(["ACGT"] * 3))
+    first = open_session(path, people=words, space=mp.Hamming(["ACGT"] * 3))
     value = first.ask("ACG", name="x").value
     ((name, point, answer),) = mp.resume(path, words).transcript()
     assert (name, point, answer.value) == ("x", ("A", "C", "G"), value)
@@ -107,7 +107,7 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
     Without noise, so that how many tests learn something is no matter of chance.
     """
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
-    most = opened(path, "tangents").max_updates
+    most = open_session(path, "tangents").max_updates
     fresh = iter(points(most + 20))
     errors = []
     for _ in range(most + 3):
@@ -115,7 +115,7 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
     steps = steps_of(path)
     assert sum(step.opened for step in steps) == most
     assert sum(step.updated for step in steps) < most  # or this test says nothing
-    assert errors[:3] == [opened(path).error] * 3
+    assert errors[:3] == [open_session(path).error] * 3
     assert errors[-1] == SPACE.diameter > errors[0]
     with pytest.warns(mp.PromiseWarning, match="new answers are promised nothing"):
         mp.resume(path, PEOPLE).ask(next(fresh))
@@ -123,7 +123,7 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
 
 def test_a_fork_begins_its_own_test_or_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that is in memory would be in both processes."""
-    kept, held = opened(path, "tangents"), mp.interactive(PEOPLE, SPACE, mechanism="tangents", **SAID)
+    kept, held = open_session(path, "tangents"), mp.interactive(PEOPLE, SPACE, mechanism="tangents", **SESSION_PARAMS)
     first, other, third = points(3)
     value = kept.ask(first).value
     held.ask(first)
@@ -140,7 +140,7 @@ def test_a_fork_begins_its_own_test_or_is_refused(path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("kind", ["field", "tangents"])
 def test_two_sessions_on_one_store_see_each_other(path: Path, kind: str) -> None:
-    one, other = opened(path, kind), opened(path, kind)
+    one, other = open_session(path, kind), open_session(path, kind)
     for place, point in enumerate(points(20)):
         asking, hearing = (one, other) if place % 2 else (other, one)
         assert asking.ask(point).value == hearing.ask(point).value
@@ -150,7 +150,7 @@ def test_two_sessions_on_one_store_see_each_other(path: Path, kind: str) -> None
 
 
 def test_the_limit_is_one_for_all(path: Path) -> None:
-    one, other = opened(path, "field", max_queries=3), opened(path, "field", max_queries=3)
+    one, other = open_session(path, "field", max_queries=3), open_session(path, "field", max_queries=3)
     first, second, third, fourth = points(4)
     one.ask_many([first, second])
     with pytest.raises(MilepostError, match="2 queries asked, 1 of max_queries=3 left; none was answered"):
@@ -166,7 +166,7 @@ def test_the_limit_is_one_for_all(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_has_one_answer(path: Path, kind: str) -> None:
-    session = opened(path, kind)
+    session = open_session(path, kind)
     answer = session.ask([1, 2], name="a")
     assert session.ask([1, 2], name="a").value == session.ask([1, 2], name="b").value == answer.value
     for other in (session, mp.resume(path, PEOPLE)):
@@ -180,7 +180,7 @@ def test_a_name_has_one_answer(path: Path, kind: str) -> None:
 
 def test_a_transcript_comes_back(path: Path) -> None:
     """Points as they were asked, answers as they were given, in order."""
-    session = opened(path, "field")
+    session = open_session(path, "field")
     assert session.transcript() == []
     names = ["x", "Ä" * 200, "[bold]", "a'; DROP TABLE step; --", "q 5"]
     answers = session.ask_many(points(5), names=names)
@@ -193,7 +193,7 @@ def test_a_transcript_comes_back(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", "\0", "\ud800", 7, b"x"])
 def test_bad_names_cost_nothing(path: Path, name: Any) -> None:
-    session = opened(path, "field")
+    session = open_session(path, "field")
     with pytest.raises(MilepostError, match="one line of 1 to 200 letters"):
         session.ask([1, 2], name=name)
     assert session.remaining == LIMIT
@@ -201,7 +201,7 @@ def test_bad_names_cost_nothing(path: Path, name: Any) -> None:
 
 @pytest.mark.parametrize("names", ["ab", ["a"], ["a", "b", "c"], []])
 def test_one_name_a_point(path: Path, names: Any) -> None:
-    session = opened(path, "field")
+    session = open_session(path, "field")
     with pytest.raises(MilepostError, match="one name a point"):
         session.ask_many(points(2), names=names)
     assert session.remaining == LIMIT
@@ -228,12 +228,12 @@ TABLES: dict[str, AnyArray] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TABLES)
 def test_another_table_is_refused(path: Path, kind: str, name: str) -> None:
-    value = opened(path, kind).ask([1, 2]).value
+    value = open_session(path, kind).ask([1, 2]).value
     with pytest.raises(MilepostError, match="another table: rows, or what is used"):
         mp.resume(path, TABLES[name])
     with pytest.raises(MilepostError, match="another table: rows, or what is used"):
-        opened(path, kind, TABLES[name])
-    assert opened(path, kind).ask([1, 2]).value == value
+        open_session(path, kind, TABLES[name])
+    assert open_session(path, kind).ask([1, 2]).value == value
 
 
 SAYINGS: list[tuple[str, dict[str, Any]]] = [
@@ -255,19 +255,19 @@ def test_another_call_is_refused(path: Path, name: str, said: dict[str, Any]) ->
     ledger = mp.Ledger(path.with_name("ledger.db"))
     ledger.create("homes", epsilon=100, delta=1e-6)
     given: dict[str, Any] = {"mechanism": "field", "ledger": ledger, "dataset": "homes"}
-    value = opened(path, **given).ask([1, 2]).value
+    value = open_session(path, **given).ask([1, 2]).value
     spent = ledger.spent("homes").nano
     with pytest.raises(MilepostError, match=f"session with another {name}: .*begin another session in another store"):
-        opened(path, **given | said)
+        open_session(path, **given | said)
     assert ledger.spent("homes").nano == spent
-    assert opened(path, **given).ask([1, 2]).value == value
+    assert open_session(path, **given).ask([1, 2]).value == value
 
 
 def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose noise would be another's, or whose card is of a format to come."""
     for kind in ("field", "tangents"):
         place = path.with_name(kind)
-        opened(place, kind).ask([1, 2])
+        open_session(place, kind).ask([1, 2])
         card = stored_card(place)
         for change, words in (
             ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
@@ -276,7 +276,7 @@ def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
             with monkeypatch.context() as patch:
                 patch.setattr(json, "loads", altered(change))
                 with pytest.raises(MilepostError, match=words):
-                    opened(place, kind)
+                    open_session(place, kind)
 
 
 def altered(change: dict[str, Any]) -> Callable[[str], Any]:
@@ -295,20 +295,20 @@ def test_nothing_to_resume_is_said(path: Path) -> None:
     Store(path).make()
     with pytest.raises(MilepostError, match="has no session yet; begin one with"):
         mp.resume(path, PEOPLE)
-    assert opened(path).ask([1, 1]).value == mp.resume(path, PEOPLE).ask([1, 1]).value
+    assert open_session(path).ask([1, 1]).value == mp.resume(path, PEOPLE).ask([1, 1]).value
 
 
 @pytest.mark.parametrize("store", [7, "a\0b", b"x"])
 def test_a_store_is_a_path(store: Any) -> None:
     with pytest.raises(MilepostError, match="a store is the path of a file"):
-        mp.interactive(PEOPLE, SPACE, store=store, **SAID)
+        mp.interactive(PEOPLE, SPACE, store=store, **SESSION_PARAMS)
 
 
 # The key.
 
 
 def test_the_key_is_the_owners(path: Path) -> None:
-    opened(path, "field")
+    open_session(path, "field")
     key = Path(f"{path}.key")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert sorted(place.name for place in path.parent.iterdir()) == ["homes.db", "homes.db.key"]
@@ -317,7 +317,7 @@ def test_the_key_is_the_owners(path: Path) -> None:
 
 def test_without_its_key_a_store_stays_closed(path: Path) -> None:
     """Missing, cut off, another one; and it opens again once it is back."""
-    value = opened(path, "field").ask([1, 2]).value
+    value = open_session(path, "field").ask([1, 2]).value
     key = Path(f"{path}.key")
     right = key.read_bytes()
     for wrong, words in ((right[:31], "is damaged: a key has 32 bytes"), (right[::-1], "another table")):
@@ -326,7 +326,7 @@ def test_without_its_key_a_store_stays_closed(path: Path) -> None:
             mp.resume(path, PEOPLE)
     key.unlink()
     with pytest.raises(MilepostError, match=r"homes\.db\.key cannot be read: .*put it back"):
-        opened(path)
+        open_session(path)
     assert not key.exists()
     key.write_bytes(right)
     assert mp.resume(path, PEOPLE).ask([1, 2]).value == value
@@ -337,7 +337,7 @@ def test_a_damaged_key_is_found_before_anything_is_spent(path: Path) -> None:
     ledger.create("homes", epsilon=100, delta=1e-6)
     Path(f"{path}.key").write_bytes(b"short")
     with pytest.raises(MilepostError, match="is damaged"):
-        opened(path, ledger=ledger, dataset="homes")
+        open_session(path, ledger=ledger, dataset="homes")
     assert ledger.history("homes") == ()
 
 
@@ -361,7 +361,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     ):
         before = path.read_bytes() if path.is_file() else b""
         with pytest.raises(MilepostError, match=words):
-            opened(path, ledger=ledger, dataset="homes")
+            open_session(path, ledger=ledger, dataset="homes")
         assert (path.read_bytes() if path.is_file() else b"") == before
     assert ledger.history("homes") == ()
     assert not list(tmp_path.glob("*.key"))
@@ -377,12 +377,12 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_stores_of_other_versions_are_left_alone(path: Path, change: str, words: str) -> None:
-    session = opened(path, "field")
+    session = open_session(path, "field")
     session.ask([1, 2])
     with closing(sqlite3.connect(path)) as other:
         other.execute(change)
     content = path.read_bytes()
-    for call in (lambda: opened(path), lambda: mp.resume(path, PEOPLE), lambda: session.ask([3, 3])):
+    for call in (lambda: open_session(path), lambda: mp.resume(path, PEOPLE), lambda: session.ask([3, 3])):
         with pytest.raises(MilepostError, match=words):
             call()
     assert path.read_bytes() == content
@@ -393,7 +393,7 @@ def test_stores_of_other_versions_are_left_alone(path: Path, change: str, words:
 
 
 def test_what_was_released_cannot_be_changed_or_deleted(path: Path) -> None:
-    opened(path, "field").ask([1, 2], name="a")
+    open_session(path, "field").ask([1, 2], name="a")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         for change in (
             "DELETE FROM step",
@@ -416,7 +416,7 @@ def test_what_was_released_cannot_be_changed_or_deleted(path: Path) -> None:
     ],
 )
 def test_edited_rows_are_noticed(path: Path, change: str) -> None:
-    opened(path, "field").ask_many(points(2), names=["a", "b"])
+    open_session(path, "field").ask_many(points(2), names=["a", "b"])
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             other.execute(f"DROP TRIGGER {name}")
@@ -428,7 +428,7 @@ def test_edited_rows_are_noticed(path: Path, change: str) -> None:
 @pytest.mark.slow
 def test_flipped_bits_are_noticed_or_harmless(path: Path) -> None:
     """One bit is wrong: an error of ours, or the answers that were given."""
-    said = {tuple(point): opened(path, "field").ask(point).value for point in points(3)}
+    said = {tuple(point): open_session(path, "field").ask(point).value for point in points(3)}
     content, noticed = path.read_bytes(), 0
     places = [place for place, byte in enumerate(content) if byte or place % 64 == 0]
     for place in places[:: max(1, len(places) // 60)]:
@@ -445,7 +445,7 @@ def test_flipped_bits_are_noticed_or_harmless(path: Path) -> None:
 
 def test_a_backup_under_a_session_is_noticed(path: Path) -> None:
     """Its lost answers would be given with new noise, and counted twice or not at all."""
-    session = opened(path, "field")
+    session = open_session(path, "field")
     first, second, third = points(3)
     session.ask(first)
     shutil.copy(path, path.with_name("backup"))
@@ -462,7 +462,7 @@ def test_a_backup_under_a_session_is_noticed(path: Path) -> None:
 
 def test_numbers_come_back_as_they_were(path: Path) -> None:
     """SQLite keeps −0.0 as 0.0: a row must not look damaged for that."""
-    opened(path, "field")
+    open_session(path, "field")
     given = [Step(b"a", -0.0, 0.0), Step(b"b", 5.0, 1e-300), Step(b"c", 1 / 3, 2.0**60, True, True, 2, b"\0x")]
     with Store(path).writing() as log:
         log.add(given, [])
@@ -479,7 +479,7 @@ def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
     Numbers whose noise happened to be 0 are left out, and must be few. Three bytes and zeros are found in a file by
     chance, so smaller numbers are left out, too, or looked for beside their neighbor.
     """
-    session = opened(path, kind, max_queries=30)
+    session = open_session(path, kind, max_queries=30)
     with closing(sqlite3.connect(path)) as reader:  # keeps the log beside the file
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM step").fetchall()

@@ -13,7 +13,7 @@ import milepost as mp
 from milepost.errors import MilepostError
 from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
-from tests.sessions.tables import PEOPLE, SAID, opened, points, steps_of
+from tests.sessions.tables import PEOPLE, SESSION_PARAMS, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
@@ -42,7 +42,7 @@ def _answered(told: Path, size: int, process: Any) -> bool:
 
 def begun(path: Path, kind: str) -> mp.Session:
     ledger = mp.Ledger(path.with_name("ledger.db"))
-    return opened(path, **CASES[kind], max_queries=MOST, ledger=ledger, dataset="homes")
+    return open_session(path, **CASES[kind], max_queries=MOST, ledger=ledger, dataset="homes")
 
 
 def heard(told: Path) -> dict[tuple[float, float], tuple[float, float]]:
@@ -103,7 +103,7 @@ ROOM = 60
 def ask_all(path: Path, kind: str, barrier: Barrier, told: Path, seed: int) -> None:
     """Points that others ask as well, in an order of its own, until all are asked or none is left."""
     barrier.wait()
-    session = opened(path, **CASES[kind], max_queries=ROOM)
+    session = open_session(path, **CASES[kind], max_queries=ROOM)
     asked = np.random.default_rng(seed).permutation(np.array(points(ROOM + 20)))
     with told.open("w") as file:
         for place, point in enumerate(asked.tolist()):
@@ -133,7 +133,7 @@ def test_processes_share_one_session(tmp_path: Path, kind: str) -> None:
         for point, answer in one.items():
             assert together.setdefault(point, answer) == answer
     assert len(together) == ROOM
-    session = opened(path, **CASES[kind], max_queries=ROOM)
+    session = open_session(path, **CASES[kind], max_queries=ROOM)
     assert session.remaining == 0
     assert {point: (found.value, found.error) for point in together for found in [session.ask(point)]} == together
     assert sum(step.opened for step in steps) <= session.max_updates
@@ -156,6 +156,9 @@ def test_a_session_that_goes_on_is_not_charged_again(tmp_path: Path) -> None:
     process.join(PATIENCE)
     assert process.exitcode == 9
     (entry,) = ledger.history("homes")
-    assert (entry.state, entry.guarantees) == ("settled", (mp.Guarantee(SAID["epsilon"], SAID["delta"]),))
+    assert (entry.state, entry.guarantees) == (
+        "settled",
+        (mp.Guarantee(SESSION_PARAMS["epsilon"], SESSION_PARAMS["delta"]),),
+    )
     assert begun(path, "field").ask([1, 2]).value == float(told.read_text())
     assert len(ledger.history("homes")) == 1

@@ -16,7 +16,7 @@ from milepost.errors import MilepostError
 from milepost.storage import sqlite
 from tests.privacy.accounting.test_ledger_faults import Fault, die, fail
 from tests.processes import PATIENCE, start
-from tests.sessions.tables import LIMIT, PEOPLE, opened, points, steps_of
+from tests.sessions.tables import LIMIT, PEOPLE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
@@ -39,7 +39,7 @@ def copies(path: Path) -> Iterator[Path]:
 def prepared(folder: Path, kind: str) -> tuple[Path, list[float]]:
     """A store with three answers."""
     path = folder / "homes.db"
-    return path, [answer.value for answer in opened(path, kind).ask_many(KNOWN)]
+    return path, [answer.value for answer in open_session(path, kind).ask_many(KNOWN)]
 
 
 def counted(call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -63,13 +63,13 @@ def test_every_statement_of_a_question_may_fail(
     """The same session answers afterwards; what was delivered stays, and what is there is counted once."""
     path, values = prepared(memory_path, kind)
     places = copies(path)
-    first = opened(next(places), kind)
+    first = open_session(next(places), kind)
     count = counted(lambda: first.ask_many(NEW, names=["a", "b", "c"]), monkeypatch)
     assert count > 10
     failures = 0
     for number in range(1, count + 1, each):
         place, delivered = next(places), None
-        session = opened(place, kind)
+        session = open_session(place, kind)
         with monkeypatch.context() as patch:
             patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
@@ -118,7 +118,7 @@ def test_the_process_may_end_at_the_last_statements(
 def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool, first: int) -> None:
     path, values = prepared(folder, kind)
     places = copies(path)
-    session = opened(next(places), kind)
+    session = open_session(next(places), kind)
     count = counted(lambda: session.ask_many(NEW, names=["a", "b", "c"]), monkeypatch)
     kept = set()
     for number in range(1, count + 1)[first:]:
@@ -127,12 +127,12 @@ def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
         process.join(PATIENCE)
         assert process.exitcode == 9
         kept.add(len(steps_of(place)))
-        check(place, opened(place, kind), values, None)
+        check(place, open_session(place, kind), values, None)
     assert kept == {3, 6}
 
 
 def ask_and_die(path: Path, kind: str, number: int, after: bool) -> None:
-    session = opened(path, kind)
+    session = open_session(path, kind)
     sqlite.connect = Fault(number, after, die).connect
     session.ask_many(NEW, names=["a", "b", "c"])
 
@@ -146,7 +146,7 @@ def test_every_statement_of_a_beginning_may_fail(
 
     def begin(folder: Path) -> mp.Session:
         ledger = mp.Ledger(folder / "ledger.db")
-        return opened(folder / "homes.db", kind, ledger=ledger, dataset="homes")
+        return open_session(folder / "homes.db", kind, ledger=ledger, dataset="homes")
 
     def made(name: str) -> Path:
         folder = memory_path / name
@@ -180,7 +180,7 @@ def test_an_interruption_leaves_the_session_in_order(tmp_path: Path, monkeypatch
     """In the middle of what others have answered: nothing of it is learned twice."""
     for kind in KINDS:
         path, values = prepared(tmp_path, kind)
-        one, other = opened(path, kind), opened(path, kind)
+        one, other = open_session(path, kind), open_session(path, kind)
         found = [answer.value for answer in other.ask_many(NEW)]
         replay = one._engine.replay
 
@@ -205,7 +205,7 @@ def test_a_failure_while_noise_is_drawn_is_forgotten(
 ) -> None:
     """Of a batch nothing is kept; the next question goes on from the transcript."""
     path, values = prepared(tmp_path, kind)
-    session = opened(path, kind)
+    session = open_session(path, kind)
     answer, engine = session._engine.answer, session._engine
 
     def drawn(places: object) -> None:
@@ -223,7 +223,7 @@ def test_a_failure_while_noise_is_drawn_is_forgotten(
 def test_a_full_file_refuses_and_goes_on_when_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's own limit of pages stands for the disk's."""
     path, values = prepared(tmp_path, "field")
-    session = opened(path, "field")
+    session = open_session(path, "field")
     with closing(sqlite3.connect(path)) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
 
@@ -262,7 +262,7 @@ def test_a_disk_without_room_for_a_store_costs_nothing(tmp_path: Path) -> None:
 def begin_within(path: Path, ledger: Path, size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:
-        opened(path, "field", ledger=mp.Ledger(ledger), dataset="homes")
+        open_session(path, "field", ledger=mp.Ledger(ledger), dataset="homes")
     except MilepostError as error:
         words = ("cannot be read or written", "is full", "cannot be written")
         os._exit(3 if any(word in str(error) for word in words) else 4)
@@ -295,12 +295,12 @@ def ask_as_nobody(path: Path) -> None:
         os.setuid(65534)
     for point in ([1, 1], [2, 2]):
         with pytest.raises(MilepostError, match=r"homes\.db cannot be (written|opened) .*let this user"):
-            opened(path, "field").ask(point)
+            open_session(path, "field").ask(point)
 
 
 def test_a_locked_store_is_refused_after_the_wait(tmp_path: Path) -> None:
     path, values = prepared(tmp_path, "field")
-    session = opened(path, "field")
+    session = open_session(path, "field")
     transcript = session._transcript
     database = transcript._database  # type: ignore[attr-defined]
     object.__setattr__(database, "wait", 0.2)

@@ -1,1 +1,1 @@
-"""What a release answers: values and half-widths, columns, groups, sites, grids. No private data from here on."""
+"""Answers of a release: values and half-widths, columns, groups, sites, grids. Nothing here reads private data."""

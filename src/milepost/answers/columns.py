@@ -1,4 +1,4 @@
-"""Columnwise: what a synopsis says about single columns: their shares, quantiles and parts of a distance."""
+"""Answers about single columns: shares, quantiles and each column's part of a distance."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,112 +14,117 @@ from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, nea
 from milepost.spaces.numeric import read_matrix
 
 
-def part(
+def partial_distance(
     synopsis: ReleasedData, points: Any, columns: Sequence[str | int], raw: bool
 ) -> tuple[FloatArray, bool, FrameTemplate | None]:
-    """Some columns' part of the distance; points have these columns only, the others stand in the middle."""
+    """Return the part of the mean distance that some columns make up; points have only these columns.
+
+    The other columns are set to the center of the space, which does not change the result.
+    """
     space = synopsis.space
     if space.objects:
         raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
-    coordinates, places = _coordinates(synopsis, columns), _places(synopsis, columns)
-    names = tuple(space.names[place] for place in places)
-    batch, single, like = query_points(points, space, names)
-    given = read_matrix(batch, names if space.columns else None, len(names))
-    whole = np.tile(space.center, (len(given), 1))
-    whole[:, places] = given
-    return synopsis.coordinates.parts(space.position(space.read_queries(whole)), coordinates, raw), single, like
+    coordinates, indices = _coordinates(synopsis, columns), _column_indices(synopsis, columns)
+    names = tuple(space.names[index] for index in indices)
+    batch, single, template = query_points(points, space, names)
+    values = read_matrix(batch, names if space.columns else None, len(names))
+    matrix = np.tile(space.center, (len(values), 1))
+    matrix[:, indices] = values
+    return synopsis.coordinates.parts(space.position(space.read_queries(matrix)), coordinates, raw), single, template
 
 
 def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
-    """The share of people at or below each value of a column, from the slope of its part of the distance."""
+    """Return the share of people at or below each value of a column, from the slope of its part of the distance."""
     i = _coordinate(synopsis, column)
     embedding = synopsis.space.embedding
-    at = _numbers(values, f"values of column {column!r}")
-    positions = (at - embedding.low[i]) / (embedding.high[i] - embedding.low[i]) * embedding.span[i]
-    shares = (_possible(synopsis, i).slope(np.atleast_1d(positions)) / embedding.quantum[i] + 1) / 2
+    thresholds = _numbers(values, f"values of column {column!r}")
+    positions = (thresholds - embedding.low[i]) / (embedding.high[i] - embedding.low[i]) * embedding.span[i]
+    shares = (_feasible_curve(synopsis, i).slope(np.atleast_1d(positions)) / embedding.quantum[i] + 1) / 2
     shares = np.where(
-        np.atleast_1d(at) < embedding.low[i], 0, np.where(np.atleast_1d(at) >= embedding.high[i], 1, shares)
+        np.atleast_1d(thresholds) < embedding.low[i],
+        0,
+        np.where(np.atleast_1d(thresholds) >= embedding.high[i], 1, shares),
     )
     shares = np.clip(shares, 0, 1)
-    return float(shares[0]) if at.ndim == 0 else shares
+    return float(shares[0]) if thresholds.ndim == 0 else shares
 
 
 def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
-    """The value of a column that a share q of the people do not pass; of a column of steps, one of these."""
+    """Return the q-quantile of a column; of a column with steps, one of its steps."""
     i = _coordinate(synopsis, column)
-    wanted = _numbers(q, "q")
-    if not ((wanted >= 0) & (wanted <= 1)).all():
+    probabilities = _numbers(q, "q")
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
-    embedding, polygon = synopsis.space.embedding, _possible(synopsis, i)
+    embedding, polygon = synopsis.space.embedding, _feasible_curve(synopsis, i)
     shares = np.maximum.accumulate((np.diff(polygon.heights) / np.diff(polygon.nodes) / embedding.quantum[i] + 1) / 2)
     shares = np.clip(shares, 0, 1)
     if embedding.step[i] > 1:  # between two steps the slope is the share at or below the first
-        positions = polygon.nodes[np.searchsorted(shares, wanted)]
+        positions = polygon.nodes[np.searchsorted(shares, probabilities)]
         positions = np.rint(positions / embedding.step[i]) * embedding.step[i]  # tangents cross between steps
     else:  # in a cell it is about the share below the middle
         middles = (polygon.nodes[:-1] + polygon.nodes[1:]) / 2
-        positions = np.interp(wanted, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
+        positions = np.interp(probabilities, np.r_[0.0, shares, 1.0], np.r_[0.0, middles, polygon.nodes[-1]])
     result = embedding.low[i] + positions / embedding.span[i] * (embedding.high[i] - embedding.low[i])
-    return float(result) if wanted.ndim == 0 else result
+    return float(result) if probabilities.ndim == 0 else result
 
 
 def explain(synopsis: ReleasedData, point: Any) -> dict[str, float]:
-    """Each column's share of one point's average distance; they add up to `mean_distance(point)`."""
-    columns = _host_columns(synopsis)
+    """Return each column's share of one point's average distance; the shares add up to `mean_distance(point)`."""
+    columns = _embedding_columns(synopsis)
     positions, _, _ = synopsis.read_points(point)
     if len(positions) != 1:
         raise MilepostError(f"explain takes one point, got {len(positions)}")
     embedding, statistic = synopsis.space.embedding, synopsis.coordinates
     positions = statistic.reached(positions)
-    whole = float(statistic.values(positions)[0])
+    total = float(statistic.values(positions)[0])
     shares = np.array([statistic.parts(positions, [i])[0] for i in range(embedding.dimension)])
-    # the whole is moved into its possible range, and the columns with it, by their widths
-    shares += (whole - shares.sum()) * embedding.spread / embedding.spread.sum()
+    # `values` clips the total to its feasible range: spread the difference over the columns by their widths
+    shares += (total - shares.sum()) * embedding.spread / embedding.spread.sum()
     result = dict.fromkeys(synopsis.space.names, 0.0)
     for column, share in zip(columns.tolist(), shares.tolist(), strict=True):
         result[synopsis.space.names[column]] += share
     return result
 
 
-def _possible(synopsis: ReleasedData, i: int) -> PiecewiseLinear:
-    """The curve of embedding coordinate i with slopes that some table could have, so that shares do not fall."""
+def _feasible_curve(synopsis: ReleasedData, i: int) -> PiecewiseLinear:
+    """Return the curve of embedding coordinate i with slopes that some table could have, so that shares never fall."""
     return nearest_feasible(synopsis.coordinates.functions(raw=True)[i], float(synopsis.space.embedding.quantum[i]))
 
 
 def _coordinates(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
-    """Embedding coordinates of columns; those without width or weight have none."""
-    places = _places(synopsis, columns)
-    return [i for i, column in enumerate(_host_columns(synopsis).tolist()) if column in places]
+    """Return the embedding coordinates of columns; a column without width or weight has none."""
+    indices = _column_indices(synopsis, columns)
+    return [i for i, column in enumerate(_embedding_columns(synopsis).tolist()) if column in indices]
 
 
-def _places(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
-    """Where columns, by name or by position, stand in the space."""
+def _column_indices(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
+    """Return the indices in the space of columns that are given by name or by index."""
     if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
         raise MilepostError(f"columns must be a list of column names, got {columns!r}")
     names = synopsis.space.names
-    places = []
+    indices = []
     for column in columns:
         if str(column) in names:
-            places.append(names.index(str(column)))
+            indices.append(names.index(str(column)))
         elif isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
-            places.append(column)
+            indices.append(column)
         else:
             raise MilepostError(f"the space has no column {column!r}; it has {', '.join(names)}")
-    if len(set(places)) < len(places):
+    if len(set(indices)) < len(indices):
         raise MilepostError(f"columns must name each column once, got {list(columns)}")
-    return places
+    return indices
 
 
 def _coordinate(synopsis: ReleasedData, column: str | int) -> int:
-    found = _coordinates(synopsis, [column])
-    if not found:
+    coordinates = _coordinates(synopsis, [column])
+    if not coordinates:
         raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
-    if len(found) > 1:
+    if len(coordinates) > 1:
         raise MilepostError(f"column {column!r} has labels, which have no order: ask mean_distance or explain")
-    return found[0]
+    return coordinates[0]
 
 
-def _host_columns(synopsis: ReleasedData) -> IntArray:
+def _embedding_columns(synopsis: ReleasedData) -> IntArray:
     columns = synopsis.space.embedding_columns
     _ = synopsis.coordinates
     if columns is None:
@@ -127,11 +132,11 @@ def _host_columns(synopsis: ReleasedData) -> IntArray:
     return columns
 
 
-def _numbers(values: Any, what: str) -> FloatArray:
+def _numbers(values: Any, name: str) -> FloatArray:
     try:
         result = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise MilepostError(f"{what} must be numbers, got {values!r}") from None
+        raise MilepostError(f"{name} must be numbers, got {values!r}") from None
     if np.isnan(result).any():
-        raise MilepostError(f"{what} must be numbers, got NaN")
+        raise MilepostError(f"{name} must be numbers, got NaN")
     return result

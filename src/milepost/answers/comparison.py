@@ -1,4 +1,4 @@
-"""Comparison: how far points are from every group, which group is nearest, and whether the noise could tell."""
+"""Comparison of points with groups: distances, the nearest group, and the probability that noise changes it."""
 
 import math
 from collections.abc import Sequence
@@ -22,20 +22,21 @@ from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import named_queries, query_points
 from milepost.mechanisms.groups import Groups, Label
 
-ONE_SIGMA = math.erf(math.sqrt(0.5))  # how often a normal number is within one standard deviation
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # of an integral over one group's noise
-TIE = 1e-12  # by how much a share is moved so that it is the largest of several equal ones
+ONE_SIGMA = math.erf(math.sqrt(0.5))  # probability that a normal variable is within one standard deviation
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # quadrature for an integral over one group's noise
+TIE = 1e-12  # added to a share to make it the largest of several equal ones
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Points against groups; print it for a table, `arrow()` and `frame()` are ones for programs.
+    """Points compared with groups; print it for a table, or use `arrow()` or `frame()` in programs.
 
-    distance, error: float64[k, groups], with the confidence of each error. seen: bool[groups], whether a group is
-    larger than the noise of its count; others are too small to say anything and are never nearest while one is not.
-    place: int64[k], of the nearest group. margin: float64[k], by how much it is nearer than the next one.
-    flip: float64[k], the probability that noise alone would make another group nearest, if distances were as found.
-    like: the frame that the points came in. names: of the points, where they have any.
+    asked: the points, as users write them. distance, error: float64[k, groups], with the confidence of each error.
+    seen: bool[groups], whether a group is larger than the noise of its count; a smaller group is nearest only if all
+    groups are too small. nearest_index: int64[k], the index of the nearest group. margin: float64[k], by how much it
+    is nearer than the next one. flip: float64[k], the probability that noise alone would make another group nearest,
+    if the true distances were those estimated. like: the template of the frame that the points came in.
+    names: the names of the points, if they have any.
     """
 
     labels: tuple[Label, ...]
@@ -53,13 +54,13 @@ class Comparison:
 
     @property
     def nearest(self) -> AnyArray:
-        """The label of the nearest group of each point."""
+        """Return the label of the nearest group of each point."""
         return labels_at(self.labels, self.nearest_index)
 
     def arrow(self) -> pa.Table:
-        """A row a point: the nearest group, margin and flip, then distance and error of every group.
+        """Return an Arrow table with a row per point: nearest group, margin, flip, distance and error of every group.
 
-        A column has one type: labels of different types are text there.
+        A column has one type: labels of different types become text.
         """
         columns: dict[str, Any] = {
             "nearest": pa.array(labels_at(self.labels, self.nearest_index, text=True).tolist()),
@@ -71,11 +72,11 @@ class Comparison:
         return pa.table(columns)
 
     def frame(self) -> Any:
-        """The same as a frame of the library that the points came in, with their index; of pandas for other points."""
+        """Return `arrow()` as a frame of the library that the points came in, with their index; pandas by default."""
         return (self.like or FrameTemplate("pandas")).frame(self.arrow().to_pydict())
 
     def table(self, most: int | None = None) -> Table:
-        """The comparison as a rich table, of the first points only where `most` says of how many."""
+        """Return the comparison as a rich table, limited to the first `most` points if given."""
         table = Table(box=SIMPLE)
         table.add_column("point")
         for label, seen in zip(self.labels, self.seen, strict=True):
@@ -98,119 +99,131 @@ class Comparison:
 
 
 def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Comparison:
-    """Every point against every group; see `Synopsis.compare`."""
-    queries, words, like = named_queries(synopsis.space, points, names, "points")
+    """Compare every point with every group; see `Synopsis.compare`."""
+    queries, point_names, template = named_queries(synopsis.space, points, names, "points")
     if not len(queries):
         raise MilepostError("there are no points to compare; give at least one")
-    return replace(compare_queries(synopsis, queries), names=words, like=like)
+    return replace(compare_queries(synopsis, queries), names=point_names, like=template)
 
 
 def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
-    """The same of points as the space reads them."""
+    """Compare points, as the space reads them, with every group."""
     groups = synopsis.groups
-    places = synopsis.positions(queries)
-    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
-    error, deviation = (_errors(groups, places, level) for level in (synopsis.confidence, ONE_SIGMA))
-    seen = seen_groups(groups)
-    place, margin = _winners(distance, seen)
-    flip = np.clip(1 - _first(distance, deviation, place, seen), 0, 1)
-    asked = [synopsis.space.user_point(query) for query in queries]
+    positions = synopsis.positions(queries)
+    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
+    error, deviation = (_errors(groups, positions, level) for level in (synopsis.confidence, ONE_SIGMA))
+    eligible = eligible_groups(groups)
+    nearest, margin = _nearest_and_margin(distance, eligible)
+    flip = np.clip(1 - _first(distance, deviation, nearest, eligible), 0, 1)
+    points = [synopsis.space.user_point(query) for query in queries]
     return Comparison(
-        groups.labels, asked, distance, error, seen, place, margin, flip, synopsis.confidence, synopsis.space.unit
+        groups.labels,
+        points,
+        distance,
+        error,
+        eligible,
+        nearest,
+        margin,
+        flip,
+        synopsis.confidence,
+        synopsis.space.unit,
     )
 
 
 def nearest_groups(synopsis: ReleasedData, points: Any) -> tuple[AnyArray, bool, FrameTemplate | None]:
-    """The label of the nearest group of each point, whether it was one single point, and their frame's likeness."""
+    """Return the label of each point's nearest group, whether it was a single point, and the frame template."""
     groups = synopsis.groups
-    batch, single, like = query_points(points, synopsis.space)
-    places = synopsis.positions(synopsis.space.read_queries(batch))
-    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
-    return labels_at(groups.labels, _winners(distance, seen_groups(groups))[0]), single, like
+    batch, single, template = query_points(points, synopsis.space)
+    positions = synopsis.positions(synopsis.space.read_queries(batch))
+    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
+    return labels_at(groups.labels, _nearest_and_margin(distance, eligible_groups(groups))[0]), single, template
 
 
 def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
-    """How likely each group is the nearest, float64[k, groups], if true distances lie around those found as errors say.
+    """Return the probability that each group is nearest, float64[k, groups], from the estimates and their errors.
 
-    A row sums to 1 and its largest is that of the nearest group as found. Groups that are not seen have 0.
+    A row sums to 1, and its largest entry belongs to the nearest group by estimated distance. Groups that are too
+    small have 0.
     """
     groups = synopsis.groups
     batch, _, _ = query_points(points, synopsis.space)
-    places = synopsis.positions(synopsis.space.read_queries(batch))
-    distance = np.column_stack([statistic.values(places) for statistic in groups.statistics])
-    deviation, seen = _errors(groups, places, ONE_SIGMA), seen_groups(groups)
+    positions = synopsis.positions(synopsis.space.read_queries(batch))
+    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
+    deviation, eligible = _errors(groups, positions, ONE_SIGMA), eligible_groups(groups)
     shares = np.zeros_like(distance)
-    for k in np.flatnonzero(seen).tolist():
-        shares[:, k] = _first(distance, deviation, np.full(len(distance), k), seen)
-    return _agreeing(shares / shares.sum(axis=1, keepdims=True), _winners(distance, seen)[0])
+    for k in np.flatnonzero(eligible).tolist():
+        shares[:, k] = _first(distance, deviation, np.full(len(distance), k), eligible)
+    return _agreeing(shares / shares.sum(axis=1, keepdims=True), _nearest_and_margin(distance, eligible)[0])
 
 
-def labels_at(labels: tuple[Label, ...], places: IntArray, text: bool = False) -> AnyArray:
-    """Labels as an array of their own type; where types are mixed, of objects, or of text."""
+def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) -> AnyArray:
+    """Return labels by index, as an array of their type; mixed types give an array of objects, or of text."""
     mixed = len({type(label) for label in labels}) > 1
-    known = np.array([str(label) for label in labels] if mixed and text else labels, dtype=object if mixed else None)
-    result: AnyArray = known[places]
+    label_array = np.array(
+        [str(label) for label in labels] if mixed and text else labels, dtype=object if mixed else None
+    )
+    result: AnyArray = label_array[indices]
     return result
 
 
-def seen_groups(groups: Groups) -> BoolArray:
-    """Which groups are larger than the noise of their counts; says so when some are not."""
-    seen = np.array([statistic.total.seen for statistic in groups.statistics])
-    if not seen.all():
-        small = ", ".join(repr(label) for label, large in zip(groups.labels, seen, strict=True) if not large)
-        rest = "all of them are used" if not seen.any() else "they are passed over"
+def eligible_groups(groups: Groups) -> BoolArray:
+    """Return which groups are larger than the noise of their counts, or all if none is; warn when some are not."""
+    large = np.array([statistic.total.seen for statistic in groups.statistics])
+    if not large.all():
+        small = ", ".join(repr(label) for label, is_large in zip(groups.labels, large, strict=True) if not is_large)
+        rest = "all of them are used" if not large.any() else "they are passed over"
         warn(f"too small to be told from an empty group: {small}; {rest}")
-    return seen if seen.any() else ~seen
+    return large if large.any() else ~large
 
 
-def _winners(distance: FloatArray, seen: BoolArray) -> tuple[IntArray, FloatArray]:
-    """The nearest group of each point, and by how much."""
-    eligible = np.where(seen, distance, np.inf)
-    place = np.argmin(eligible, axis=1)
-    ordered = np.sort(eligible, axis=1)
+def _nearest_and_margin(distance: FloatArray, eligible: BoolArray) -> tuple[IntArray, FloatArray]:
+    """Return the index of each point's nearest group, and by how much it is nearer than the next."""
+    eligible_distance = np.where(eligible, distance, np.inf)
+    nearest = np.argmin(eligible_distance, axis=1)
+    ordered = np.sort(eligible_distance, axis=1)
     margin = ordered[:, 1] - ordered[:, 0] if distance.shape[1] > 1 else np.full(len(distance), np.inf)
-    return place, margin
+    return nearest, margin
 
 
-def _errors(groups: Groups, places: AnyArray, confidence: float) -> FloatArray:
-    """Half-widths of every group's answers: float64[k, groups]."""
+def _errors(groups: Groups, positions: AnyArray, confidence: float) -> FloatArray:
+    """Return the half-widths of every group's answers: float64[k, groups]."""
     widths = [
-        np.minimum(statistic.half_widths(places, confidence), statistic.max_error) for statistic in groups.statistics
+        np.minimum(statistic.half_widths(positions, confidence), statistic.max_error) for statistic in groups.statistics
     ]
     return np.column_stack(widths)
 
 
-def _first(distance: FloatArray, deviation: FloatArray, place: IntArray, seen: BoolArray) -> FloatArray:
-    """The probability that the group at `place` is nearest when every distance gets fresh normal noise."""
+def _first(distance: FloatArray, deviation: FloatArray, nearest: IntArray, eligible: BoolArray) -> FloatArray:
+    """Return the probability that group `nearest` stays nearest when every distance gets fresh normal noise."""
     rows = np.arange(len(distance))
-    mean, sigma = distance[rows, place], deviation[rows, place]
+    mean, sigma = distance[rows, nearest], deviation[rows, nearest]
     result = np.zeros(len(distance))
     for node, weight in zip(NODES.tolist(), (WEIGHTS / WEIGHTS.sum()).tolist(), strict=True):
-        at = mean + sigma * node
-        beyond = scipy.special.ndtr((distance - at[:, None]) / np.maximum(deviation, 1e-300))
-        beyond[rows, place] = 1.0
-        result += weight * np.where(seen, beyond, 1.0).prod(axis=1)
+        value = mean + sigma * node
+        beyond = scipy.special.ndtr((distance - value[:, None]) / np.maximum(deviation, 1e-300))
+        beyond[rows, nearest] = 1.0
+        result += weight * np.where(eligible, beyond, 1.0).prod(axis=1)
     return result
 
 
-def _agreeing(shares: FloatArray, place: IntArray) -> FloatArray:
-    """Shares changed as little as need be (in squares) for the largest of a row to be the one at `place`."""
+def _agreeing(shares: FloatArray, nearest: IntArray) -> FloatArray:
+    """Return the closest shares (in least squares) in which the largest of each row is the one at `nearest`."""
     result = shares.copy()
-    for row in np.flatnonzero(shares.argmax(axis=1) != place).tolist():
-        own = result[row]
-        order = np.argsort(-own, kind="stable")
-        rivals = order[order != place[row]]
-        pooled, count = own[place[row]], 1  # with every rival that is above the mean of those before it
-        while count <= len(rivals) and own[rivals[count - 1]] > pooled / count:
-            pooled, count = pooled + own[rivals[count - 1]], count + 1
-        own[rivals[: count - 1]] = pooled / count * (1 - TIE)
-        own[place[row]] = pooled / count * (1 + (count - 1) * TIE) + TIE
+    for row in np.flatnonzero(shares.argmax(axis=1) != nearest).tolist():
+        row_shares = result[row]
+        order = np.argsort(-row_shares, kind="stable")
+        rivals = order[order != nearest[row]]
+        pooled, count = row_shares[nearest[row]], 1  # pool it with every rival above the mean of those before
+        while count <= len(rivals) and row_shares[rivals[count - 1]] > pooled / count:
+            pooled, count = pooled + row_shares[rivals[count - 1]], count + 1
+        row_shares[rivals[: count - 1]] = pooled / count * (1 - TIE)
+        row_shares[nearest[row]] = pooled / count * (1 + (count - 1) * TIE) + TIE
     result /= result.sum(axis=1, keepdims=True)
     return result
 
 
 def _digits(number: float, digits: int) -> str:
-    """A number with so many digits, as a person writes it."""
+    """Return a number with this many significant digits, without an exponent where possible."""
     if not 1e-4 <= abs(number) < 1e9:
         return f"{number:.{digits}g}"
     return np.format_float_positional(number, digits, unique=False, fractional=False, trim="-")

@@ -1,7 +1,7 @@
 """GeoJSON (RFC 7946): points and lines as dicts that `json` writes.
 
-Positions are longitude, latitude in spaces of degrees. In planar spaces they are x, y, as the columns stand, which the
-standard does not know but most programs draw.
+Positions are longitude, latitude in spaces of degrees. In planar spaces they are x, y, in the order of the columns; the
+standard does not cover this, but most programs draw it.
 """
 
 import json
@@ -16,29 +16,29 @@ from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.storage.atomic_file import atomic_write
 
-PLACES = 7  # of a longitude or latitude: a centimetre
+DECIMALS = 7  # of a longitude or latitude: about a centimetre
 
 
 def collection(features: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A FeatureCollection."""
+    """Return a FeatureCollection."""
     return {"type": "FeatureCollection", "features": list(features)}
 
 
-def point(place: Sequence[float], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
-    """A point of a space, in the order of its columns, as a Feature."""
-    first, second = (float(number) for number in place)
-    position = [_turned(second), first] if geographic else [first, second]
+def point(coordinates: Sequence[float], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
+    """Return a point of a space, given in the order of its columns, as a Feature."""
+    first, second = (float(number) for number in coordinates)
+    position = [_wrap_longitude(second), first] if geographic else [first, second]
     return _feature("Point", position, properties)
 
 
 def lines(parts: Iterable[FloatArray], geographic: bool, properties: dict[str, Any]) -> dict[str, Any]:
-    """Lines float64[k, 2] of x and y (longitude and latitude) as one Feature, cut at the antimeridian."""
+    """Return lines float64[k, 2] of x and y (longitude and latitude) as one Feature, cut at the antimeridian."""
     pieces = [piece for part in parts for piece in (split_at_antimeridian(part) if geographic else [part])]
     return _feature("MultiLineString", [piece.tolist() for piece in pieces], properties)
 
 
 def check(space: Space) -> None:
-    """Refuse points that are no positions."""
+    """Refuse a space whose points are not positions in the plane or on the earth."""
     if space.objects or space.width != 2:
         raise MilepostError(
             f"GeoJSON needs points of two numbers, such as longitude and latitude; those of this space "
@@ -47,14 +47,14 @@ def check(space: Space) -> None:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """One line, without NaN; the file appears whole or not at all."""
+    """Write JSON as one line, without NaN; the file appears complete or not at all."""
     line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
     with atomic_write(path) as stream:
         stream.write(line.encode())
 
 
 def split_at_antimeridian(line: FloatArray) -> list[FloatArray]:
-    """A line whose longitudes run on beyond ±180 as lines within ±180 (RFC 7946, 3.1.9)."""
+    """Split a line whose longitudes continue beyond ±180 into lines within ±180 (RFC 7946, 3.1.9)."""
     turns = np.floor((line[:, 0] + 180) / 360)
     pieces, piece = [], [line[0]]
     for before, after, turn, next_turn in zip(line[:-1], line[1:], turns[:-1], turns[1:], strict=True):
@@ -66,11 +66,11 @@ def split_at_antimeridian(line: FloatArray) -> list[FloatArray]:
             piece = [crossing]
         piece.append(after)
     pieces.append((turns[-1], piece))
-    moved = [np.round(np.array(part) - [360 * turn, 0], PLACES) for turn, part in pieces]
-    return [part for part in moved if len(np.unique(part, axis=0)) > 1]
+    wrapped = [np.round(np.array(part) - [360 * turn, 0], DECIMALS) for turn, part in pieces]
+    return [part for part in wrapped if len(np.unique(part, axis=0)) > 1]
 
 
-def _turned(longitude: float) -> float:
+def _wrap_longitude(longitude: float) -> float:
     return longitude - 360 * round(longitude / 360)
 
 

@@ -1,4 +1,4 @@
-"""Field: the mean distance all over a space of one or two columns, on a grid and as contour lines."""
+"""The mean distance over a space of one or two columns, on a grid and as contour lines."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from milepost.answers.released_data import ReleasedData
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 
-SIDE = 100  # steps along a column where nothing is said
+SIDE = 100  # steps along a column by default
 MAX_POINTS = 1 << 20
-BLOCK = 1 << 14  # points that are asked about at a time
+BLOCK = 1 << 14  # points per call of `mean_distance`
 LEVELS = 8
 
 
@@ -23,9 +23,9 @@ LEVELS = 8
 class Grid:
     """Mean distances at regular points of a space.
 
-    x, y: float64, where the points stand; y is None for a space of one column. In degrees, x is the longitude.
+    x, y: float64, coordinates of the grid lines; y is None for a space of one column. In degrees, x is the longitude.
     values: float64[len(y), len(x)] or float64[len(x)]; NaN outside the space.
-    names: of x and y. unit: of the values.
+    names: the names of x and y. unit: the unit of the values.
     """
 
     x: FloatArray
@@ -37,7 +37,7 @@ class Grid:
 
     @property
     def points(self) -> FloatArray:
-        """The points in the order of the space's columns, a row for each of `values.ravel()`: float64[k, columns]."""
+        """Return the points float64[k, columns], one per entry of `values.ravel()`, in the order of the columns."""
         return _points(self.x, self.y, self.geographic)
 
 
@@ -60,7 +60,7 @@ class Contours:
         return self.levels[position]
 
     def geojson(self) -> dict[str, Any]:
-        """A FeatureCollection with a MultiLineString for each level that has lines."""
+        """Return a FeatureCollection with a MultiLineString for each level that has lines."""
         return geojson.collection(
             geojson.lines(parts, self.geographic, {"mean_distance": level, "unit": self.unit})
             for level, parts in self
@@ -69,23 +69,23 @@ class Contours:
 
 
 def make_grid(synopsis: ReleasedData, step: float | Sequence[float] | None = None) -> Grid:
-    """The field on a grid; see `Synopsis.grid`."""
+    """Evaluate the mean distance on a grid; see `Synopsis.grid`."""
     space = synopsis.space
-    columns = _columns(space, _extent(synopsis), step)
-    x, y = (columns[0], None) if len(columns) == 1 else columns[::-1] if space.geographic else columns
+    axes = _axis_values(space, _extent(synopsis), step)
+    x, y = (axes[0], None) if len(axes) == 1 else axes[::-1] if space.geographic else axes
     points = _points(x, y, space.geographic)
     inside = np.flatnonzero(_is_inside(space, points))
     values = np.full(len(points), np.nan)
     for start in range(0, len(inside), BLOCK):
-        some = inside[start : start + BLOCK]
-        values[some] = synopsis.mean_distance(points[some])
+        block = inside[start : start + BLOCK]
+        values[block] = synopsis.mean_distance(points[block])
     names = space.names[::-1] if space.geographic else space.names
     shape = (len(x),) if y is None else (len(y), len(x))
     return Grid(x, y, values.reshape(shape), names, space.unit, space.geographic)
 
 
 def make_contours(grid: Grid, levels: Any = None) -> Contours:
-    """Lines of equal value on a grid of two columns; see `Synopsis.contours`."""
+    """Trace lines of equal value on a grid of two columns; see `Synopsis.contours`."""
     if grid.y is None or min(grid.values.shape) < 2:
         raise MilepostError("contours need a grid of two columns with at least two points along each")
     try:
@@ -94,14 +94,14 @@ def make_contours(grid: Grid, levels: Any = None) -> Contours:
         raise MilepostError("contours need matplotlib: pip install 'milepost[plots]'") from None
     generator = contour_generator(grid.x, grid.y, grid.values, line_type=LineType.Separate)
     heights = level_values(grid.values, levels)
-    found = tuple((level, tuple(np.asarray(line) for line in generator.lines(level))) for level in heights)
-    return Contours(found, grid.names, grid.unit, grid.geographic)
+    level_lines = tuple((level, tuple(np.asarray(line) for line in generator.lines(level))) for level in heights)
+    return Contours(level_lines, grid.names, grid.unit, grid.geographic)
 
 
 def level_values(values: FloatArray, levels: Any = None) -> list[float]:
-    """The levels that were asked for: some numbers, about so many round ones, or about eight."""
-    whole = isinstance(levels, int) and not isinstance(levels, bool)
-    if levels is None or whole:
+    """Return the contour levels: the given numbers, or about `levels` round numbers (eight by default)."""
+    is_count = isinstance(levels, int) and not isinstance(levels, bool)
+    if levels is None or is_count:
         count = LEVELS if levels is None else levels
         if not 1 <= count <= 1000:
             raise MilepostError(f"levels must be 1 to 1,000, or a list of distances, got {levels!r}")
@@ -116,7 +116,10 @@ def level_values(values: FloatArray, levels: Any = None) -> list[float]:
 
 
 def border_of(space: Space, grid: Grid) -> FloatArray:
-    """The border of a space of two columns as a polygon of x and y, float64[k, 2]; along every x it is an interval."""
+    """Return the border of a space of two columns as a polygon of x and y, float64[k, 2].
+
+    The space must be an interval along every x.
+    """
     if grid.y is None:
         raise MilepostError("a border needs a grid of two columns")
     (left, right), (low, high) = (grid.x[0], grid.x[-1]), (grid.y[0], grid.y[-1])
@@ -127,8 +130,8 @@ def border_of(space: Space, grid: Grid) -> FloatArray:
     inside = _is_inside(space, _points(x, y, grid.geographic)).reshape(len(y), len(x))
     x, inside = x[inside.any(axis=0)], inside[:, inside.any(axis=0)]
     sides = []
-    for found, outward in ((inside.argmax(axis=0), -1), (SIDE - inside[::-1].argmax(axis=0), 1)):
-        near, far = y[found], y[np.clip(found + outward, 0, SIDE)]
+    for row_index, outward in ((inside.argmax(axis=0), -1), (SIDE - inside[::-1].argmax(axis=0), 1)):
+        near, far = y[row_index], y[np.clip(row_index + outward, 0, SIDE)]
         for _ in range(20):
             middle = (near + far) / 2
             pair = (middle, x) if grid.geographic else (x, middle)
@@ -143,7 +146,7 @@ def _is_inside(space: Space, points: FloatArray) -> AnyArray:
 
 
 def _round_levels(low: float, high: float, count: int) -> list[float]:
-    """About this many round numbers between two numbers."""
+    """Return about `count` round numbers between two numbers."""
     if not high > low:
         return [low]
     power = math.floor(math.log10((high - low) / count))
@@ -152,8 +155,8 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
         for factor in (1, 2, 2.5, 5, 10)
         if factor * 10.0**power >= (high - low) / count * (1 - 1e-9)
     )
-    wholes = range(math.ceil(low / step), math.floor(high / step) + 1)
-    return [round(whole * step, digits) for whole in wholes] or [(low + high) / 2]
+    multiples = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return [round(multiple * step, digits) for multiple in multiples] or [(low + high) / 2]
 
 
 def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
@@ -167,8 +170,8 @@ def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
     return space.extent
 
 
-def _columns(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -> list[FloatArray]:
-    """The places along each column, from its low end."""
+def _axis_values(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -> list[FloatArray]:
+    """Return the grid coordinates along each column, from its low end."""
     widths = [high - low for low, high in extent]
     if step is None:
         steps = [width / SIDE for width in widths]
@@ -180,7 +183,8 @@ def _columns(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -
         if not all(0 < number < math.inf for number in steps):
             raise MilepostError(f"step must be positive, in the units of the columns, got {step!r}")
     counts = [
-        1 + math.floor(width / one * (1 + 1e-12)) if width else 1 for width, one in zip(widths, steps, strict=True)
+        1 + math.floor(width / spacing * (1 + 1e-12)) if width else 1
+        for width, spacing in zip(widths, steps, strict=True)
     ]
     if math.prod(counts) > MAX_POINTS:
         raise MilepostError(
@@ -188,7 +192,7 @@ def _columns(space: Space, extent: tuple[tuple[float, float], ...], step: Any) -
             f"{MAX_POINTS:,} are made"
         )
     triples = zip(extent, steps, counts, strict=True)
-    return [np.minimum(low + one * np.arange(count), high) for (low, high), one, count in triples]
+    return [np.minimum(low + spacing * np.arange(count), high) for (low, high), spacing, count in triples]
 
 
 def _points(x: FloatArray, y: FloatArray | None, geographic: bool) -> FloatArray:

@@ -1,4 +1,4 @@
-"""ReleasedData: what one release holds, and the values and half-widths that follow from it."""
+"""The content of one release, and the values and half-widths that follow from it."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,9 +24,9 @@ FORMAT = 2  # of the card and the file
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedData:
-    """A release without its reports and its file: `Synopsis`, which users see, adds these.
+    """A release without its reports and its file, which the public class `Synopsis` adds.
 
-    What it reveals about the table is bounded by `guarantee` for one change as in `change`, whoever asks what.
+    `guarantee` bounds what it reveals about the table for one change as in `change`, for any number of queries.
     """
 
     space: Space
@@ -34,33 +34,33 @@ class ReleasedData:
     guarantee: Guarantee
     change: ProtectedChange
     n: int  # rows, or weight in steps; a noisy number unless `change.public_total`
-    queries: Queries | None = None  # the only points it answers, where these were given
+    queries: Queries | None = None  # the only points it answers, if they were given
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism that made it."""
+        """Return the name of the mechanism that made the release."""
         return self.statistic.mechanism
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The groups of a release that has some."""
+        """Return the labels of the groups; empty for a release without groups."""
         return self.statistic.labels if isinstance(self.statistic, Groups) else ()
 
     @property
     def known(self) -> AnyArray | None:
-        """The only points it answers, as the space reads them; None for any."""
+        """Return the only points it answers, as the space reads them; None if it answers any point."""
         return self.space.known if self.queries is None else self.queries.points
 
     @property
     def confidence(self) -> float:
-        """0.95, or less when the release was made with a beta that does not promise as much."""
+        """Return 0.95, or less when the release was made with a beta that promises less."""
         return min(0.95, self.statistic.confidence)
 
     @property
     def card(self) -> dict[str, Any]:
-        """All that is public about the release, as the file stores it.
+        """Return everything public about the release, as the file stores it.
 
-        n only where it is exact, so that no number's length depends on noise.
+        It has n only where n is exact, so that the length of the card does not depend on noise.
         """
         return {
             "format": FORMAT,
@@ -77,7 +77,7 @@ class ReleasedData:
         }
 
     def group(self, label: Any) -> Self:
-        """The release of one group alone; the guarantee is that of all groups together."""
+        """Return the release of one group; its guarantee is that of all groups together."""
         statistic = self.groups.of(label)
         return replace(self, statistic=statistic, n=statistic.total.size)
 
@@ -85,70 +85,70 @@ class ReleasedData:
         """Return the average distance from each point to the people in the table; see `Synopsis.mean_distance`."""
         if group is not None:
             return self.group(group).mean_distance(points, raw=raw)
-        places, single, like = self.read_points(points)
-        return shape_answers(self.statistic.values(places, raw), single, like, "mean_distance")
+        positions, single, template = self.read_points(points)
+        return shape_answers(self.statistic.values(positions, raw), single, template, "mean_distance")
 
     def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
-        """Low and high end of each answer, bias included.
+        """Return the low and high end of each answer, bias included.
 
-        A pair for one point; a frame with the columns "low" and "high" where the points come in a frame, with its
-        index; else float64[k, 2].
+        The result is a pair for one point; a frame with the columns "low" and "high" and the same index for a frame
+        of points; else float64[k, 2].
         """
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
-        places, single, like = self.read_points(points)
-        values, widths = self.statistic.values(places, raw), self.statistic.half_widths(places, confidence)
+        positions, single, template = self.read_points(points)
+        values, widths = self.statistic.values(positions, raw), self.statistic.half_widths(positions, confidence)
         widths = widths if raw else np.minimum(widths, self.statistic.max_error)
-        ends = np.column_stack([np.maximum(values - widths, 0), values + widths])
+        bounds = np.column_stack([np.maximum(values - widths, 0), values + widths])
         if single:
-            return float(ends[0, 0]), float(ends[0, 1])
-        return ends if like is None else like.frame({"low": ends[:, 0], "high": ends[:, 1]})
+            return float(bounds[0, 0]), float(bounds[0, 1])
+        return bounds if template is None else template.frame({"low": bounds[:, 0], "high": bounds[:, 1]})
 
     def error(self, confidence: float = 0.95, uniform: bool = False, *, group: Any = None) -> float:
-        """The half-width of one answer at this confidence, bias included; of all answers at once with uniform=True.
+        """Return the half-width of one answer at this confidence, bias included; with uniform=True, of all at once.
 
-        Of a release with groups, that of the group with the largest, unless one is named.
+        For a release with groups it is the largest of the groups' half-widths, unless a group is named.
         """
         if group is not None:
             return self.group(group).error(confidence, uniform)
         return min(self.statistic.half_width(confidence, uniform), self.statistic.max_error)
 
     def center(self) -> Any:
-        """The point with the least average distance, float64[columns]; one of the queries where these are given."""
+        """Return the point with the smallest average distance, float64[columns]; one of the queries if given."""
         if self.known is not None:
             return self.space.user_point(self.known[int(np.argmin(self.statistic.values(self.positions(self.known))))])
-        if self.space.embedding_columns is not None:  # a sum over columns is least where each part is
+        if self.space.embedding_columns is not None:  # a sum over columns is smallest where each part is
             lowest = np.array([polygon.lowest() for polygon in self.coordinates.functions()])
-            for block in self.space.embedding.category_blocks:  # the commonest label
+            for block in self.space.embedding.category_blocks:  # the most frequent label
                 shares = [polygon.heights[0] for polygon in self.coordinates.functions()[block]]
                 lowest[block] = np.arange(len(shares)) == np.argmax(shares)
             return self.space.user_point(self.space.point(lowest[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
-        for step in steps.tolist():  # F is convex: look around at ever shorter distances
+        for step in steps.tolist():  # F is convex: search around the best point at shorter and shorter distances
             around = self.space.inside(np.vstack([start, self.space.around(start, step)]))
             start = around[int(np.argmin(self.statistic.values(self.positions(around))))]
         return start
 
     def read_points(self, points: Any) -> tuple[AnyArray, bool, FrameTemplate | None]:
-        """Places of points as users write them, whether it was one single point, and their frame's likeness."""
-        batch, single, like = query_points(points, self.space)
-        return self.positions(self.space.read_queries(batch)), single, like
+        """Return positions of points as users write them, whether it was a single point, and the frame template."""
+        batch, single, template = query_points(points, self.space)
+        return self.positions(self.space.read_queries(batch)), single, template
 
     def positions(self, points: AnyArray) -> AnyArray:
-        """Embedding positions of points as the space reads them, or their numbers among the given queries."""
+        """Return embedding positions of points as the space reads them, or their indices among the given queries."""
         return self.space.position(points) if self.queries is None else self.queries.find(self.space.inside(points))
 
     @property
     def groups(self) -> Groups:
-        """The statistics of all groups, of a release that has some."""
+        """Return the statistics of all groups; refuse a release without groups."""
         if not isinstance(self.statistic, Groups):
             raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
         return self.statistic
 
     @property
     def coordinates(self) -> CoordinateStatistic:
-        """The statistic, where it estimates functions of embedding coordinates."""
+        """Return the statistic; refuse one that does not estimate functions of embedding coordinates."""
         if isinstance(self.statistic, Groups):
             self.statistic.refuse()
         if not isinstance(self.statistic, CoordinateStatistic):
@@ -161,5 +161,5 @@ class ReleasedData:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    """What a release is made with; to look it up takes milliseconds."""
+    """Return the versions a release is made with; cached, since the lookup takes milliseconds."""
     return tuple((name, metadata.version(name)) for name in ("milepost", "opendp", "numpy"))

@@ -1,4 +1,4 @@
-"""Sites: candidate points, ranked by their mean distance, and which of them the noise can tell from the best."""
+"""Candidate points ranked by mean distance, and which are farther than the best beyond the noise."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from milepost.spaces.base import Space
 class Site:
     """One candidate.
 
-    rank: 1 for the least mean distance. point: as the space writes it. error: half-width of this answer alone.
-    beyond_noise: whether it is farther than the first for sure: intervals that hold for all sites together do not meet.
+    rank: 1 for the smallest mean distance. point: as users write it. error: half-width of this answer alone.
+    beyond_noise: whether it is farther than the first: their intervals, which hold for all sites jointly, are disjoint.
     """
 
     rank: int
@@ -37,7 +37,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Sites:
-    """Sites, the nearest first; print them for a table. confidence: of each error, and of all comparisons together."""
+    """Sites, the nearest first; print them for a table.
+
+    confidence: the confidence of each error, and of all comparisons together.
+    """
 
     space: Space
     ranked: tuple[Site, ...]
@@ -53,20 +56,20 @@ class Sites:
         return self.ranked[position]
 
     def geojson(self) -> dict[str, Any]:
-        """A FeatureCollection with a Point for each site."""
+        """Return a FeatureCollection with a Point for each site."""
         geojson.check(self.space)
-        words = ("rank", "name", "mean_distance", "error", "beyond_noise")
+        fields = ("rank", "name", "mean_distance", "error", "beyond_noise")
         return geojson.collection(
             geojson.point(
                 site.point,
                 self.space.geographic,
-                {word: getattr(site, word) for word in words} | {"unit": self.space.unit},
+                {field: getattr(site, field) for field in fields} | {"unit": self.space.unit},
             )
             for site in self
         )
 
     def table(self) -> Table:
-        """The sites as a rich table."""
+        """Return the sites as a rich table."""
         table = Table(box=SIMPLE)
         for name in ("rank", "site", with_unit("mean distance", self.space.unit), "± error", "farther than the first"):
             table.add_column(name, justify="left" if name == "site" else "right")
@@ -82,33 +85,33 @@ class Sites:
 
 
 def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Sites:
-    """Sites in the order of their mean distances; see `Synopsis.sites`."""
+    """Rank sites by their mean distances; see `Synopsis.sites`."""
     space = synopsis.space
-    queries, names, like = named_queries(space, points, names, "sites")
-    asked = [_written(space, query) for query in queries]
-    if not asked:
+    queries, names, template = named_queries(space, points, names, "sites")
+    user_points = [_user_point(space, query) for query in queries]
+    if not user_points:
         raise MilepostError("there are no sites to rank; give at least one point")
-    if names is None and like is not None and like.index is not None:
-        names = [str(name) for name in like.index]
-    words = [point_text(point) for point in asked] if names is None else names
-    values = np.asarray(synopsis.mean_distance(asked))
-    errors = synopsis.interval(asked, synopsis.confidence)[:, 1] - values
-    # all at once: each fails with an equal share, or the promise is about all answers anyway
-    each = 1 - (1 - synopsis.confidence) / len(asked)
-    if each <= synopsis.statistic.confidence:
-        joint = synopsis.interval(asked, each)[:, 1] - values
+    if names is None and template is not None and template.index is not None:
+        names = [str(name) for name in template.index]
+    site_names = [point_text(point) for point in user_points] if names is None else names
+    values = np.asarray(synopsis.mean_distance(user_points))
+    errors = synopsis.interval(user_points, synopsis.confidence)[:, 1] - values
+    # joint confidence: each interval fails with an equal share, or the uniform error covers all answers
+    each_confidence = 1 - (1 - synopsis.confidence) / len(user_points)
+    if each_confidence <= synopsis.statistic.confidence:
+        joint = synopsis.interval(user_points, each_confidence)[:, 1] - values
     else:
-        joint = np.full(len(asked), synopsis.error(synopsis.confidence, uniform=True))
+        joint = np.full(len(user_points), synopsis.error(synopsis.confidence, uniform=True))
     order = np.argsort(values, kind="stable").tolist()
     beyond = values - joint > values[order[0]] + joint[order[0]]
     ranked = tuple(
-        Site(rank, words[i], asked[i], float(values[i]), float(errors[i]), bool(beyond[i]))
+        Site(rank, site_names[i], user_points[i], float(values[i]), float(errors[i]), bool(beyond[i]))
         for rank, i in enumerate(order, start=1)
     )
     return Sites(space, ranked, synopsis.confidence)
 
 
-def _written(space: Space, query: Any) -> Any:
-    """A point as its user writes it, rows of numbers as tuples."""
+def _user_point(space: Space, query: Any) -> Any:
+    """Return a point as users write it, with a row of numbers as a tuple."""
     result = space.user_point(query)
     return tuple(result.tolist()) if isinstance(result, np.ndarray) else result

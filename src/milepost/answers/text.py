@@ -1,15 +1,15 @@
-"""Points, numbers and units as people read them."""
+"""Points, numbers and units as text."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-MAX_NUMBERS = 8  # numbers of a point without a name
+MAX_NUMBERS = 8  # of a point that are written out
 
 
 def point_text(point: Any) -> str:
-    """A point in a few words."""
+    """Return a point as short text."""
     if isinstance(point, Mapping):
         return ", ".join(f"{name} {point_text(value)}" for name, value in point.items())
     if isinstance(point, tuple | list | np.ndarray):
@@ -20,6 +20,6 @@ def point_text(point: Any) -> str:
     return np.format_float_positional(point, 5, unique=False, fractional=False, trim="-")
 
 
-def with_unit(words: str, unit: str) -> str:
-    """Words for a number, with its unit where that is known."""
-    return f"{words} ({unit})" if unit else words
+def with_unit(text: str, unit: str) -> str:
+    """Append the unit, if there is one, to the name of a number."""
+    return f"{text} ({unit})" if unit else text

@@ -1,4 +1,4 @@
-"""Case: one mechanism on one pair of neighboring tables, and what it claims there."""
+"""An audit case: one mechanism on one pair of neighboring tables, and its privacy claim."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from milepost.statistics.sketch import Sketch
 class Outcomes:
     """Outputs of many runs, reduced to what tells the tables apart: int64[runs, parts] and float64[runs].
 
-    kinds: the discrete parts (flags, lengths), one column for each independent one; the auditor learns their likelihood
-    ratios. score: ln of the likelihood ratio of the rest, given the kinds; any growing function of it where there are
-    none. Whatever is said here is a post-processing: a poor reduction sees less, none accuses a private mechanism.
+    kinds: the discrete parts (flags, lengths), one column for each independent part; the auditor learns their
+    likelihood ratios. score: ln of the likelihood ratio of the rest, given the kinds; any increasing function of it if
+    there are no kinds. The reduction is a post-processing: a poor one sees less, but none accuses a private mechanism.
     """
 
     kinds: IntArray
@@ -26,13 +26,13 @@ class Outcomes:
 
     @classmethod
     def of(cls, *, kinds: AnyArray | None = None, score: AnyArray | None = None) -> "Outcomes":
-        """Outcomes with both parts or only one; kinds may be a single column int64[runs]."""
+        """Return outcomes with both parts or only one; kinds may be a single column int64[runs]."""
         runs = len(kinds if kinds is not None else score if score is not None else ())
         columns = np.zeros((runs, 0)) if kinds is None else np.asarray(kinds).reshape(runs, -1)
         return cls(columns.astype(np.int64), np.zeros(runs) if score is None else np.asarray(score, dtype=np.float64))
 
     def part(self, runs: slice) -> "Outcomes":
-        """Some of the runs."""
+        """Return some of the runs."""
         return Outcomes(self.kinds[runs], self.score[runs])
 
     def __len__(self) -> int:
@@ -42,15 +42,15 @@ class Outcomes:
 Draw = Callable[[int], Outcomes]
 
 
-SLOW_SAMPLES = 50  # of so many samples that are asked for, code that is run one by one gives one
-MIN_SAMPLES = 4000  # samples that a case takes, if so many are asked for, however slow it is
+SLOW_SAMPLES = 50  # `every` of cases whose code runs once per sample
+MIN_SAMPLES = 4000  # drawn if at least as many are requested, even if the case is slow
 
 
 @dataclass(frozen=True)
 class Case:
     """A mechanism, a pair of neighboring tables, the claim, and the shipped code run many times on each table.
 
-    every: of so many samples that are asked for, one is taken; for code that cannot be run on vectors.
+    every: draw one sample for each `every` requested ones, for code that cannot run on vectors.
     """
 
     mechanism: str
@@ -62,30 +62,33 @@ class Case:
 
     @property
     def exact(self) -> float | None:
-        """The pair's true loss, in the units of the claim, where it is known."""
+        """Return the pair's true loss, in the units of the claim, if it is known."""
         return None
 
-    def samples(self, asked: int) -> int:
-        """How many of each table are drawn when so many are asked for."""
-        return min(asked, max(MIN_SAMPLES, asked // self.every))
+    def samples(self, requested: int) -> int:
+        """Return the number of samples of each table to draw when `requested` are requested."""
+        return min(requested, max(MIN_SAMPLES, requested // self.every))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
-        """So many outcomes of each table; those of one table are independent of each other."""
+        """Draw outcomes of each table; those of one table are independent of each other."""
         return self.left(samples), self.right(samples)
 
 
 def laplace_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
-    """ln of the likelihood ratio of readings with Laplace noise around two exact vectors."""
+    """Return ln of the likelihood ratio of a reading with Laplace noise around two exact vectors."""
     return float(np.sum((np.abs(reading - right) - np.abs(reading - left)) / scale))
 
 
 def gaussian_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
-    """The same with Gaussian noise: the reading's projection on the difference of the exact vectors."""
+    """Return ln of the likelihood ratio of a reading with Gaussian noise around two exact vectors.
+
+    It is the projection of the reading on the difference of the vectors.
+    """
     return float(np.sum((left - right) * (reading - (left + right) / 2) / np.square(scale)))
 
 
 def sketch_of(space: Space, records: Sequence[Any], cells: int) -> Sketch:
-    """A small sketch of a small table."""
+    """Return a small sketch of a small table."""
     sketch = Sketch(space.embedding.dimension, cells=cells)
     sketch.add(space.quantize(np.asarray(records, dtype=np.float64)))
     return sketch

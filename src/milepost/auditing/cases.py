@@ -1,4 +1,4 @@
-"""Cases of the primitives: noise, and one epoch of the sparse vector."""
+"""The shipped audit cases: noise, sparse vector, tangents, sessions and bounds, and those of the matrix."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ from milepost.statistics.sketch import CellBorders, Sketch
 
 
 def noise_cases() -> Iterator[Case]:
-    """One integer that moves by 20: every run is one coordinate of a vector draw."""
+    """Yield cases of one integer that moves by 20; every run is one coordinate of a vector draw."""
     sensitivity = 20
 
     def draw(add: Callable[[IntArray, float], IntArray], value: int, scale: float) -> Draw:
@@ -40,7 +40,7 @@ def noise_cases() -> Iterator[Case]:
 
 
 def sparse_vector_cases() -> Iterator[Case]:
-    """Five tests that move one way and a sixth that moves the other way; the outcome is where "above" came."""
+    """Yield a case of five tests that move one way and one that moves the other; the outcome is the first "above"."""
     sensitivity, claim = 16, Pure(3.0)
     width = noise_scales(sensitivity, claim.loss)[1]
     low, high = round(-width / 2), round(width)
@@ -58,7 +58,7 @@ def sparse_vector_cases() -> Iterator[Case]:
 
 
 def tangents_cases() -> Iterator[Case]:
-    """The offline release; the outcome is all lines together, how many there are included.
+    """Yield cases of the offline release; the outcome is all lines together, including their number.
 
     One record moves from corner to corner; the others, half in each, put all grid points near the threshold.
     """
@@ -99,8 +99,8 @@ def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guaran
     return partial(_repeat, release)
 
 
-def _repeat(once: Callable[[], tuple[int | list[int], float]], runs: int) -> Outcomes:
-    kinds, scores = zip(*(once() for _ in range(runs)), strict=True)
+def _repeat(run: Callable[[], tuple[int | list[int], float]], runs: int) -> Outcomes:
+    kinds, scores = zip(*(run() for _ in range(runs)), strict=True)
     return Outcomes.of(kinds=np.array(kinds), score=np.array(scores))
 
 
@@ -111,11 +111,11 @@ def _line_score(exact: list[CellBorders], margins: Margins, border: int, value: 
 
 
 def session_cases() -> Iterator[Case]:
-    """A session of one epoch; the outcome is its answers and its flags together.
+    """Yield cases of a session with one epoch; the outcome is its answers and its flags together.
 
     Five queries near one end, where the mover's distance falls, then one near the other, where it grows: the worst
-    stream of the sparse vector, and a tangent whose value and slope both move. The threshold is put where both ends
-    are in doubt, and lines are not lowered, so that answers show them: public numbers, on which privacy must not rest.
+    stream of the sparse vector, and a tangent whose value and slope both move. The threshold is set where both ends
+    are in doubt, and lines are not lowered, so that answers show them: privacy must not depend on these public numbers.
     """
     space, cells = L1([(0, 1)]), 16
     table = [[0.0]] * 11 + [[1.0]] * 8
@@ -123,10 +123,10 @@ def session_cases() -> Iterator[Case]:
     queries = [near] * 5 + [far, near]
     pair = [sketch_of(space, [[mover], *table], cells) for mover in (0, 1)]
     for guarantee in (Guarantee(12.0), Guarantee(24.0, 1e-6)):
-        solved = interactive_margins(space.embedding, len(table) + 1, guarantee, len(queries), 0.9)
-        width = noise_scales(solved.sensitivity, solved.epsilon_test)[1]
-        low = float(pair[0].borders().value[0, 1]) * space.embedding.quantum[0] / solved.n / solved.lattice
-        margins = replace(solved, updates=1, threshold=round(low + width / 2), margin=np.zeros(1), alpha=0.0)
+        full_margins = interactive_margins(space.embedding, len(table) + 1, guarantee, len(queries), 0.9)
+        width = noise_scales(full_margins.sensitivity, full_margins.epsilon_test)[1]
+        low = float(pair[0].borders().value[0, 1]) * space.embedding.quantum[0] / full_margins.n / full_margins.lattice
+        margins = replace(full_margins, updates=1, threshold=round(low + width / 2), margin=np.zeros(1), alpha=0.0)
         cost = margins.cost(space.embedding)
         claim: Claim = Pure(cost) if guarantee.pure else concentrated(cost)
         left, right = (_session(space, sketch, pair, margins, queries) for sketch in pair)
@@ -140,30 +140,32 @@ def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, qu
     def transcript() -> tuple[int, float]:
         engine = GameEngine(sketch, space, margins)
         answers = engine.answer(engine.positions(points)[0])
-        updated = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
-        other = next((k for k in range(updated + 1, len(queries)) if queries[k] != queries[updated]), None)
-        if other is None:
-            return updated, 0.0
+        update = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
+        later = next((k for k in range(update + 1, len(queries)) if queries[k] != queries[update]), None)
+        if later is None:
+            return update, 0.0
         # the first answer after the update is the tangent's value, and the one at the other end tells its slope
-        value = answers[updated].value
-        slope = (answers[other].value - value) / (queries[other] - queries[updated])
+        value = answers[update].value
+        slope = (answers[later].value - value) / (queries[later] - queries[update])
         sums = value * margins.n / space.embedding.quantum[0], (slope + 1) * margins.n / 2
-        return updated, _line_score(exact, margins, round(queries[updated] * sketch.cells), *sums)
+        return update, _line_score(exact, margins, round(queries[update] * sketch.cells), *sums)
 
     return partial(_repeat, transcript)
 
 
 # a coarser public grid than the default, for speed: the code is the same
 GRID = Grid(np.array([-(2.0**MAX_VALUE), 0.0, 1.0, 2.0, 2.0**MAX_VALUE]), cells=4)
-OTHERS = 30  # rows beside the one that moves, so that something is found
+OTHER_ROWS = 30  # rows besides the one that moves, so that the search finds bounds
 
 
 def bounds_cases() -> Iterator[Case]:
-    """A row from 1 to −∞, which changes two counts of both histograms; a row at 1 that is there or not, which is
-    one count of both and the number of rows.
+    """Yield cases of the search for bounds.
 
-    The search looks at finer cells where its rough histogram shows something, so an outcome's likelihood is that of
-    the rough counts times that of the cells that were then looked at.
+    A row moves from 1 to −∞, which changes two counts of both histograms; or a row at 1 is present or absent, which
+    changes one count of both and the number of rows.
+
+    The search refines cells where its rough histogram shows something, so the likelihood of an outcome is that of
+    the rough counts times that of the refined cells.
     """
     guarantee = Guarantee(4.0)
     for neighbors, rows in (("replace", ([1.0], [-np.inf])), ("add-remove", ([1.0], []))):
@@ -171,19 +173,19 @@ def bounds_cases() -> Iterator[Case]:
         scales = Scales.of(guarantee, ProtectedChange(neighbors), 1)
         claim: Claim = Pure(guarantee.epsilon)
         draws = [draw(magnitudes, pair, scales) for magnitudes in pair]
-        words = {"replace": "one of 31 rows from 1 to −∞", "add-remove": "one of 31 rows, or 30"}
-        yield Case("bounds", words[neighbors], claim, *draws, every=SLOW_SAMPLES)
+        names = {"replace": "one of 31 rows from 1 to −∞", "add-remove": "one of 31 rows, or 30"}
+        yield Case("bounds", names[neighbors], claim, *draws, every=SLOW_SAMPLES)
 
 
 def table(mover: list[float]) -> Magnitudes:
-    """Rows at 1.5, and one or none elsewhere."""
+    """Return a table of rows at 1.5, and one or none elsewhere."""
     result = Magnitudes(1)
-    result.add(np.array([1.5] * OTHERS + mover)[:, None])
+    result.add(np.array([1.5] * OTHER_ROWS + mover)[:, None])
     return result
 
 
 def draw(magnitudes: Magnitudes, pair: list[Magnitudes], scales: Scales) -> Draw:
-    """Runs of the search on one of two tables, each reduced to ln of its likelihood ratio."""
+    """Return a function that runs the search on a table and reduces each run to ln of its likelihood ratio."""
 
     def score() -> float:
         search = Search.run(magnitudes, scales, 0.9, GRID)
@@ -200,7 +202,7 @@ def draw(magnitudes: Magnitudes, pair: list[Magnitudes], scales: Scales) -> Draw
 
 
 def shipped_cases() -> list[Case]:
-    """All of them, in the order of the report."""
+    """Return all shipped cases, in the order of the report."""
     return [
         *noise_cases(),
         *sparse_vector_cases(),

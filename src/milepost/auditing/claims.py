@@ -1,4 +1,4 @@
-"""Claims: what a mechanism says that it loses, and the least loss that one event's probabilities are proof of."""
+"""Privacy claims of mechanisms, and the smallest loss that is consistent with the probabilities of one event."""
 
 import math
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class Claim(Protocol):
 
     @property
     def loss(self) -> float:
-        """What is claimed, in units that halve when all noise doubles."""
+        """Return the claimed loss, in units that halve when all noise doubles."""
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
-        """The least loss with which one table can give an event `likely` or more, the other `unlikely` or less."""
+        """Return the smallest loss if one table gives an event `likely` or more, and the other `unlikely` or less."""
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
-        """Whether an event of this probability on the other table may be chosen as a test."""
+        """Return whether an event of this probability on the other table may be chosen as a test."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Pure:
     loss: float
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
-        """ln(Pr[E]/Pr′[E])."""
+        """Return ln(Pr[E]/Pr′[E])."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.maximum(np.log(likely) - np.log(unlikely), 0.0))
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
-        """Any event."""
+        """Accept any event."""
         return np.ones(unlikely.shape, dtype=bool)
 
 
@@ -49,23 +49,23 @@ class Pure:
 class Gaussian:
     """Gaussian noise: no test separates the tables better than N(0, 1) from N(μ, 1); μ = Δ₂/σ = √(2ρ).
 
-    Discrete Gaussian noise on integers keeps this to within e^{−2π²σ²}, nothing at the scales that are audited.
+    Discrete Gaussian noise on integers satisfies this up to e^{−2π²σ²}, which is negligible at the audited scales.
     """
 
     symbol: ClassVar[str] = "μ"
     loss: float
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
-        """Φ⁻¹(Pr[E]) − Φ⁻¹(Pr′[E])."""
+        """Return Φ⁻¹(Pr[E]) − Φ⁻¹(Pr′[E])."""
         return np.asarray(np.maximum(scipy.special.ndtri(likely) - scipy.special.ndtri(unlikely), 0.0))
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
-        """Events where the claimed profile is at a δ′ between 0.01 and 0.1."""
+        """Accept events where the claimed profile is at a δ′ between 0.01 and 0.1."""
         delta = self.profile(unlikely)
         return (delta >= VISIBLE_DELTA[0]) & (delta <= VISIBLE_DELTA[1])
 
     def profile(self, unlikely: FloatArray) -> FloatArray:
-        """δ′ of the claimed profile at the ε′ whose best event has probability `unlikely` on the other table."""
+        """Return δ′ of the claimed profile at the ε′ whose best event has probability `unlikely` on the other table."""
         x = -scipy.special.ndtri(np.clip(unlikely, 1e-300, 1 - 1e-16))
         with np.errstate(over="ignore", invalid="ignore"):
             delta = scipy.special.ndtr(self.loss - x) - np.exp(self.loss * x - self.loss**2 / 2) * scipy.special.ndtr(
@@ -78,15 +78,15 @@ class Gaussian:
 class Concentrated:
     """ρ-zCDP of a mechanism that is not Gaussian noise alone, as μ = √(2ρ): D_α ≤ ρα for every α > 1.
 
-    An event is a post-processing, so its two Bernoulli laws keep the same bound. That is all ρ-zCDP says of one event,
-    and less than `Gaussian` says: an audit of this claim reaches at most about 0.8 of it.
+    An event is a post-processing, so its two Bernoulli laws keep the same bound. ρ-zCDP implies no more about one
+    event, and less than `Gaussian` does: an audit of this claim measures at most about 0.8 of it.
     """
 
     symbol: ClassVar[str] = "μ"
     loss: float
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
-        """√(2ρ) of the largest D_α(Bernoulli ‖ Bernoulli)/α over a grid of orders."""
+        """Return √(2ρ) of the largest D_α(Bernoulli ‖ Bernoulli)/α over a grid of orders."""
         p, q = (
             np.clip(np.asarray(share, dtype=np.float64), 1e-300, 1 - 1e-16)[..., None] for share in (likely, unlikely)
         )
@@ -98,15 +98,15 @@ class Concentrated:
         return np.where(p[..., 0] > q[..., 0], np.sqrt(2 * np.maximum(rho, 0.0)), 0.0)
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
-        """Any event."""
+        """Accept any event."""
         return np.ones(unlikely.shape, dtype=bool)
 
 
 def concentrated(rho: float) -> Concentrated:
-    """The claim of ρ-zCDP."""
+    """Return the claim of ρ-zCDP."""
     return Concentrated(math.sqrt(2 * rho))
 
 
 def gaussian(rho: float) -> Gaussian:
-    """The claim of Gaussian noise that costs ρ."""
+    """Return the claim of Gaussian noise that costs ρ."""
     return Gaussian(math.sqrt(2 * rho))

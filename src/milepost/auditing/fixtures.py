@@ -1,4 +1,4 @@
-"""Worlds: tiny spaces, one of each kind, with the places where a record may stand that are worth trying."""
+"""Fixtures of the audit: tiny spaces, one of each kind, with the record positions that are worth trying."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -18,63 +18,65 @@ from milepost.spaces.mixed import Hamming
 
 @dataclass(frozen=True)
 class Fixture:
-    """A space, places for records, and points to ask about.
+    """A space, positions of records, and query points.
 
-    places: ends of the space, a border between cells and what is just beside it, and what is outside.
-    rows: what a release takes, from places.
+    positions: the ends of the space, a border between cells, a point next to it, and points outside.
+    rows: a function from positions to the table that a release takes.
     """
 
     name: str
     space: Callable[[], Space]
-    places: Sequence[Hashable]
+    positions: Sequence[Hashable]
     queries: Any = None
-    rows: Callable[[Sequence[Any]], Any] = lambda places: np.array(places, dtype=np.float64).reshape(len(places), -1)
+    rows: Callable[[Sequence[Any]], Any] = lambda points: np.array(points, dtype=np.float64).reshape(len(points), -1)
 
 
 def steps() -> Fixture:
-    """Whole numbers from 0 to 2: two cells. 9 is outside, and counts as 2."""
+    """Return integers from 0 to 2: two cells. 9 is outside, and counts as 2."""
     return Fixture("steps", lambda: L1([(0, 2)], step=1), (0, 1, 2, 9), queries=[[0]])
 
 
 def line() -> Fixture:
-    """An interval of 16 cells: its ends, the middle border, one quantum before it, and the middle of a cell."""
-    places = (0.0, 1.0, 0.5, 0.5 - 1 / QUANTA, 1 / 32, 1 / 16)
-    return Fixture("line", lambda: L1([(0, 1)]), places, queries=[[0.0], [0.1]])
+    """Return an interval of 16 cells: its ends, the middle border, one quantum before it, and the middle of a cell."""
+    positions = (0.0, 1.0, 0.5, 0.5 - 1 / QUANTA, 1 / 32, 1 / 16)
+    return Fixture("line", lambda: L1([(0, 1)]), positions, queries=[[0.0], [0.1]])
 
 
 def plane() -> Fixture:
-    """Two columns of steps, of unlike weights; all corners, and the middle."""
-    places = ((0, 0), (0, 2), (2, 0), (2, 2), (1, 1))
-    return Fixture("plane", lambda: L1([(0, 2), (0, 2)], weights=[1, 3], step=[1, 1]), places, queries=[[0, 0]])
+    """Return two columns of steps with different weights: all corners, and the middle."""
+    positions = ((0, 0), (0, 2), (2, 0), (2, 2), (1, 1))
+    return Fixture("plane", lambda: L1([(0, 2), (0, 2)], weights=[1, 3], step=[1, 1]), positions, queries=[[0, 0]])
 
 
 def disc() -> Fixture:
-    """Points at the rim, between two directions and on one, the center, and one outside."""
-    places = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (9.0, 9.0))
-    return Fixture("disc", lambda: L2(center=[0, 0], radius=1, directions=2), places, queries=[[0, -1]])
+    """Return a disc: points at the rim, between two directions and on one, the center, and one outside."""
+    positions = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (9.0, 9.0))
+    return Fixture("disc", lambda: L2(center=[0, 0], radius=1, directions=2), positions, queries=[[0, -1]])
 
 
 def earth() -> Fixture:
-    """North and south end of a circle on the earth, its east end and its center: latitude and longitude."""
-    places = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
-    return Fixture("earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=2), places, queries=[[1, 0]])
+    """Return a circle on the earth: its north, south and east end and its center, as latitude and longitude."""
+    positions = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
+    return Fixture(
+        "earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=2), positions, queries=[[1, 0]]
+    )
 
 
 def angles() -> Fixture:
-    """Two opposite directions in the plane, a right angle, and half of one."""
-    places = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-    return Fixture("angles", lambda: Angular(2, directions=2), places, queries=[[1, 0]])
+    """Return two opposite directions in the plane, a right angle, and half of one."""
+    positions = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+    return Fixture("angles", lambda: Angular(2, directions=2), positions, queries=[[1, 0]])
 
 
 def letters() -> Fixture:
-    """Words of one letter."""
+    """Return words of one letter."""
     return Fixture("letters", lambda: Hamming(["abc"]), ("a", "b", "c"), queries=[["a"], ["b"]], rows=list)
 
 
 def objects() -> Fixture:
-    """Four objects with a distance that breaks the triangle inequality: 0 is next to 2 and far from 3, 1 the reverse.
+    """Return four objects whose distance violates the triangle inequality: 0 is near 2 and far from 3, 1 the reverse.
 
-    The queries are 2 and 3, which are near each other: their distances to a record should hardly differ, and do.
+    The queries are 2 and 3, which are near each other: their distances to a record should hardly differ, but do.
     """
     table = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0.1], [1, 0, 0.1, 0]]
 

@@ -1,7 +1,7 @@
-"""Tape: all that one run of the library hands to its noise, from which many runs are drawn at once.
+"""Noise traces: the numbers and scales that one run of the library hands to its noise.
 
-A mechanism whose noise is on numbers that do not depend on earlier noise is, but for what is worked out of them, its
-tape with noise: the exact numbers and scales are the library's own, and so is the noise that is added again and again.
+If these numbers do not depend on earlier noise, the output of a mechanism is a post-processing of its trace with noise
+added. One trace then gives many runs at once: its numbers and scales, and the noise, are the library's own.
 """
 
 import math
@@ -20,12 +20,12 @@ from milepost.errors import MilepostError, PromiseWarning
 from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise
 
-ALONE = Lock()  # one tape at a time
+TRACE_LOCK = Lock()  # one trace at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Noise on some integers: its law and scale, and the integers before and after."""
+    """One call of the noise: its law and scale, and the integers before and after."""
 
     law: str
     scale: float
@@ -35,18 +35,18 @@ class Call:
 
 @contextmanager
 def record_noise() -> Iterator[list[Call]]:
-    """Every call of the noise while the block lasts, which draws as ever; coordinates come one after the other."""
+    """Record every call of the noise in a block, which still adds noise; coordinates are handled one by one."""
     calls: list[Call] = []
     add, threads = noise._add, slopes.THREADS
 
-    def recorded(law: str, values: IntArray, scale: float) -> IntArray:
+    def add_and_record(law: str, values: IntArray, scale: float) -> IntArray:
         noisy = add(law, values, scale)
         calls.append(Call(law, float(scale), np.array(values, dtype=np.int64), noisy))
         return noisy
 
-    with ALONE, warnings.catch_warnings():
+    with TRACE_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore", PromiseWarning)  # tables of two rows promise little
-        vars(noise)["_add"], vars(slopes)["THREADS"] = recorded, 1
+        vars(noise)["_add"], vars(slopes)["THREADS"] = add_and_record, 1
         try:
             yield calls
         finally:
@@ -61,30 +61,30 @@ class NoiseTrace:
 
     @classmethod
     def of(cls, run: Callable[[], object]) -> "NoiseTrace":
-        """Run once."""
+        """Return the trace of one run."""
         with record_noise() as calls:
             run()
         return cls(tuple(calls))
 
     @property
     def shape(self) -> tuple[tuple[str, float, int], ...]:
-        """All but the private numbers; a neighbor's must be the same."""
+        """Return everything but the private numbers; it must be the same for a neighbor."""
         return tuple((call.law, call.scale, len(call.values)) for call in self.calls)
 
     @cached_property
     def values(self) -> IntArray:
-        """All exact numbers."""
+        """Return all exact numbers."""
         return np.concatenate([call.values for call in self.calls])
 
     @cached_property
     def scales(self) -> FloatArray:
-        """Of each number's noise."""
+        """Return the scale of each number's noise."""
         return np.concatenate([np.full(len(call.values), call.scale) for call in self.calls])
 
 
 @dataclass(frozen=True, eq=False)
 class TracePair:
-    """The tapes of two neighboring tables."""
+    """The traces of two neighboring tables."""
 
     left: NoiseTrace
     right: NoiseTrace
@@ -97,38 +97,41 @@ class TracePair:
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is Gaussian, else Laplace."""
+        """Return whether the noise is Gaussian; else it is Laplace."""
         return self.left.calls[0].law == "gaussian"
 
     @cached_property
-    def moves(self) -> IntArray:
-        """By how much each number differs."""
+    def differences(self) -> IntArray:
+        """Return the difference of each number between the tables."""
         return np.asarray(self.right.values - self.left.values)
 
     @property
     def moved(self) -> IntArray:
-        """Which numbers differ; the noise of others says nothing."""
-        return np.flatnonzero(self.moves)
+        """Return the indices of numbers that differ; the noise of others tells nothing."""
+        return np.flatnonzero(self.differences)
 
     @property
     def loss(self) -> float:
-        """The true one: μ = √Σ(Δ/σ)² of Gaussian noise, ε = Σ|Δ|/b of Laplace noise."""
-        steps = np.abs(self.moves / self.left.scales)
+        """Return the true loss: μ = √Σ(Δ/σ)² of Gaussian noise, ε = Σ|Δ|/b of Laplace noise."""
+        steps = np.abs(self.differences / self.left.scales)
         return math.sqrt(math.fsum(steps**2)) if self.gaussian else math.fsum(steps)
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
-        """ln of the likelihood ratios of so many runs on each table.
+        """Draw ln of the likelihood ratios of `samples` runs on each table.
 
-        The same noise is used for both: the two counts of an event need not be independent of each other.
+        Both tables get the same noise: the two counts of an event need not be independent of each other.
         """
         add = noise.gaussian if self.gaussian else noise.laplace
         scores = np.zeros((2, samples))
-        for place in self.moved:
-            value, move, scale = self.left.values[place], float(self.moves[place]), float(self.left.scales[place])
+        for index in self.moved:
+            value, scale = self.left.values[index], float(self.left.scales[index])
+            shift = float(self.differences[index])
             error = (add(np.full(samples, value), scale) - value).astype(np.float64)
             if self.gaussian:
-                each = np.array([move / 2 - error, -move / 2 - error]) * (move / scale**2)
+                log_ratios = np.array([shift / 2 - error, -shift / 2 - error]) * (shift / scale**2)
             else:
-                each = np.array([np.abs(error - move) - np.abs(error), np.abs(error) - np.abs(error + move)]) / scale
-            scores += each
+                log_ratios = (
+                    np.array([np.abs(error - shift) - np.abs(error), np.abs(error) - np.abs(error + shift)]) / scale
+                )
+            scores += log_ratios
         return Outcomes.of(score=scores[0]), Outcomes.of(score=scores[1])

@@ -1,4 +1,4 @@
-"""Report: what an audit found, and the auditor itself."""
+"""The auditor, and the report of its findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
 MIN_SAMPLES = 100
-MAX_SHARE = 2.0  # of the axis; what is known to be wrong may be far beyond
+MAX_SHARE = 2.0  # end of the axis; a wrong mechanism may be far beyond
 
 
 @dataclass(frozen=True)
 class Finding:
     """One case, audited: the loss is at least `measured`, except with probability `false_alarm`.
 
-    hits: how often the event came on the table that gives it more often, and on the other, in `tested` runs of each.
+    hits: counts of the event on the table that gives it more often, and on the other, in `tested` runs of each.
     A lower bound can refute a claim and never proves one: "consistent" means that this test saw nothing wrong.
     """
 
@@ -42,22 +42,22 @@ class Finding:
 
     @property
     def ratio(self) -> float:
-        """The measured lower bound as a share of the claim."""
+        """Return the measured lower bound as a share of the claim."""
         return self.measured / self.case.claim.loss
 
     @property
     def exact_ratio(self) -> float | None:
-        """The pair's true loss as a share of the claim, where it is known."""
+        """Return the pair's true loss as a share of the claim, if it is known."""
         return None if self.case.exact is None else self.case.exact / self.case.claim.loss
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted: by what was measured, or by a true loss that is known to be larger."""
+        """Return whether the claim is refuted, by the measurement or by a known true loss that is larger."""
         return max(self.ratio, self.exact_ratio or 0.0) > 1 + 1e-9
 
     @property
     def verdict(self) -> str:
-        """`violated` or `consistent`."""
+        """Return `violated` or `consistent`."""
         return "violated" if self.violated else "consistent"
 
 
@@ -70,14 +70,14 @@ class Report:
 
     @property
     def violated(self) -> bool:
-        """Whether any claim is refuted."""
+        """Return whether any claim is refuted."""
         return any(finding.violated for finding in self.findings)
 
     def table(self, title: str = "") -> Table:
-        """The report as a rich table; exact: the true loss of this pair of tables, where it is known."""
+        """Return the report as a rich table; its column `exact` is the true loss of the pair of tables, if known."""
         alarm = sum(finding.false_alarm for finding in self.findings)
-        words = f"{self.samples:,} samples of each table, false-alarm rate {alarm:.2g}"
-        table = Table(title=f"{title}: {words}" if title else words, box=SIMPLE, title_justify="left")
+        summary = f"{self.samples:,} samples of each table, false-alarm rate {alarm:.2g}"
+        table = Table(title=f"{title}: {summary}" if title else summary, box=SIMPLE, title_justify="left")
         for name in ("mechanism", "tables"):
             table.add_column(name)
         for name in ("claim", "exact", "measured", "samples", "share"):
@@ -92,7 +92,7 @@ class Report:
         return table
 
     def plot(self) -> "Figure":
-        """A picture: of each case, the share of its claim that was seen. Needs the `plots` extra."""
+        """Draw the share of its claim that was measured in each case. Needs the `plots` extra."""
         return _draw(self)
 
     def __str__(self) -> str:
@@ -110,11 +110,12 @@ def audit(
 ) -> Report:
     """Try to refute the privacy claims of the mechanisms, by running each many times on two neighboring tables.
 
-    samples: of each table, half to choose an event and half to test it; where noise cannot be drawn for many runs at
-    once, fewer are taken. mechanism: audit only this one. cases: audit these
-    instead of the shipped ones. progress: called with each case before it runs. Tables are made up, noise is unseeded.
-    True claims are all reported "consistent" with probability 1 − 1e-6; the converse does not hold: an audit can only
-    refute.
+    samples: the number of runs on each table, half to choose an event and half to test it; fewer if noise cannot be
+    drawn for many runs at once. mechanism: audit only this one. cases: audit these instead of the shipped ones.
+    progress: called with each case before it runs.
+
+    Tables are synthetic and noise is unseeded. True claims are all reported "consistent" with probability 1 − 1e-6;
+    the converse does not hold: an audit can only refute.
 
     >>> import milepost as mp
     >>> mp.audit(samples=1000, mechanism="noise").violated
@@ -122,17 +123,17 @@ def audit(
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < MIN_SAMPLES:
         raise MilepostError(f"samples must be a whole number of at least {MIN_SAMPLES}, got {samples!r}")
-    chosen = list(shipped_cases() if cases is None else cases)
+    selected_cases = list(shipped_cases() if cases is None else cases)
     if mechanism is not None:
-        names = list(dict.fromkeys(case.mechanism for case in chosen))
+        names = list(dict.fromkeys(case.mechanism for case in selected_cases))
         if mechanism not in names:
-            meant = did_you_mean(mechanism, names)
-            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}{meant}")
-        chosen = [case for case in chosen if case.mechanism == mechanism]
+            hint = did_you_mean(mechanism, names)
+            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}{hint}")
+        selected_cases = [case for case in selected_cases if case.mechanism == mechanism]
     findings = []
-    for case in chosen:
+    for case in selected_cases:
         progress(case)
-        findings.append(examine(case, int(samples), FALSE_ALARM / len(chosen)))
+        findings.append(examine(case, int(samples), FALSE_ALARM / len(selected_cases)))
     return Report(tuple(findings), int(samples))
 
 
@@ -141,32 +142,32 @@ def examine(case: Case, samples: int, false_alarm: float = FALSE_ALARM) -> Findi
     runs = case.samples(samples)
     left, right = case.draw(runs)
     first, second = slice(0, runs // 2), slice(runs // 2, runs)
-    tested = runs - runs // 2
+    test_runs = runs - runs // 2
     event = choose(case.claim, left.part(first), right.part(first), false_alarm)
     if event is None:
-        return Finding(case, 0.0, (0, 0), tested, runs, false_alarm)
+        return Finding(case, 0.0, (0, 0), test_runs, runs, false_alarm)
     likely, unlikely = (left, right) if event.left else (right, left)
     hits = event.count(likely.part(second)), event.count(unlikely.part(second))
     # each of the two bounds fails with half the rate
-    low = at_least(np.array(hits[0]), tested, false_alarm / 2)
-    high = at_most(np.array(hits[1]), tested, false_alarm / 2)
-    return Finding(case, float(case.claim.refuted_below(low, high)), hits, tested, runs, false_alarm)
+    low = at_least(np.array(hits[0]), test_runs, false_alarm / 2)
+    high = at_most(np.array(hits[1]), test_runs, false_alarm / 2)
+    return Finding(case, float(case.claim.refuted_below(low, high)), hits, test_runs, runs, false_alarm)
 
 
 def _draw(report: Report) -> "Figure":
-    """A line for each case: the share that was measured, and a mark for the pair's true loss where it is known."""
+    """Draw a line for each case: the measured share, and a mark for the pair's true loss if it is known."""
     count = len(report.findings)
     figure = style.figure_class()(figsize=(9, 1.5 + 0.2 * count), layout="constrained")
     axes: Any = figure.subplots()
     style.clean_axes(axes)
-    for place, finding in enumerate(reversed(report.findings)):
+    for row, finding in enumerate(reversed(report.findings)):
         color = style.OTHER if finding.violated else style.ANSWER
-        axes.plot([0, min(finding.ratio, MAX_SHARE)], [place, place], color=color, lw=1.2)
-        axes.plot(min(finding.ratio, MAX_SHARE), place, color=color, marker="o", ms=4)
+        axes.plot([0, min(finding.ratio, MAX_SHARE)], [row, row], color=color, lw=1.2)
+        axes.plot(min(finding.ratio, MAX_SHARE), row, color=color, marker="o", ms=4)
         if finding.exact_ratio is not None:
-            axes.plot(min(finding.exact_ratio, MAX_SHARE), place, color=style.LINES, marker="|", ms=9)
+            axes.plot(min(finding.exact_ratio, MAX_SHARE), row, color=style.LINES, marker="|", ms=9)
     axes.axvline(1, color=style.INK, lw=1)
-    labels = [f"{one.case.mechanism}: {one.case.pair}" for one in reversed(report.findings)]
+    labels = [f"{finding.case.mechanism}: {finding.case.pair}" for finding in reversed(report.findings)]
     axes.set_yticks(range(count), [style.plain_label(label, 64) for label in labels], fontsize=7)
     axes.set_xlim(0, MAX_SHARE if report.violated else 1.1)
     axes.set_xlabel("share of the claim: measured at least (dot), exactly on this pair (mark)")

@@ -1,4 +1,4 @@
-"""Searched: a release of tiny tables, with the worst pair of neighbors among many."""
+"""Search for the worst pair of neighbors among many tiny tables, and cases that audit it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from milepost.auditing.case import MIN_SAMPLES, Case, Outcomes
 from milepost.auditing.claims import Claim
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 
-MAX_NUMBERS = 2  # with noise in a run of all samples that are asked for; where more differ, fewer runs are drawn
+MAX_NUMBERS = 2  # that differ in a pair for which all requested samples are drawn; fewer are drawn if more differ
 
 Rows = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class WorstPair:
-    """A pair of tables, what is said of it, and how many were tried."""
+    """A pair of tables, their traces, and the number of pairs tried."""
 
     rows: tuple[Rows, Rows]
     pair: TracePair
@@ -24,52 +24,54 @@ class WorstPair:
 
 
 class Search:
-    """All pairs of neighboring tables that are tried; each table is released once."""
+    """A search over pairs of neighboring tables; each table is released once."""
 
     def __init__(self, release: Callable[[Rows], object], pairs: Iterable[tuple[Rows, Rows]]) -> None:
         self.release, self._pairs = release, list(pairs)
 
     @cached_property
     def worst(self) -> WorstPair:
-        """The pair of the largest true loss."""
-        tapes: dict[Rows, NoiseTrace] = {}
+        """Return the pair of the largest true loss."""
+        traces: dict[Rows, NoiseTrace] = {}
         for rows in (side for pair in self._pairs for side in pair):
-            if rows not in tapes:
-                tapes[rows] = NoiseTrace.of(partial(self.release, rows))
-        found = [WorstPair(rows, TracePair(tapes[rows[0]], tapes[rows[1]]), len(self._pairs)) for rows in self._pairs]
-        return max(found, key=lambda one: one.pair.loss)
+            if rows not in traces:
+                traces[rows] = NoiseTrace.of(partial(self.release, rows))
+        candidates = [
+            WorstPair(rows, TracePair(traces[rows[0]], traces[rows[1]]), len(self._pairs)) for rows in self._pairs
+        ]
+        return max(candidates, key=lambda candidate: candidate.pair.loss)
 
 
 @dataclass(frozen=True)
 class SearchedCase(Case):
-    """A case whose outcomes are drawn from the tapes of the worst pair."""
+    """A case whose outcomes are drawn from the traces of the worst pair."""
 
     search: Search = field(kw_only=True)
 
     @classmethod
     def of(cls, mechanism: str, tables: str, claim: Claim, search: Search) -> "SearchedCase":
-        """The search is made when the case is drawn."""
+        """Return a case that searches when it is first drawn."""
 
-        def side(place: int) -> Callable[[int], Outcomes]:
-            return lambda samples: search.worst.pair.draw(samples)[place]
+        def side(index: int) -> Callable[[int], Outcomes]:
+            return lambda samples: search.worst.pair.draw(samples)[index]
 
         return cls(mechanism, tables, claim, side(0), side(1), search=search)
 
     @property
     def found(self) -> WorstPair:
-        """The worst pair."""
+        """Return the worst pair."""
         return self.search.worst
 
     @property
     def exact(self) -> float:
-        """The pair's true loss."""
+        """Return the pair's true loss."""
         return self.found.pair.loss
 
-    def samples(self, asked: int) -> int:
-        """All that are asked for, unless many numbers differ."""
-        numbers = max(1, len(self.found.pair.moved))
-        return min(asked, max(MIN_SAMPLES, asked * MAX_NUMBERS // numbers))
+    def samples(self, requested: int) -> int:
+        """Return all samples that are requested, or fewer if many numbers differ."""
+        count = max(1, len(self.found.pair.moved))
+        return min(requested, max(MIN_SAMPLES, requested * MAX_NUMBERS // count))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
-        """Of both tables, with the same noise."""
+        """Draw outcomes of both tables with the same noise."""
         return self.found.pair.draw(samples)

@@ -23,8 +23,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from importlib import metadata  # takes longer than all the rest
 
         typer.echo(f"milepost {metadata.version('milepost')}")
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # ε and ± on a terminal that has neither
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always", mp.PromiseWarning)
         try:
             app(args=None if arguments is None else list(arguments), prog_name="milepost")
@@ -52,5 +52,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}")
         finally:
-            for warning in caught:
+            for warning in records:
                 note(str(warning.message))

@@ -1,4 +1,4 @@
-"""Commands: what `milepost --help` lists, and a group that loads the module of a command when it is called."""
+"""The list of commands for `milepost --help`, and a group that loads the module of a command when it is called."""
 
 from collections.abc import MutableMapping
 from functools import cache
@@ -27,19 +27,19 @@ COMMANDS = {  # in the order of the help, each with a line that fits one of a na
 
 @cache
 def command(name: str) -> Any:
-    """A command or group of commands, from `app` or the function of its name in the module of its name."""
+    """Return a command or group of commands, from `app` or the function of its name in the module of its name."""
     module = import_module(f"milepost.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name, epilog=epilog(name))(getattr(module, name))
-    found = typer.main.get_command(app)
-    found.name = name
-    return found
+    click_command = typer.main.get_command(app)
+    click_command.name = name
+    return click_command
 
 
 class CommandGroup(TyperGroup):
-    """All commands; the help takes their names and lines from the table, so that it need not load them."""
+    """All commands; the help takes their names and lines from the table, and does not load them."""
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
@@ -48,17 +48,17 @@ class CommandGroup(TyperGroup):
 
     @commands.setter
     def commands(self, _: MutableMapping[str, Any]) -> None:
-        """Typer hands over what is registered: nothing."""
+        """Ignore the commands that Typer has registered: there are none."""
 
     def list_commands(self, _: Any) -> list[str]:
-        """Their names, in order."""
+        """Return the names of all commands, in order."""
         return list(COMMANDS)
 
     def get_command(self, _: Any, cmd_name: str) -> Any:
-        """One of them; None where there is none of this name."""
+        """Return a command by its name, or None if there is none."""
         return command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, _: Any, formatter: Any) -> None:
-        """The table, as a section of the help."""
+        """Write the table of commands as a section of the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -1,4 +1,4 @@
-"""Examples: command lines for the end of every `--help`, as docs/cli.md has them."""
+"""Example command lines for the end of every `--help`, the same as in docs/cli.md."""
 
 EXAMPLES = {
     "demo": ("milepost demo --output demo.png", "milepost demo --serve"),
@@ -65,17 +65,17 @@ Begin with:
   milepost plan --help     the error to expect, before any data is touched
   milepost release --help  a file that answers every query
 """
-WIDTH = 74  # of a line, so that it fits a terminal of 80 with what is before and after it
+WIDTH = 74  # characters of a line; with indentation and backslash it fits a terminal of 80
 
 
 def epilog(name: str) -> str:
-    r"""The end of a command's help; a `\b` keeps its lines as they are."""
+    r"""Return the end of a command's help; a `\b` keeps its lines as they are."""
     lines = [line for example in EXAMPLES[name] for line in folded(example)]
     return "\n".join(["\b", "Examples:" if len(EXAMPLES[name]) > 1 else "Example:", *(f"  {line}" for line in lines)])
 
 
 def folded(example: str) -> list[str]:
-    r"""A command line, with a `\` wherever it goes on in the next, before an option.
+    r"""Wrap a command line before options, with a `\` at the end of every line but the last.
 
     >>> print(*folded(EXAMPLES["plan"][1]), sep="\n")
     milepost plan --space great-circle --center 52.52,13.405 --radius-km 30 \

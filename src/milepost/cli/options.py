@@ -1,4 +1,4 @@
-"""Options: how the command line spells what several commands take."""
+"""Options and arguments that several commands have in common."""
 
 from pathlib import Path
 from typing import Annotated
@@ -138,31 +138,31 @@ SynopsisArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file t
 
 
 def load_synopsis(file: Path, group: str | None, *, any_group: bool) -> mp.Synopsis:
-    """A synopsis, or the group of it that is asked about; any_group: whether none has to be."""
+    """Return a synopsis, or one group of it. any_group: whether a synopsis with groups needs no `--group`."""
     synopsis = mp.load(file)
     if group is not None:
         return synopsis.group({str(label): label for label in synopsis.labels}.get(group, group))
     if synopsis.labels and not any_group:
-        listed = ", ".join(map(str, synopsis.labels))
+        labels = ", ".join(map(str, synopsis.labels))
         raise mp.MilepostError(
-            f"{file} has groups ({listed}): say which with --group {synopsis.labels[0]}; "
+            f"{file} has groups ({labels}): say which with --group {synopsis.labels[0]}; "
             "`milepost query --nearest` compares all of them"
         )
     return synopsis
 
 
 def split_names(columns: str | None) -> list[str] | None:
-    """Names of columns, separated by commas."""
+    """Split names of columns at commas."""
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
 def open_ledger(path: Path | None) -> mp.Ledger | None:
-    """The ledger of `--ledger`."""
+    """Return the ledger of `--ledger`."""
     return None if path is None else mp.Ledger(path)
 
 
 def check_weights(weights: str | None, max_weight: float | None) -> None:
-    """Refuse what columns count in the distance where the column of rows' weights is meant."""
+    """Refuse weights of the distance where `--weights` expects the column of rows' weights."""
     if weights is not None and "=" in weights and max_weight is None:
         raise mp.MilepostError(
             f"--weights is the column of rows' weights, with --max-weight; what a column counts in the distance is "

@@ -1,4 +1,4 @@
-"""Asked: points to ask about, from the command line or a file, as the space reads them."""
+"""Query points from the command line or a file, as the space reads them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,109 +19,109 @@ from milepost.synopsis.synopsis import Synopsis
 
 @dataclass(frozen=True, eq=False)
 class QueryPoints:
-    """Points as the space reads them, and as rows of a table for their user.
+    """Query points, as the space reads them and as rows of a table for the user.
 
-    kept: other columns of the file that they came from.
+    extra_columns: other columns of their file.
     """
 
     queries: AnyArray
     rows: pa.Table
-    kept: pa.Table | None = None
+    extra_columns: pa.Table | None = None
 
     def __len__(self) -> int:
         return len(self.queries)
 
-    def table(self, found: pa.Table) -> pa.Table:
-        """What was kept, the points, and what was found about each."""
-        given = [] if self.kept is None else [self.kept]
-        tables = [*given, self.rows, found]
+    def table(self, answers: pa.Table) -> pa.Table:
+        """Return a table of the extra columns, the points, and their answers."""
+        extra_tables = [] if self.extra_columns is None else [self.extra_columns]
+        tables = [*extra_tables, self.rows, answers]
         names = [name for table in tables for name in table.column_names]
-        for table in given:
+        for table in extra_tables:
             for name in table.column_names:
                 if names.count(name) > 1:
                     raise MilepostError(f"--keep {name}: the answers have a column of this name already; rename it")
         return pa.table([column for table in tables for column in table.columns], names=names)
 
 
-def parse_points(given: Sequence[Any], space: Space) -> QueryPoints:
-    """Points as their user writes them."""
-    return _asked(object_array(list(given)) if space.objects else np.array(given, dtype=np.float64), space)
+def parse_points(points: Sequence[Any], space: Space) -> QueryPoints:
+    """Return query points from points as the user writes them."""
+    return _query_points(object_array(list(points)) if space.objects else np.array(points, dtype=np.float64), space)
 
 
 def known_points(synopsis: Synopsis) -> QueryPoints | None:
-    """All points that a synopsis answers, where these were given; None where it answers any."""
+    """Return all points that a synopsis answers, or None if it answers any point."""
     return None if synopsis.known is None else QueryPoints(synopsis.known, _rows(synopsis.known, synopsis.space))
 
 
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
-    """The points of a CSV or Parquet file, all at once."""
+    """Read all points of a CSV or Parquet file."""
     rows: list[Any] = []
     for batch, _ in _parts(path, space, columns):
         rows += objects_of(batch) if space.objects else space.read_queries(batch, len(rows)).tolist()
     if space.objects and space.known is None and space.width == 1:
         rows = [(cell,) for cell in rows]  # a list of one value would be one point
-    _check_some(len(rows), path)
+    _require_points(len(rows), path)
     return rows
 
 
 def point_batches(
-    path: Path, space: Space, columns: Sequence[str] | None, keep: Sequence[str], most: int
+    path: Path, space: Space, columns: Sequence[str] | None, keep: Sequence[str], max_points: int
 ) -> Iterator[QueryPoints]:
-    """The same in batches of at most so many points, with columns to keep."""
+    """Read the points of a file in batches of at most `max_points`, with the columns to keep."""
     first = 0
     for batch, cells in _parts(path, space, columns, tuple(ExtraColumn("--keep", name) for name in keep)):
-        for start in range(0, len(batch), most):
-            part = slice(start, start + most)
-            kept = pa.table([column[part] for column in cells], names=list(keep)) if keep else None
-            yield _asked(batch[part], space, first + start, kept)
+        for start in range(0, len(batch), max_points):
+            part = slice(start, start + max_points)
+            extra_columns = pa.table([column[part] for column in cells], names=list(keep)) if keep else None
+            yield _query_points(batch[part], space, first + start, extra_columns)
         first += len(batch)
-    _check_some(first, path)
+    _require_points(first, path)
 
 
-def first_points(batches: Iterable[QueryPoints], most: int) -> tuple[QueryPoints, bool]:
-    """The first points, and whether there are more."""
-    taken: list[QueryPoints] = []
-    for asked in batches:
-        taken.append(asked)
-        if sum(map(len, taken)) > most:
+def first_points(batches: Iterable[QueryPoints], max_points: int) -> tuple[QueryPoints, bool]:
+    """Return the first `max_points` points, and whether there are more."""
+    parts: list[QueryPoints] = []
+    for points in batches:
+        parts.append(points)
+        if sum(map(len, parts)) > max_points:
             break
-    queries = np.concatenate([asked.queries for asked in taken])
-    rows = pa.concat_tables([asked.rows for asked in taken])
-    return QueryPoints(queries[:most], rows.slice(0, most)), len(queries) > most
+    queries = np.concatenate([points.queries for points in parts])
+    rows = pa.concat_tables([points.rows for points in parts])
+    return QueryPoints(queries[:max_points], rows.slice(0, max_points)), len(queries) > max_points
 
 
 def _parts(
-    path: Path, space: Space, columns: Sequence[str] | None, beside: tuple[ExtraColumn, ...] = ()
+    path: Path, space: Space, columns: Sequence[str] | None, extra: tuple[ExtraColumn, ...] = ()
 ) -> Iterator[tuple[Batch, list[Any]]]:
     rows = 0
     try:
-        for batch, cells in space_batches(path, space, columns, beside):
+        for batch, cells in space_batches(path, space, columns, extra):
             yield batch, cells
             rows += len(batch)
     except MilepostError as error:
         raise MilepostError(f"{error} (after row {rows:,})" if rows else str(error)) from None
 
 
-def _check_some(count: int, path: Path) -> None:
+def _require_points(count: int, path: Path) -> None:
     if count == 0:
         raise MilepostError(f"{path} has no points")
 
 
-def _asked(batch: Batch, space: Space, first_row: int = 0, kept: pa.Table | None = None) -> QueryPoints:
+def _query_points(batch: Batch, space: Space, first_row: int = 0, extra_columns: pa.Table | None = None) -> QueryPoints:
     queries = space.read_queries(batch, first_row)
     texts = _texts(batch) if space.objects and space.width > 1 else None  # whole sequences stay as they are
-    return QueryPoints(queries, _rows(queries, space) if texts is None else pa.table({"query": texts}), kept)
+    return QueryPoints(queries, _rows(queries, space) if texts is None else pa.table({"query": texts}), extra_columns)
 
 
 def _texts(batch: Batch) -> Any:
-    """The texts of a batch that has one a row, else None."""
+    """Return the texts of a batch with one text per row, else None."""
     if isinstance(batch, pa.RecordBatch):
         return batch.column(0) if batch.num_columns == 1 else None
     return batch.tolist() if all(isinstance(point, str) for point in batch) else None
 
 
 def _rows(queries: AnyArray, space: Space) -> pa.Table:
-    """Points as rows of a table with the space's names."""
+    """Return points as rows of a table with the names of the space."""
     if not space.objects:
         return pa.table(list(queries.T.copy()), names=list(space.names))
     rows = [space.cells(space.user_point(query)) for query in queries]

@@ -1,4 +1,4 @@
-"""Writing: a table as a CSV or Parquet file, part by part; it appears whole or not at all."""
+"""Write a table to a CSV or Parquet file, part by part; the file appears when it is complete, or not at all."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,14 +20,14 @@ WRITERS: dict[str, Callable[..., Any]] = {
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a name that does not say how the table is to be written."""
+    """Refuse a file name whose suffix is not a known format."""
     if path.suffix.lower() not in WRITERS:
         raise MilepostError(f"{path} must end in {', '.join(WRITERS)}, which says how the table is written")
 
 
 @contextmanager
 def table_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that writes one part of the table after another; all have the same columns."""
+    """Return a function that writes the parts of a table one after another; all have the same columns."""
     with atomic_write(path) as stream, ExitStack() as stack:
         writer: Any = None
 

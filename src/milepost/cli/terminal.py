@@ -1,4 +1,4 @@
-"""Terminal: what the command line writes besides answers, and where it may write files."""
+"""Messages, progress and tables on the terminal, and a check of output files."""
 
 import sys
 import tempfile
@@ -10,7 +10,7 @@ import typer
 
 from milepost.errors import MilepostError
 from milepost.ingest.progress import Display
-from milepost.ingest.progress import progress as shown
+from milepost.ingest.progress import progress as show_progress
 from milepost.storage.paths import WRITE_REMEDY, local_path
 
 if TYPE_CHECKING:
@@ -32,24 +32,24 @@ def check_output(path: Path, force: bool) -> None:
         raise MilepostError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def console(wide: int = 0) -> "Console":
-    """Where tables are printed; as wide as they need where nobody looks."""
+def console(min_width: int = 0) -> "Console":
+    """Return the console for tables. min_width: their width where the output is not a terminal."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, wide))
+    return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, min_width))
 
 
 def progress(what: str) -> AbstractContextManager[Display]:
-    """Say what takes a while, and how far it is, on stderr while it lasts."""
-    return shown(f"{what} …")
+    """Show the progress of a task on stderr while it runs."""
+    return show_progress(f"{what} …")
 
 
 def note(message: str) -> None:
-    """One line beside the output."""
+    """Print a note on stderr."""
     typer.echo(f"note: {message}", err=True)
 
 
 def fail(message: str) -> NoReturn:
-    """One line, and exit code 2."""
+    """Print an error in one line, and exit with code 2."""
     typer.echo("error: " + " ".join(message.split()), err=True)
     sys.exit(2)

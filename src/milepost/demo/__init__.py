@@ -1,1 +1,1 @@
-"""The demo: where should the next clinic stand, if nobody may learn where anyone lives?"""
+"""The demo: where should the next clinic be built, if nobody may learn where anyone lives?"""

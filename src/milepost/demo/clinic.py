@@ -1,4 +1,4 @@
-"""The demo: where should the next clinic stand, if nobody may learn where anyone lives? Made-up homes, seeded."""
+"""The demo: where should the next clinic be built, if nobody may learn where anyone lives? Homes are synthetic."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ SITES = {
     "Köpenick": (52.4438, 13.5726),
     "Potsdam": (52.3906, 13.0645),
 }
-QUARTERS = {  # where made-up people live: the middle in degrees, the spread in km, the share
+QUARTERS = {  # where synthetic people live: center in degrees, spread in km, share
     "Mitte": ((52.525, 13.395), 4.0, 0.30),
     "Neukölln": ((52.470, 13.435), 3.0, 0.20),
     "Spandau": ((52.540, 13.205), 2.5, 0.12),
@@ -37,7 +37,7 @@ KM = 111.2  # a degree of latitude
 
 
 @dataclass(frozen=True)
-class Visit:
+class SiteResult:
     """One candidate site: the private answer, its error, and the truth that only a demo may show."""
 
     site: str
@@ -47,38 +47,38 @@ class Visit:
 
     @property
     def difference(self) -> float:
-        """How far the private answer is off."""
+        """Return the private answer minus the exact one."""
         return self.private - self.exact
 
     @property
     def kept(self) -> bool:
-        """Whether the answer is within its error."""
+        """Return whether the private answer is within its error."""
         return abs(self.difference) <= self.error
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What a run of the demo found, the nearest site first, and where its two pictures are."""
+    """The results of a run of the demo, the nearest site first, and the paths of its two pictures."""
 
     synopsis: Synopsis
-    visits: tuple[Visit, ...]
+    visits: tuple[SiteResult, ...]
     picture: Path
-    beside: Path
+    exact_picture: Path
 
 
 def homes(n: int, seed: int = 7) -> FloatArray:
-    """n made-up homes in and around a city: float64[n, 2], latitude and longitude in degrees."""
+    """Return n synthetic homes in and around a city: float64[n, 2], latitude and longitude in degrees."""
     generator = np.random.default_rng(seed)
     middles, spreads, shares = zip(*QUARTERS.values(), strict=True)
     quarter = generator.choice(len(shares), size=n, p=shares)
-    away = generator.normal(size=(n, 2)) * np.array(spreads)[quarter, None] / KM
-    away[:, 1] /= np.cos(np.radians(REGION.latitude))
-    result: FloatArray = np.array(middles)[quarter] + away
+    offset = generator.normal(size=(n, 2)) * np.array(spreads)[quarter, None] / KM
+    offset[:, 1] /= np.cos(np.radians(REGION.latitude))
+    result: FloatArray = np.array(middles)[quarter] + offset
     return result
 
 
 def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
-    """Tell the story on a console, and save the picture at `output` and one without privacy beside it."""
+    """Run the demo on a console, and save the picture at `output` and one without privacy next to it."""
     style.check_plot_path(output)
     console = console or Console(highlight=False)
     console.print(
@@ -90,60 +90,60 @@ def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
     with console.status("Releasing …"):
         people = homes(n)
         synopsis = release(people, REGION, epsilon=EPSILON, delta=DELTA)
-    visits = _visit(synopsis, people)
+    results = _site_results(synopsis, people)
     console.print(
         f"The release, by {synopsis.mechanism} with {synopsis.guarantee}, answers for any place. The sites, ranked:",
-        _table(visits),
+        _table(results),
         sep="\n",
     )
-    console.print(_verdict(visits) + "\n")
-    beside = output.with_stem(output.stem + "-without-privacy")
+    console.print(_verdict(results) + "\n")
+    exact_picture = output.with_stem(output.stem + "-without-privacy")
     with console.status("Drawing …"):
         style.save(synopsis.plot(SITES), output)
         figure = without_privacy(people, synopsis).plot(SITES)
         figure.axes[0].set_title(f"The same without privacy, n = {n:,}", fontsize=11, loc="left")
-        style.save(figure, beside)
-    console.print(f"The map is at {output}, the same without privacy at {beside}", soft_wrap=True, markup=False)
-    return Demo(synopsis, visits, output, beside)
+        style.save(figure, exact_picture)
+    console.print(f"The map is at {output}, the same without privacy at {exact_picture}", soft_wrap=True, markup=False)
+    return Demo(synopsis, results, output, exact_picture)
 
 
-def _visit(synopsis: Synopsis, people: FloatArray) -> tuple[Visit, ...]:
+def _site_results(synopsis: Synopsis, people: FloatArray) -> tuple[SiteResult, ...]:
     ranked = synopsis.sites(SITES)
     truth = dict(zip(SITES, exact(people, REGION, list(SITES.values())).tolist(), strict=True))
-    return tuple(Visit(site.name, site.mean_distance, site.error, truth[site.name]) for site in ranked)
+    return tuple(SiteResult(site.name, site.mean_distance, site.error, truth[site.name]) for site in ranked)
 
 
-def _forecast(planned: Plan) -> Table:
+def _forecast(demo_plan: Plan) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("mechanism")
     for name in ("error of one answer", "of all at once", "the paper's own"):
         table.add_column(name, justify="right")
-    for prediction in planned.predictions:
+    for prediction in demo_plan.predictions:
         paper = prediction.details.get("paper's alpha")
         bound = f"± {paper:.3g} km" if isinstance(paper, float) else ""
         table.add_row(prediction.mechanism, f"± {prediction.error:.3g} km", f"± {prediction.uniform:.3g} km", bound)
     return table
 
 
-def _table(visits: tuple[Visit, ...]) -> Table:
+def _table(results: tuple[SiteResult, ...]) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("site", no_wrap=True)
     table.add_column("mean distance in km, private", justify="right", no_wrap=True)
     for name in ("exact", "difference", "within the error"):
         table.add_column(name, justify="right")
-    for visit in visits:
+    for result in results:
         table.add_row(
-            visit.site,
-            f"{visit.private:.4f} ± {visit.error:.4f}",
-            f"{visit.exact:.4f}",
-            f"{visit.difference:+.4f}",
-            "yes" if visit.kept else "no",
+            result.site,
+            f"{result.private:.4f} ± {result.error:.4f}",
+            f"{result.exact:.4f}",
+            f"{result.difference:+.4f}",
+            "yes" if result.kept else "no",
         )
     return table
 
 
-def _verdict(visits: tuple[Visit, ...]) -> str:
-    best, second = visits[:2]
+def _verdict(results: tuple[SiteResult, ...]) -> str:
+    best, second = results[:2]
     if second.private - best.private > best.error + second.error:
         return f"{best.site} is the nearest: it leads by more than both errors together."
     return f"{best.site} and {second.site} are too close to call at this error; {best.site} looks a little better."

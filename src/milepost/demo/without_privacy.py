@@ -1,4 +1,4 @@
-"""The release of a demo without noise, to compare with. NOT PRIVATE: for made-up data only."""
+"""The demo's release without noise, for comparison. NOT PRIVATE: for synthetic data only."""
 
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,14 +15,14 @@ from milepost.synopsis.synopsis import Synopsis
 
 
 def without_privacy(people: FloatArray, synopsis: Synopsis) -> Synopsis:
-    """The same release without noise. NOT PRIVATE: for made-up data."""
+    """Return the release without noise. NOT PRIVATE: for synthetic data only."""
     space = synopsis.space
     curves = ExactCurves(read_sketch(people, space).borders().value, space.embedding, len(people))
     return Synopsis(space, curves, synopsis.guarantee, synopsis.change, synopsis.n)
 
 
 class ExactCurves(CoordinateStatistic):
-    """The exact function of every embedding coordinate. NOT PRIVATE, so there is nothing to be stored."""
+    """The exact function of every embedding coordinate. NOT PRIVATE, so nothing of it is stored."""
 
     mechanism: ClassVar[str] = "exact"
     extends: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class ExactCurves(CoordinateStatistic):
 
     @property
     def confidence(self) -> float:
-        """Any."""
+        """Return 1: without noise any confidence holds."""
         return 1.0
 
     @cached_property
@@ -40,29 +40,29 @@ class ExactCurves(CoordinateStatistic):
         borders = self._sums.shape[1] - 1
         nodes = [np.linspace(0, float(span), borders + 1) for span in self.embedding.span]
         heights = self._sums * (self.embedding.quantum[:, None] / self.total.size)
-        return tuple(PiecewiseLinear(place, height) for place, height in zip(nodes, heights, strict=True))
+        return tuple(PiecewiseLinear(x, height) for x, height in zip(nodes, heights, strict=True))
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:  # noqa: ARG002
-        """Through the exact sums at cell borders."""
+        """Return piecewise linear functions through the exact sums at cell borders."""
         return self._polygons
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
-        """What the embedding may be off by."""
+        """Return the bias of the embedding, the only error."""
         return self.embedding.bias
 
-    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
-        """The same everywhere."""
-        return np.full(len(places), self.half_width(confidence))
+    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
+        """Return the half-width, which is the same at all positions."""
+        return np.full(len(positions), self.half_width(confidence))
 
     def tensors(self) -> dict[str, IntArray]:
-        """Nothing that may leave."""
+        """Return nothing: exact sums must not be stored."""
         return {}
 
     def parameters(self) -> dict[str, Any]:
-        """Nothing that may leave."""
+        """Return nothing: there is no file."""
         return {}
 
     @classmethod
     def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """There is no such file."""
+        """Refuse: there is no such file."""
         raise NotImplementedError

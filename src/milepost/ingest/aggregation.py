@@ -1,4 +1,4 @@
-"""Reading: from a private table to its exact statistic, block by block."""
+"""Exact statistics of private tables, computed block by block."""
 
 import operator
 import os
@@ -32,18 +32,18 @@ from milepost.statistics.row_digest import CHANGED, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
 
 Exact = TypeVar("Exact", Sketch, DistanceSums, Magnitudes, "DigestedStatistic")
-Made = TypeVar("Made", covariant=True)
-Counted: TypeAlias = Callable[[Queries, IntArray], IntArray]
+Statistic_co = TypeVar("Statistic_co", covariant=True)
+DistanceTransform: TypeAlias = Callable[[Queries, IntArray], IntArray]
 BLOCK = 1 << 22  # embedding coordinates, or distances, that a thread has at a time: as many rows as a sketch has cells
 NO_ROW_COLUMNS = RowColumns()
-MAX_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has one of its own
+MAX_PARTS = 1 << 23  # numbers of a statistic, up to which every thread has its own part
 
 
 @dataclass(frozen=True, eq=False)
 class RecordBlock:
-    """Records as the space reads them, with a group index and an integer weight each.
+    """Records as the space reads them, each with a group index and an integer weight.
 
-    None: all in group 0, or of weight 1.
+    group, weight: None where all records are in group 0, or have weight 1.
     """
 
     points: FloatArray
@@ -52,31 +52,31 @@ class RecordBlock:
 
     @property
     def total(self) -> int:
-        """The weight of all records."""
+        """Return the total weight of the records."""
         return len(self.points) if self.weight is None else int(self.weight.sum())
 
 
-class StatisticSpec(Protocol[Made]):
-    """Which statistic is made of blocks of records."""
+class StatisticSpec(Protocol[Statistic_co]):
+    """Specification of a statistic that is computed from blocks of records."""
 
     @property
     def numbers(self) -> int:
-        """How many a record takes in memory."""
+        """Return how many numbers a record takes in memory."""
 
     @property
     def size(self) -> int:
-        """How many it has itself."""
+        """Return how many numbers the statistic has."""
 
-    def empty(self) -> Made:
-        """That of no records."""
+    def empty(self) -> Statistic_co:
+        """Return the statistic of no records."""
 
     def image(self, block: RecordBlock) -> tuple[Any, ...]:
-        """What its `add` takes of records; each record's depends on itself only."""
+        """Return the arguments of `add` for these records; the image of a record depends on that record only."""
 
 
 @dataclass(frozen=True, eq=False)
 class SketchSpec:
-    """Of embedding coordinates."""
+    """Specification of a sketch of embedding coordinates."""
 
     space: Space
     groups: int
@@ -84,126 +84,130 @@ class SketchSpec:
 
     @property
     def numbers(self) -> int:
-        """One for each coordinate."""
+        """Return one number per coordinate."""
         return self.space.embedding.dimension
 
     @property
     def size(self) -> int:
-        """One for each cell."""
+        """Return one number per cell."""
         return self.numbers * self.groups * self.cells
 
     def empty(self) -> Sketch:
-        """That of no records."""
+        """Return the statistic of no records."""
         return Sketch(self.numbers, self.groups, self.cells)
 
     def image(self, block: RecordBlock) -> tuple[ImageArray, IntArray | None, IntArray | None]:
-        """Quanta."""
+        """Return the records in quanta, with their groups and weights."""
         return self.space.quantize(block.points), block.group, block.weight
 
 
 @dataclass(frozen=True, eq=False)
 class SumsSpec:
-    """Of distances to queries, or of what is counted of them; None for totals alone.
+    """Specification of sums of distances to queries, or of a transform of these distances.
 
-    counted: what is summed of records, int64[n, m], from distances int64[n, k] in quanta; else these themselves.
+    queries: None for totals alone. transform: returns the summands int64[n, m] of records, from their distances
+    int64[n, k] in quanta; None to sum the distances themselves.
     """
 
     space: Space
     groups: int
     queries: Queries | None = None
-    counted: Counted | None = None
+    transform: DistanceTransform | None = None
 
     @property
     def numbers(self) -> int:
-        """As many as are summed, or as there are queries."""
+        """Return the number of sums or of queries, whichever is larger."""
         return 1 if self.queries is None else max(self.empty().count, self.queries.count)
 
     @property
     def size(self) -> int:
-        """One for each sum."""
+        """Return one number per sum and group."""
         return self.numbers * self.groups
 
     def empty(self) -> DistanceSums:
-        """That of no records."""
+        """Return the statistic of no records."""
         nothing = np.empty((0, 0 if self.queries is None else self.queries.count), dtype=np.int64)
-        return DistanceSums(self._summed(nothing).shape[1], self.groups)
+        return DistanceSums(self._summands(nothing).shape[1], self.groups)
 
     def image(self, block: RecordBlock) -> tuple[IntArray, IntArray | None, IntArray | None]:
-        """Quanta of distances."""
+        """Return the summands, with the records' groups and weights."""
         quanta = np.empty((len(block.points), 0), dtype=np.int64)
         if self.queries is not None:
             quanta = self.queries.quantize(self.space.distance(block.points, self.queries.points))
-        return self._summed(quanta), block.group, block.weight
+        return self._summands(quanta), block.group, block.weight
 
-    def _summed(self, quanta: IntArray) -> IntArray:
-        return quanta if self.counted is None or self.queries is None else self.counted(self.queries, quanta)
+    def _summands(self, quanta: IntArray) -> IntArray:
+        return quanta if self.transform is None or self.queries is None else self.transform(self.queries, quanta)
 
 
 @dataclass(frozen=True)
 class MagnitudesSpec:
-    """Of columns of numbers."""
+    """Specification of the magnitudes of columns of numbers."""
 
     columns: int
 
     @property
     def numbers(self) -> int:
-        """One for each column."""
+        """Return one number per column."""
         return self.columns
 
     @property
     def size(self) -> int:
-        """One for each cell."""
+        """Return one number per cell."""
         return self.columns * 2 * SIDE
 
     def empty(self) -> Magnitudes:
-        """That of no records."""
+        """Return the statistic of no records."""
         return Magnitudes(self.columns)
 
     def image(self, block: RecordBlock) -> tuple[FloatArray, IntArray | None]:
-        """Values as they are."""
+        """Return the values as they are, with the records' weights."""
         return block.points, block.weight
 
 
 @dataclass(frozen=True, eq=False)
 class DigestedStatistic:
-    """A statistic, and the digest of the rows that it was made of, which were read once for both."""
+    """A statistic and the digest of the rows that it was computed from, both from one pass."""
 
     exact: Any
     digest: RowDigest
 
     def add(self, image: tuple[Any, ...], hashes: AnyArray) -> None:
-        """Add records by what the statistic takes of them, and their hashes."""
+        """Add records, given by their image under the statistic and their hashes."""
         self.exact.add(*image)
         self.digest.add(hashes)
 
     def __add__(self, other: Self) -> "DigestedStatistic":
-        """Return both of two tables together."""
+        """Return the statistic and the digest of both tables together."""
         return DigestedStatistic(self.exact + other.exact, self.digest + other.digest)
 
 
 @dataclass(frozen=True, eq=False)
 class DigestedSpec:
-    """Another statistic with a digest of its rows. key: of their hashes, private."""
+    """Specification of a statistic with a digest of its rows.
+
+    key: private, of the row hashes.
+    """
 
     statistic: StatisticSpec[Any]
     key: bytes = field(repr=False)
 
     @property
     def numbers(self) -> int:
-        """As many as the statistic's."""
+        """Return how many numbers a record of the statistic takes."""
         return self.statistic.numbers
 
     @property
     def size(self) -> int:
-        """As many as the statistic has."""
+        """Return how many numbers the statistic has."""
         return self.statistic.size
 
     def empty(self) -> DigestedStatistic:
-        """That of no records."""
+        """Return the statistic of no records."""
         return DigestedStatistic(self.statistic.empty(), RowDigest())
 
     def image(self, block: RecordBlock) -> tuple[tuple[Any, ...], AnyArray]:
-        """What the statistic takes, and hashes."""
+        """Return the image under the statistic, and the row hashes."""
         return self.statistic.image(block), row_hashes(self.key, block.points, block.group, block.weight)
 
 
@@ -212,7 +216,7 @@ Task: TypeAlias = Callable[[], RecordBlock]
 
 @dataclass(frozen=True, eq=False)
 class BoundedRows:
-    """Which rows are used where those of one person are limited: bool[n]; their total weight and digest. Private."""
+    """The rows that are used where contributions are bounded, bool[n], their total weight and digest. Private."""
 
     rows: AnyArray
     total: int
@@ -220,49 +224,52 @@ class BoundedRows:
 
 
 def count(data: Any) -> int:
-    """How many rows a table has; an empty one is refused."""
+    """Return the number of rows of a table; refuse an empty one."""
     with reading("counting"):
         return check_some(tables.count(data))
 
 
 def known_count(data: Any) -> int | None:
-    """How many rows a table has, where that is known without reading them."""
+    """Return the number of rows of a table if it is known without reading them, else None."""
     return tables.count(data) if tables.countable(data) else None
 
 
 def bound_contributions(
-    data: Any, space: Space, columns: Columns, roles: RowColumns, key: bytes | None = None
+    data: Any, space: Space, columns: Columns, row_columns: RowColumns, key: bytes | None = None
 ) -> BoundedRows:
-    """Which rows are used of each person; one pass, which keeps 43 bytes a row, 16 of them for a key.
+    """Select the rows that are used of each person, in one pass that keeps 43 bytes a row, 16 of them for a key.
 
-    Rows in no group are left out first: they are none of the person's contributions.
-    key: of the digest, by which a pass that reads other rows at these places than this one did is noticed.
+    Rows in no group are left out first: they do not count as contributions of the person.
+    key: of the digest, which shows that a later pass reads other rows at these indices than this pass did.
     """
     grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
     keys = [np.empty((0, NAME_BYTES + PLACE_BYTES), dtype=np.uint8)]
     hashes = [np.empty((0, 2), dtype=np.uint64)]
-    for batch, cells, first in _sliced(data, space, columns, 1, roles, "choosing rows"):
+    for batch, cells, first in _slices(data, space, columns, 1, row_columns, "choosing rows"):
         points = space.read(batch, first)
-        marks = roles.read(cells, len(points), first)
-        inside = marks.grouped
-        group = np.zeros(marks.rows, dtype=np.int64) if marks.group is None else marks.group
-        grouped.append(inside)
-        weights.append(marks.weights[inside].astype(np.int16))
-        keys.append(row_keys(marks.person, points, group, marks.weights)[inside])
+        attributes = row_columns.read(cells, len(points), first)
+        in_group = attributes.grouped
+        group = np.zeros(attributes.rows, dtype=np.int64) if attributes.group is None else attributes.group
+        grouped.append(in_group)
+        weights.append(attributes.weights[in_group].astype(np.int16))
+        keys.append(row_keys(attributes.person, points, group, attributes.weights)[in_group])
         if key is not None:
-            hashes.append(row_hashes(key, points, marks.group, marks.weight)[inside])
-    result, chosen = np.concatenate(grouped), select_rows(np.concatenate(keys), roles.contributions)
-    result[np.flatnonzero(result)] = chosen
-    total = int(np.concatenate(weights)[chosen].sum(dtype=np.int64))
+            hashes.append(row_hashes(key, points, attributes.group, attributes.weight)[in_group])
+    mask, selected_rows = np.concatenate(grouped), select_rows(np.concatenate(keys), row_columns.contributions)
+    mask[np.flatnonzero(mask)] = selected_rows
+    total = int(np.concatenate(weights)[selected_rows].sum(dtype=np.int64))
     check_weight(total)
     digest = RowDigest()
     if key is not None:
-        digest.add(np.concatenate(hashes)[chosen])
-    return BoundedRows(result, total, None if key is None else digest)
+        digest.add(np.concatenate(hashes)[selected_rows])
+    return BoundedRows(mask, total, None if key is None else digest)
 
 
 def records(data: Any, space: Space, columns: Columns, numbers: int) -> Iterator[FloatArray]:
-    """The records of a table in blocks, for work that takes so many numbers a record, or one for each known query."""
+    """Yield the records of a table in blocks.
+
+    numbers: how many numbers the work on a record takes; at least one for each known query.
+    """
     for block in blocks(data, space, columns, numbers):
         yield block.points
 
@@ -272,14 +279,14 @@ def blocks(
     space: Space,
     columns: Columns,
     numbers: int,
-    roles: RowColumns = NO_ROW_COLUMNS,
-    chosen: BoundedRows | None = None,
+    row_columns: RowColumns = NO_ROW_COLUMNS,
+    bounded_rows: BoundedRows | None = None,
 ) -> Iterator[RecordBlock]:
-    """The same with groups and weights: rows that are in no group, or too many of one person, are left out.
+    """Yield the records in blocks, with groups and weights; leave out rows in no group, or too many of one person.
 
-    chosen: which rows of a person are used, where that is known already; else it takes a pass of its own.
+    bounded_rows: the rows of each person that are used, if they are known; else one more pass selects them.
     """
-    for task in _tasks(data, space, columns, numbers, roles, chosen):
+    for task in _tasks(data, space, columns, numbers, row_columns, bounded_rows):
         block = task()
         if len(block.points):
             yield block
@@ -295,13 +302,13 @@ def read_sketch(
     empty: bool = False,
     chosen: BoundedRows | None = None,
 ) -> Sketch:
-    """The exact sketch of a table; bad rows are refused and nothing is spent.
+    """Return the exact sketch of a table; refuse bad rows, in which case nothing is spent.
 
-    cells: of the sketch, where its default is not meant. empty: a table without rows that count is no error, as it must
-    be where their number is private. chosen: what `choose` gave for the same table, to save a pass.
+    cells: of the sketch, instead of the default. empty: accept a table without rows that count, as is necessary where
+    their number is private. chosen: the result of `bound_contributions` for the same table, to save a pass.
     """
-    wanted = SketchSpec(space, roles.group_count, cells or default_cells(space.embedding.dimension))
-    sketch = aggregate(wanted, data, space, columns, roles, chosen)
+    spec = SketchSpec(space, roles.group_count, cells or default_cells(space.embedding.dimension))
+    sketch = aggregate(spec, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sketch.totals.sum()))
     return sketch
@@ -316,60 +323,60 @@ def read_sums(
     *,
     empty: bool = False,
     chosen: BoundedRows | None = None,
-    counted: Counted | None = None,
+    counted: DistanceTransform | None = None,
 ) -> DistanceSums:
-    """The exact sums of distances to given queries, or what is counted of them; bad rows are refused, as above."""
-    wanted = SumsSpec(space, roles.group_count, queries, counted)
-    sums = aggregate(wanted, data, space, columns, roles, chosen)
+    """Return the exact sums of distances to queries, or of their transform `counted`; refuse bad rows."""
+    spec = SumsSpec(space, roles.group_count, queries, counted)
+    sums = aggregate(spec, data, space, columns, roles, chosen)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums
 
 
 def aggregate(
-    wanted: StatisticSpec[Exact],
+    spec: StatisticSpec[Exact],
     data: Any,
     space: Space,
     columns: Columns = None,
     roles: RowColumns = NO_ROW_COLUMNS,
-    chosen: BoundedRows | None = None,
+    bounded_rows: BoundedRows | None = None,
 ) -> Exact:
-    """The exact statistic of a table, added up by as many threads as there are processors, the same in any order.
+    """Return the exact statistic of a table, computed by one thread per processor; any order gives the same.
 
-    A table whose total weight has no room is refused as soon as the rows read so far show it.
+    A table whose total weight is too large is refused as soon as the rows read so far show it.
     """
     workers = (os.cpu_count() or 1) if space.threads else 1
-    most = workers if wanted.size <= MAX_PARTS else 1
+    max_parts = workers if spec.size <= MAX_PARTS else 1
     parts: list[Exact] = []
     idle: LifoQueue[Exact] = LifoQueue()
-    making = Lock()
+    lock = Lock()
     weight = 0
 
-    def taken() -> Exact:
-        with making:  # a small table needs one part only
-            if idle.empty() and len(parts) < most:
-                parts.append(wanted.empty())
+    def next_part() -> Exact:
+        with lock:  # a small table needs one part only
+            if idle.empty() and len(parts) < max_parts:
+                parts.append(spec.empty())
                 return parts[-1]
         return idle.get()
 
     def add(task: Task) -> None:
         nonlocal weight
         block = task()
-        with making:
+        with lock:
             weight += block.total
             check_weight(weight)
-        image = wanted.image(block)
-        part = taken()
+        image = spec.image(block)
+        part = next_part()
         try:
             part.add(*image)
         finally:
             idle.put(part)
 
-    tasks = _tasks(data, space, columns, wanted.numbers, roles, chosen)
+    tasks = _tasks(data, space, columns, spec.numbers, roles, bounded_rows)
     with closing(tasks), ThreadPoolExecutor(workers) as pool:
         running: deque[Future[None]] = deque()
         first = list(islice(tasks, 2))
-        if len(first) == 1:  # which needs no thread of its own
+        if len(first) == 1:  # which needs no thread
             add(first.pop())
         try:
             for task in chain(first, tasks):
@@ -381,26 +388,26 @@ def aggregate(
         finally:
             for future in running:
                 future.cancel()
-    result: Exact = reduce(operator.add, parts) if parts else wanted.empty()
+    result: Exact = reduce(operator.add, parts) if parts else spec.empty()
     return result
 
 
-def check_count(read: int, counted: int) -> None:
-    """Refuse a table that had other rows when it was read than when it was counted."""
-    if read != counted:
+def check_count(rows_read: int, rows_counted: int) -> None:
+    """Refuse a table that had another number of rows when it was read than when it was counted."""
+    if rows_read != rows_counted:
         raise MilepostError(CHANGED)
 
 
 def _batches(
-    data: Any, space: Space, columns: Columns, roles: RowColumns
+    data: Any, space: Space, columns: Columns, row_columns: RowColumns
 ) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
-    """Batches of rows as they are, the cells of their roles, and the number of rows before them."""
-    placed = to_columns(data, space)
-    if placed is not data:
-        roles = roles.taken(data)
-    besides, sequences, rows = roles.extra_columns, roles.sequences(), 0
-    for batch, found in tables.space_batches(placed, space, columns, besides):
-        cells = dict(zip((beside.role for beside in besides), found, strict=True))
+    """Yield batches of rows as they are, the cells of each role, and the number of rows before the batch."""
+    table = to_columns(data, space)
+    if table is not data:
+        row_columns = row_columns.taken(data)
+    extra, sequences, rows = row_columns.extra_columns, row_columns.sequences(), 0
+    for batch, extra_cells in tables.space_batches(table, space, columns, extra):
+        cells = dict(zip((column.role for column in extra), extra_cells, strict=True))
         for role, entries in sequences.items():
             cells[role] = entries[rows : rows + len(batch)]
             _check_length(role, len(entries), rows + len(batch), at_end=False)
@@ -411,56 +418,57 @@ def _batches(
 
 
 def _tasks(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: RowColumns, chosen: BoundedRows | None
+    data: Any, space: Space, columns: Columns, numbers: int, row_columns: RowColumns, bounded_rows: BoundedRows | None
 ) -> Generator[Task]:
-    """Blocks that are yet to be read, which may be done in any order, and by threads."""
-    if chosen is None and roles.unit is not None:
-        chosen = bound_contributions(data, space, columns, roles)
+    """Yield tasks that each read a block; threads may run them in any order."""
+    if bounded_rows is None and row_columns.unit is not None:
+        bounded_rows = bound_contributions(data, space, columns, row_columns)
+    mask = None if bounded_rows is None else bounded_rows.rows
     rows = 0
-    for batch, cells, first in _sliced(data, space, columns, numbers, roles):
+    for batch, cells, first in _slices(data, space, columns, numbers, row_columns):
         rows = first + len(batch)
         cells.pop("unit", None)
-        if chosen is not None:
-            check_count(min(rows, len(chosen.rows)), rows)
-        yield partial(_block, space, roles, None if chosen is None else chosen.rows[first:rows], batch, cells, first)
-    if chosen is not None:
-        check_count(rows, len(chosen.rows))
+        if mask is not None:
+            check_count(min(rows, len(mask)), rows)
+        yield partial(_block, space, row_columns, None if mask is None else mask[first:rows], batch, cells, first)
+    if mask is not None:
+        check_count(rows, len(mask))
 
 
 def _block(
-    space: Space, roles: RowColumns, chosen: AnyArray | None, batch: Batch, cells: dict[str, Cells], first: int
+    space: Space, row_columns: RowColumns, mask: AnyArray | None, batch: Batch, cells: dict[str, Cells], first: int
 ) -> RecordBlock:
-    """Those of a batch's rows that are used."""
+    """Return the records of a batch that are used."""
     points = space.read(batch, first)
-    return block_of(points, roles.read(cells, len(points), first), chosen)
+    return block_of(points, row_columns.read(cells, len(points), first), mask)
 
 
-def block_of(points: FloatArray, marks: RowAttributes, chosen: AnyArray | None = None) -> RecordBlock:
-    """Records that are in a group and, where those of a person are chosen, among these."""
-    if chosen is None and marks.group is None:
-        return RecordBlock(points, None, marks.weight)
-    keep = marks.grouped if chosen is None else marks.grouped & chosen
+def block_of(points: FloatArray, attributes: RowAttributes, mask: AnyArray | None = None) -> RecordBlock:
+    """Return the records that are in a group and, if contributions are bounded, in the mask."""
+    if mask is None and attributes.group is None:
+        return RecordBlock(points, None, attributes.weight)
+    keep = attributes.grouped if mask is None else attributes.grouped & mask
     if keep.all():
-        return RecordBlock(points, marks.group, marks.weight)
-    group, weight = (None if part is None else part[keep] for part in (marks.group, marks.weight))
+        return RecordBlock(points, attributes.group, attributes.weight)
+    group, weight = (None if part is None else part[keep] for part in (attributes.group, attributes.weight))
     return RecordBlock(points[keep], group, weight)
 
 
-def _sliced(
-    data: Any, space: Space, columns: Columns, numbers: int, roles: RowColumns, what: str = "reading"
+def _slices(
+    data: Any, space: Space, columns: Columns, numbers: int, row_columns: RowColumns, what: str = "reading"
 ) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
-    """Batches small enough for work that takes so many numbers a row, or one for each known query."""
+    """Yield batches small enough for work that takes this many numbers a row, or one for each known query."""
     size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
-    with reading(what, lambda: known_count(data)) as told:
-        for batch, cells, rows in _batches(data, space, columns, roles):
+    with reading(what, lambda: known_count(data)) as progress:
+        for batch, cells, rows in _batches(data, space, columns, row_columns):
             for start in range(0, len(batch), size):
                 part = slice(start, start + size)
-                yield batch[part], {role: of[part] for role, of in cells.items()}, rows + start
-                told.advance(len(batch[part]))
+                yield batch[part], {role: column[part] for role, column in cells.items()}, rows + start
+                progress.advance(len(batch[part]))
 
 
 def _check_length(role: str, entries: int, rows: int, at_end: bool) -> None:
-    """Refuse a role that is given by too few or too many entries; the number of rows is private."""
+    """Refuse a role with too few or too many entries; the number of rows is private."""
     if entries < rows or (at_end and entries > rows):
         raise MilepostError(
             f"{role} must have one entry a row, got {entries:,} for a table with {'fewer' if at_end else 'more'} rows"

@@ -1,4 +1,4 @@
-"""Data: arrays, frames, Arrow tables and datasets, streams of batches, CSV and Parquet files as batches of rows."""
+"""Batches of rows from arrays, frames, Arrow tables and datasets, streams, CSV and Parquet files."""
 
 import itertools
 import os
@@ -22,12 +22,12 @@ from milepost.storage.paths import READ_REMEDY, local_path
 
 BATCH_ROWS = 1 << 18
 
-QUICK = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
+ARROW_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "str", "string")
 
 Columns: TypeAlias = Sequence[str | int] | str | int | None
 Batch: TypeAlias = pa.RecordBatch | AnyArray
 Cells: TypeAlias = pa.Array | AnyArray | list[Any]  # of one column
-Part: TypeAlias = tuple[Batch, list[Cells]]  # the same rows' points, and their cells of other columns
+Part: TypeAlias = tuple[Batch, list[Cells]]  # points, and the cells of the same rows in other columns
 
 
 def batches(
@@ -39,11 +39,11 @@ def batches(
     objects: bool = False,
     width: int = 1,
 ) -> Iterator[Batch]:
-    """The rows of a table in batches: RecordBatches where columns have names, else arrays.
+    """Yield the rows of a table in batches: RecordBatches where columns have names, else arrays.
 
     columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
-    names, aliases: the space's own names and others for them, looked for when `columns` is not given.
-    objects: rows are objects, as they are, rather than numbers; a file's are text. width: of how many columns.
+    names, aliases: the names of the space's columns and their aliases, looked up when `columns` is not given.
+    objects: rows are objects rather than numbers; those of a file are text. width: the number of object columns.
     """
     for batch, _ in batches_with_cells(data, columns, names, aliases=aliases, objects=objects, width=width):
         yield batch
@@ -59,16 +59,16 @@ def batches_with_cells(
     width: int = 1,
     beside: tuple[ExtraColumn, ...] = (),
 ) -> Iterator[Part]:
-    """The same batches, each with the cells that its rows have in other columns, all read in one pass.
+    """Yield the batches, each with the cells of its rows in the columns `beside` the points, in one pass.
 
-    Cells of numbers are an array, of NumPy or Arrow; others are Arrow's or a list. Those of a CSV file are text.
+    Cells of numbers are a NumPy or Arrow array; others are an Arrow array or a list. Those of a CSV file are text.
     """
     if isinstance(columns, str | int):
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    wanted = ColumnSelection(columns, names, aliases, width if objects else 0, beside)
-    for batch, others in (_object_parts if objects else _named_parts)(data, wanted):
+    selection = ColumnSelection(columns, names, aliases, width if objects else 0, beside)
+    for batch, others in (_object_parts if objects else _named_parts)(data, selection):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch, others
         else:
@@ -76,15 +76,15 @@ def batches_with_cells(
 
 
 def space_batches(
-    data: Any, space: Space, columns: Columns = None, beside: tuple[ExtraColumn, ...] = ()
+    data: Any, space: Space, columns: Columns = None, extra: tuple[ExtraColumn, ...] = ()
 ) -> Iterator[Part]:
-    """The same, read as a space reads them."""
-    words: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
-    return batches_with_cells(data, columns, space.columns, beside=beside, **words)
+    """Return the batches as a space reads them, with the cells of extra columns."""
+    options: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
+    return batches_with_cells(data, columns, space.columns, beside=extra, **options)
 
 
 def column_cells(data: Any, role: str, numbers: bool = False) -> Cells:
-    """A list, an array or a Series as the cells of a column; role: what it is for, in errors."""
+    """Return a list, an array or a Series as the cells of a column; role: its purpose, for errors."""
     data = unmask(data)
     if len(getattr(data, "shape", (0,))) != 1 or getattr(getattr(data, "dtype", None), "names", None) is not None:
         raise MilepostError(f"{role} must be a column's name or a list with one entry a row, got several columns")
@@ -100,7 +100,7 @@ def column_cells(data: Any, role: str, numbers: bool = False) -> Cells:
 
 
 def open_stream(data: Any) -> Any:
-    """An iterator of batches as a Stream, one of rows as a list; tables and files as they are."""
+    """Return an iterator of batches as a Stream, an iterator of rows as a list, tables and files as they are."""
     if package(data) == SPARK:  # whose rows stay where they are
         return data
     data = to_readable(data)
@@ -114,20 +114,20 @@ def open_stream(data: Any) -> Any:
 
 
 def rereadable(data: Any) -> Any:
-    """A table that can be read twice."""
+    """Return the data as a table that can be read more than once."""
     data = open_stream(data)
     return data.buffered() if isinstance(data, Stream) else data
 
 
 def countable(data: Any) -> bool:
-    """Whether the number of rows is known without reading them."""
+    """Return whether the number of rows is known without reading them."""
     if isinstance(data, str | os.PathLike):
         return files.countable(local_path(data, READ_REMEDY))
     return not (isinstance(data, Stream) and data.single_pass)
 
 
 def count(data: Any) -> int:
-    """How many rows a table has, before any is read as a point."""
+    """Return the number of rows of a table, without reading them as points."""
     if isinstance(data, str | os.PathLike):
         return files.count(local_path(data, READ_REMEDY))
     if isinstance(data, Stream):
@@ -141,61 +141,61 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
-def _streamed(
-    stream: Stream, wanted: ColumnSelection, parts: Callable[[Any, ColumnSelection], Iterator[Part]]
+def _stream_parts(
+    stream: Stream, selection: ColumnSelection, parts: Callable[[Any, ColumnSelection], Iterator[Part]]
 ) -> Iterator[Part]:
-    """Batches of batches, which must have the same columns of the same types."""
+    """Yield the parts of all batches, which must have the same columns of the same types."""
     first: pa.Schema | type | None = None
-    for place, batch in enumerate(stream, 1):
+    for number, batch in enumerate(stream, 1):
         if not _is_batch(batch):
             raise MilepostError(
-                f"batch {place} is a {type(batch).__name__}; expected an Arrow batch, a frame or a 2-D array"
+                f"batch {number} is a {type(batch).__name__}; expected an Arrow batch, a frame or a 2-D array"
             )
-        for part in parts(to_readable(batch), wanted):
+        for part in parts(to_readable(batch), selection):
             kind = part[0].schema if isinstance(part[0], pa.RecordBatch) else type(part[0])
             first = kind if first is None else first
             if kind != first:
                 raise MilepostError(
-                    f"batch {place} has other columns or types than the first; all batches must have the same"
+                    f"batch {number} has other columns or types than the first; all batches must have the same"
                 )
             yield part
 
 
-def _dataset_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
-    """Of a pyarrow dataset, a few batches ahead."""
+def _dataset_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
+    """Yield the parts of a pyarrow dataset, which is read a few batches ahead."""
     present = data.schema.names
-    picked = wanted.points(present)
-    names = [present[position] for position in (*picked, *wanted.others(present))]
+    positions = selection.points(present)
+    names = [present[position] for position in (*positions, *selection.others(present))]
     try:
         columns = list(dict.fromkeys(names))
         for batch in data.to_batches(columns=columns, batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=1):
             if batch.num_rows:
-                yield files.split(batch.select(names), len(picked))
+                yield files.split(batch.select(names), len(positions))
     except (OSError, pa.ArrowException):  # its reason may quote private values
         raise MilepostError(
             "the dataset cannot be read: a file is missing or damaged, or has other columns or types than the others"
         ) from None
 
 
-def _object_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
+def _object_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
     if isinstance(data, str | os.PathLike):
-        yield from files.read(local_path(data, READ_REMEDY), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ_REMEDY), selection, BATCH_ROWS)
     elif isinstance(data, Stream):
-        yield from _streamed(data, wanted, _object_parts)
+        yield from _stream_parts(data, selection, _object_parts)
     elif isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
-        yield from _named_parts(data, wanted)
+        yield from _named_parts(data, selection)
     elif is_polars(data) or (is_pandas(data) and data.ndim == 2):
         for start in range(0, len(data), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)  # of positions: pandas would take labels of a float index
-            yield _object_rows(data.iloc[part] if is_pandas(data) else data[part], wanted)
+            yield _object_rows(data.iloc[part] if is_pandas(data) else data[part], selection)
     else:
         others: list[Cells] = []
         if isinstance(data, np.ndarray) and data.ndim == 2:
-            data, others = _array_columns(data, wanted)
-        elif wanted.columns is not None:
+            data, others = _array_columns(data, selection)
+        elif selection.columns is not None:
             raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
-        elif wanted.extra:
-            role = wanted.extra[0].role
+        elif selection.extra:
+            role = selection.extra[0].role
             raise MilepostError(f"{role}: a list of objects has no columns; give {role}=[…] with one entry a row")
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
@@ -203,25 +203,25 @@ def _object_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
             yield object_array(rows[part]), [cells[part] for cells in others]
 
 
-def _object_rows(frame: Any, wanted: ColumnSelection) -> Part:
-    """Cells of a frame's column as they are, or rows of several columns' cells."""
+def _object_rows(frame: Any, selection: ColumnSelection) -> Part:
+    """Return the cells of one column as they are, or of several columns as rows, with those of extra columns."""
     present = [str(name) for name in frame.columns]
-    cells = [object_array(object_list(_series(frame, k))) for k in wanted.points(present)]
-    return cells[0] if len(cells) == 1 else np.column_stack(cells), _frame_cells(frame, wanted)
+    cells = [object_array(object_list(_series(frame, k))) for k in selection.points(present)]
+    return cells[0] if len(cells) == 1 else np.column_stack(cells), _frame_cells(frame, selection)
 
 
 def _series(frame: Any, position: int) -> Any:
     return frame.iloc[:, position] if is_pandas(frame) else frame.to_series(position)
 
 
-def _frame_cells(frame: Any, wanted: ColumnSelection) -> list[Cells]:
-    """Of a frame's columns beside the points."""
+def _frame_cells(frame: Any, selection: ColumnSelection) -> list[Cells]:
+    """Return the cells of a frame's extra columns."""
     result: list[Cells] = []
-    for position, other in zip(wanted.others([str(name) for name in frame.columns]), wanted.extra, strict=True):
+    for position, other in zip(selection.others([str(name) for name in frame.columns]), selection.extra, strict=True):
         series = _series(frame, position)
         if not other.numbers:
-            typed = _typed(series)
-            result.append(object_list(series) if typed is None else typed)
+            cells = _arrow_cells(series)
+            result.append(object_list(series) if cells is None else cells)
         elif is_pandas(frame):
             result.append(from_pandas(frame.iloc[:, [position]]).column(0))
         else:
@@ -229,64 +229,64 @@ def _frame_cells(frame: Any, wanted: ColumnSelection) -> list[Cells]:
     return result
 
 
-def _typed(series: Any) -> pa.Array | None:
-    """A column of text or whole numbers through Arrow, which is quick; None for others, where cells go one by one."""
-    if str(series.dtype).lower() not in QUICK:
+def _arrow_cells(series: Any) -> pa.Array | None:
+    """Return a column of text or whole numbers as an Arrow array, which is quick; None for other columns."""
+    if str(series.dtype).lower() not in ARROW_DTYPES:
         return None
-    found = pa.array(series, from_pandas=True) if is_pandas(series) else series.to_arrow()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    cells = pa.array(series, from_pandas=True) if is_pandas(series) else series.to_arrow()
+    return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
 
 
-def _array_columns(array: AnyArray, wanted: ColumnSelection) -> tuple[AnyArray, list[Cells]]:
-    """An array's columns of points, all where none is asked for and none has a role, and those beside them."""
+def _array_columns(array: AnyArray, selection: ColumnSelection) -> tuple[AnyArray, list[Cells]]:
+    """Return the columns of points, by default all that have no role, and the cells of extra columns."""
     present = [str(k) for k in range(array.shape[1])]
     others: list[Cells] = [
         array[:, position] if other.numbers else entries(array[:, position])
-        for position, other in zip(wanted.others(present), wanted.extra, strict=True)
+        for position, other in zip(selection.others(present), selection.extra, strict=True)
     ]
-    if wanted.columns is not None:
-        array = array[:, wanted.points(present)]
+    if selection.columns is not None:
+        array = array[:, selection.points(present)]
     elif others:
-        array = np.delete(array, wanted.others(present), axis=1)
+        array = np.delete(array, selection.others(present), axis=1)
     return array, others
 
 
-def _named_parts(data: Any, wanted: ColumnSelection) -> Iterator[Part]:
-    """Numbers, of columns with names where the table has them."""
+def _named_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
+    """Yield the parts of a table of numbers, with column names where the table has them."""
     if isinstance(data, str | os.PathLike):
-        yield from files.read(local_path(data, READ_REMEDY), wanted, BATCH_ROWS)
+        yield from files.read(local_path(data, READ_REMEDY), selection, BATCH_ROWS)
     elif isinstance(data, Stream):
-        yield from _streamed(data, wanted, _named_parts)
+        yield from _stream_parts(data, selection, _named_parts)
     elif _is_dataset(data):
-        yield from _dataset_parts(data, wanted)
+        yield from _dataset_parts(data, selection)
     elif isinstance(data, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-        picked = wanted.points(table.column_names)
-        both = table.select([*picked, *wanted.others(table.column_names)])
-        for batch in both.to_batches(max_chunksize=BATCH_ROWS):
-            yield files.split(batch, len(picked))
+        positions = selection.points(table.column_names)
+        subset = table.select([*positions, *selection.others(table.column_names)])
+        for batch in subset.to_batches(max_chunksize=BATCH_ROWS):
+            yield files.split(batch, len(positions))
     elif is_pandas(data):
         frame = data.to_frame() if data.ndim == 1 else data
-        points = frame.iloc[:, wanted.points([str(name) for name in frame.columns])]
+        points = frame.iloc[:, selection.points([str(name) for name in frame.columns])]
         for start in range(0, len(frame), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
-            yield from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], wanted) if wanted.extra else []
+            yield from_pandas(points.iloc[part]), _frame_cells(frame.iloc[part], selection) if selection.extra else []
     elif is_polars(data):
-        picked = wanted.points(data.columns)
+        positions = selection.points(data.columns)
         for start in range(0, len(data), BATCH_ROWS):
             rows = data[start : start + BATCH_ROWS]
-            yield from_polars(rows, picked), _frame_cells(rows, wanted)
+            yield from_polars(rows, positions), _frame_cells(rows, selection)
     else:
-        if wanted.columns is None:
-            check_rows(data, wanted.names, wanted.aliases, [other.column for other in wanted.extra])
-        array, others = _array_columns(_array(data, bool(wanted.extra)), wanted)
+        if selection.columns is None:
+            check_rows(data, selection.names, selection.aliases, [other.column for other in selection.extra])
+        array, others = _array_columns(_array(data, bool(selection.extra)), selection)
         for start in range(0, len(array), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
             yield array[part], [cells[part] for cells in others]
 
 
 def values(data: Any, mixed: bool = False) -> AnyArray:
-    """Rows of numbers, or of anything where they are mixed, as an array of any shape."""
+    """Return rows of numbers, or of any objects if `mixed`, as an array of any shape."""
     try:
         # text among rows of numbers would make text of them all
         return np.array(data, dtype=object) if mixed and isinstance(data, Sequence) else np.asarray(data)
@@ -313,7 +313,7 @@ def _array(data: Any, mixed: bool = False) -> AnyArray:
 
 
 def _is_batch(data: Any) -> bool:
-    """Whether it is several rows at once rather than a row."""
+    """Return whether the data is a batch of rows rather than one row."""
     if isinstance(data, np.ndarray):
         return data.ndim == 2
     return isinstance(data, pa.Table | pa.RecordBatch) or (is_pandas(data) and data.ndim == 2) or is_polars(data)

@@ -1,4 +1,4 @@
-"""Wanted: which columns of a table are read, the points' and others beside them."""
+"""Selection of the columns of a table: those of the points, and extra columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from milepost.spaces.objects import listed
 
 @dataclass(frozen=True)
 class ExtraColumn:
-    """A column that is read along with those of the points: as numbers, or cell by cell as what it holds.
+    """A column that is read in addition to those of the points, as numbers or as objects.
 
-    role: what it is for, in errors.
+    role: its purpose, for errors.
     """
 
     role: str
@@ -20,20 +20,20 @@ class ExtraColumn:
     numbers: bool = False
 
     def position(self, present: Sequence[str]) -> int:
-        """Where it stands among the columns of a table."""
-        found = _position(present, self.column)
-        if found is None:
+        """Return its position among the columns of a table."""
+        position = _position(present, self.column)
+        if position is None:
             raise MilepostError(
                 f"{self.role}: the table has no column {self.column!r}; it has {listed(present) or 'no columns'}"
             )
-        return found
+        return position
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Which columns of a table to read: those of the points, by name or position, and others beside them.
+    """The columns of a table to read: those of the points, by name or position, and extra ones.
 
-    width: of objects, 0 for numbers; which columns hold objects is not guessed.
+    width: the number of object columns, 0 for numbers; which columns hold objects is not guessed.
     """
 
     columns: Sequence[str | int] | None = None
@@ -43,18 +43,18 @@ class ColumnSelection:
     extra: tuple[ExtraColumn, ...] = ()
 
     def others(self, present: Sequence[str]) -> list[int]:
-        """Positions of the columns beside the points."""
-        found = [other.position(present) for other in self.extra]
-        for k, position in enumerate(found):
-            if position in found[:k]:
-                roles = f"{self.extra[found.index(position)].role} and {self.extra[k].role}"
+        """Return the positions of the extra columns."""
+        positions = [column.position(present) for column in self.extra]
+        for k, position in enumerate(positions):
+            if position in positions[:k]:
+                roles = f"{self.extra[positions.index(position)].role} and {self.extra[k].role}"
                 raise MilepostError(f"{roles} are both the column {present[position]!r}; give each one of its own")
-        return found
+        return positions
 
     def points(self, present: Sequence[str]) -> list[int]:
-        """Positions of the points' columns: the space's own where it has names, else all that are not beside."""
+        """Return the positions of the points' columns: those with the space's names, if any, else all but the extra."""
         if self.columns is not None:
-            return [self._asked(present, column) for column in self.columns]
+            return [self._selected_position(present, column) for column in self.columns]
         apart, names = self.others(present), self.names
         free = [position for position in range(len(present)) if position not in apart]
         if self.width and names is None and len(free) != self.width:
@@ -65,20 +65,20 @@ class ColumnSelection:
         absent = [name for name in names or () if find(present, name, self.aliases) is None]
         if self.width and absent:
             raise MilepostError(f"the table has no column {absent[0]!r}; it has {listed(present) or 'no columns'}")
-        found = [position for name in names or () if (position := find(present, name, self.aliases)) is not None]
-        return found if names is not None and len(found) == len(names) else free
+        positions = [position for name in names or () if (position := find(present, name, self.aliases)) is not None]
+        return positions if names is not None and len(positions) == len(names) else free
 
     @staticmethod
-    def _asked(present: Sequence[str], column: str | int) -> int:
-        found = _position(present, column)
-        if found is None:
+    def _selected_position(present: Sequence[str], column: str | int) -> int:
+        position = _position(present, column)
+        if position is None:
             raise MilepostError(f"columns: the table has no column {column!r}; it has {listed(present)}")
-        return found
+        return position
 
 
 def _position(present: Sequence[str], column: str | int) -> int | None:
-    """Where a column stands, given by its name or position."""
+    """Return the position of a column, given by its name or position; None if there is no such column."""
     if isinstance(column, str):
         return list(present).index(column) if column in present else None
-    known = isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(present)
-    return column if known else None
+    exists = isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(present)
+    return column if exists else None

@@ -1,4 +1,4 @@
-"""Frames: tables whose columns have names, told apart without their libraries, as batches of Arrow.
+"""Data frames as Arrow batches, recognized without importing their libraries.
 
 An object that has names for its columns is read by them or refused, never by position.
 """
@@ -23,12 +23,12 @@ REMEDIES = ("to_pandas", "to_dataframe", "toPandas", "to_pandas_df", "compute") 
 
 
 def is_pandas(data: Any) -> bool:
-    """Whether it is a frame or Series of pandas."""
+    """Return whether the data is a pandas frame or Series."""
     return package(data) == "pandas"
 
 
 def is_polars(data: Any) -> bool:
-    """Whether it is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
+    """Return whether the data is a Polars frame; a Series is read as an array, and a lazy frame is refused."""
     kinds = [kind.__name__ for kind in type(data).__mro__]
     if package(data) != "polars" or "Series" in kinds:
         return False
@@ -41,9 +41,10 @@ def is_polars(data: Any) -> bool:
 
 
 def to_readable(data: Any) -> Any:
-    """Data from outside in a form that is read as it is: without masks, and with column names only where they count.
+    """Return user data in a readable form: without masks, and with column names only where they are used.
 
-    Structured arrays and what has an interchange protocol become Arrow's; other objects with column names are refused.
+    Structured arrays and objects with an interchange protocol become Arrow tables or readers; other objects with column
+    names are refused.
     """
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return _from_fields(data)
@@ -53,9 +54,9 @@ def to_readable(data: Any) -> Any:
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     if hasattr(data, "__dataframe__"):
-        return _interchanged(data)
+        return _from_interchange(data)
     if _has_names(data):
-        raise _not_read(data)
+        raise _unreadable(data)
     return data
 
 
@@ -81,10 +82,10 @@ def check_rows(rows: Any, names: Sequence[str] | None, aliases: Aliases, apart: 
             )
 
 
-def from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
-    """Some columns, by position, through Arrow."""
+def from_polars(frame: Any, positions: Sequence[int]) -> pa.RecordBatch:
+    """Return the columns at these positions as an Arrow batch."""
     arrays = []
-    for position in picked:
+    for position in positions:
         column = frame.to_series(position)
         try:
             arrays.append(column.to_arrow())
@@ -92,17 +93,20 @@ def from_polars(frame: Any, picked: Sequence[int]) -> pa.RecordBatch:
             raise MilepostError(
                 f"column {column.name!r} must hold numbers that Arrow has, got {column.dtype}"
             ) from None
-    return pa.RecordBatch.from_arrays(arrays, names=[frame.columns[position] for position in picked])
+    return pa.RecordBatch.from_arrays(arrays, names=[frame.columns[position] for position in positions])
 
 
 def from_pandas(frame: Any) -> pa.RecordBatch:
-    """Column by column."""
+    """Return all columns of a frame as an Arrow batch."""
     arrays = [_column(frame.iloc[:, position], str(name)) for position, name in enumerate(frame.columns)]
     return pa.RecordBatch.from_arrays(arrays, names=[str(name) for name in frame.columns])
 
 
 def _column(cells: Any, name: str) -> pa.Array:
-    """A column through Arrow; objects go one by one, since a type for the whole column would tie its rows together."""
+    """Return a column as an Arrow array.
+
+    Objects are converted one by one: were the type inferred from all of them, a row would depend on the others.
+    """
     if cells.dtype == object and any(isinstance(value, numbers.Number) for value in cells):
         try:
             return pa.array([number(value) for value in cells], pa.float64())
@@ -112,7 +116,7 @@ def _column(cells: Any, name: str) -> pa.Array:
 
 
 def _from_fields(array: AnyArray) -> pa.Table:
-    """The fields of a structured array as columns, hidden entries as nulls."""
+    """Return the fields of a structured array as columns, with masked entries as nulls."""
     if array.ndim != 1:
         raise MilepostError(
             f"an array with fields must have one dimension, got {array.ndim}; give one record a row, by ravel()"
@@ -126,15 +130,15 @@ def _from_fields(array: AnyArray) -> pa.Table:
     return pa.table(columns)
 
 
-def _interchanged(data: Any) -> pa.Table:
+def _from_interchange(data: Any) -> pa.Table:
     try:
         return pa.interchange.from_dataframe(data)
     except Exception:  # noqa: BLE001  # any library's own, whose text may quote private values
-        raise _not_read(data) from None
+        raise _unreadable(data) from None
 
 
 def _has_names(data: Any) -> bool:
-    """Whether an object has names for columns: pandas-like, or xarray's, whose last dimension may have labels."""
+    """Return whether an object has column names, like a pandas frame, or an xarray whose last dimension has labels."""
     columns = getattr(data, "columns", None)
     if (columns is not None and not callable(columns)) or hasattr(data, "data_vars"):
         return True
@@ -143,7 +147,7 @@ def _has_names(data: Any) -> bool:
     return bool(dimensions) and dimensions[-1] in labels and np.asarray(labels[dimensions[-1]]).dtype.kind in "UOT"
 
 
-def _not_read(data: Any) -> MilepostError:
+def _unreadable(data: Any) -> MilepostError:
     kind = type(data)
     method = next((method for method in REMEDIES if hasattr(data, method)), None)
     remedy = "make a pandas or Polars frame of it" if method is None else f"give what its {method}() has"
@@ -154,7 +158,7 @@ def _not_read(data: Any) -> MilepostError:
 
 
 def _row_names(row: Any) -> list[str] | None:
-    """The names of a row's values, where it has any."""
+    """Return the names of a row's values, if it has any."""
     if isinstance(row, tuple):
         return list(getattr(row, "_fields", ())) or None
     if is_series(row) and all(isinstance(label, str) for label in row.index):
@@ -170,28 +174,28 @@ class FrameTemplate:
     index: Any = None
 
     def series(self, name: str, values: Any) -> Any:
-        """Values in the order of the frame's rows."""
+        """Return values, in the order of the frame's rows, as a Series."""
         module = import_module(self.library)
         if self.library == "polars":
             return module.Series(name, values)
         return module.Series(values, index=self.index, name=name)
 
     def frame(self, columns: Mapping[str, Any]) -> Any:
-        """Several columns of them."""
+        """Return columns, in the order of the frame's rows, as a frame."""
         module = import_module(self.library)
         return module.DataFrame(columns) if self.library == "polars" else module.DataFrame(columns, index=self.index)
 
 
 def frame_template(data: Any) -> FrameTemplate | None:
-    """That of a frame or Series of pandas (or GeoPandas, already located) or Polars; None of anything else."""
+    """Return the template of a pandas or Polars frame or Series; None for other data."""
     library = package(data)
     if library == "pandas":
         return FrameTemplate(library, data.index)
     return FrameTemplate(library) if library == "polars" else None
 
 
-def shape_answers(values: AnyArray, single: bool, like: FrameTemplate | None, name: str) -> Any:
-    """One value for one point, a Series where the points came in a frame, else the array."""
+def shape_answers(values: AnyArray, single: bool, template: FrameTemplate | None, name: str) -> Any:
+    """Return one value for a single point, a Series for points of a frame, else the array."""
     if single:
         return values[:1].tolist()[0]
-    return values if like is None else like.series(name, values)
+    return values if template is None else template.series(name, values)

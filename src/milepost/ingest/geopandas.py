@@ -1,4 +1,4 @@
-"""Geometry: GeoDataFrames and GeoSeries of points as plain columns, once their reference system is known to fit."""
+"""GeoDataFrames and GeoSeries of points as plain columns, after a check of their reference system."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from milepost.spaces.objects import package
 
 
 def to_columns(data: Any, space: Space) -> Any:
-    """Points with a reference system as a frame with the space's columns; any other data as it is.
+    """Return points with a reference system as a frame with the space's columns, and other data as it is.
 
     A space in degrees (`GreatCircle`) takes EPSG:4326; a plane one of two columns takes projected systems, whose x and
     y become its columns in this order.

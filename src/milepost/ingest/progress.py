@@ -1,4 +1,4 @@
-"""Progress: how far tables are read, told to whoever listens; on a terminal, rows, rows a second and time left."""
+"""Progress of passes over tables, for listeners and as a display on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -21,16 +21,16 @@ BAR = 40  # columns at most
 
 @dataclass(eq=False)
 class ReadingProgress:
-    """One pass over a table."""
+    """Progress of one pass over a table."""
 
     what: str
-    begun: float
+    start_time: float
     total: int | None = None  # rows, where they are known beforehand
     rows: int = 0
-    done: float | None = None  # the share of the pass that is over, where it is known
+    done: float | None = None  # the completed share of the pass, where it is known
 
     def advance(self, rows: int) -> None:
-        """So many more rows are through."""
+        """Add rows that were read."""
         self.rows += rows
         if self.total:
             self.done = min(self.rows / self.total, 1.0)
@@ -38,17 +38,17 @@ class ReadingProgress:
 
 @dataclass(eq=False)
 class Display:
-    """What a terminal shows: a line that says what is being done, and one for each pass under way."""
+    """Content of a terminal's display: a line with the current activity, and a line for each running pass."""
 
     what: str = ""
     passes: list[ReadingProgress] = field(default_factory=list)
 
     def update(self, what: str) -> None:
-        """Something else is being done."""
+        """Set the current activity."""
         self.what = what
 
     def lines(self) -> "RenderableType":
-        """As they are at this moment."""
+        """Return the lines as they are now."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -58,8 +58,8 @@ class Display:
         table.add_column(max_width=BAR)
         for _ in ("rows", "rows a second", "time left"):
             table.add_column(justify="right", no_wrap=True)
-        for one in list(self.passes):  # another thread may end one meanwhile
-            table.add_row(*_cells(one))
+        for running in list(self.passes):  # another thread may end a pass meanwhile
+            table.add_row(*_cells(running))
         self._spinner.update(text=Text(self.what))
         return Group(self._spinner, table) if self.what else table
 
@@ -100,7 +100,7 @@ def progress(what: str = "") -> Iterator[Display]:
 
 @contextmanager
 def showing(display: Display, console: "Console") -> Iterator["Live"]:
-    """Show a display there, and wipe it off in the end."""
+    """Show a display on a console, and remove it at the end."""
     from rich.live import Live
 
     # what is printed meanwhile goes above it, unless it goes elsewhere
@@ -111,7 +111,7 @@ def showing(display: Display, console: "Console") -> Iterator["Live"]:
 
 @contextmanager
 def listening(display: Display) -> Iterator[None]:
-    """Tell a display how far the same thread reads tables, whoever looks at it."""
+    """Report the passes of this thread to a display."""
     token = _LISTENER.set(display)
     try:
         yield
@@ -121,35 +121,35 @@ def listening(display: Display) -> Iterator[None]:
 
 @contextmanager
 def reading(what: str, count: Callable[[], int | None] = lambda: None) -> Iterator[ReadingProgress]:
-    """One pass over a table, which its reader advances.
+    """Yield the progress of a new pass over a table, which the reader advances.
 
-    count: how many rows it has, where that is known without reading them; called where somebody listens.
+    count: returns the number of rows if it is known without reading them; called only if there is a listener.
     """
     display = _LISTENER.get()
     if display is None:
         yield ReadingProgress(what, monotonic())
         return
-    one = ReadingProgress(what, monotonic(), count())
-    display.passes.append(one)
+    current = ReadingProgress(what, monotonic(), count())
+    display.passes.append(current)
     try:
-        yield one
+        yield current
     finally:
-        display.passes.remove(one)
+        display.passes.remove(current)
 
 
 def advance_share(share: float) -> None:
-    """So much of the innermost pass is over, where its rows are not known beforehand."""
+    """Set the completed share of the innermost pass, whose number of rows is not known beforehand."""
     display = _LISTENER.get()
     if display is not None and display.passes:
         display.passes[-1].done = min(share, 1.0)
 
 
-def _cells(one: ReadingProgress) -> "list[RenderableType]":
+def _cells(progress: ReadingProgress) -> "list[RenderableType]":
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 
-    seconds = monotonic() - one.begun
-    bar = ProgressBar(total=1.0, completed=one.done or 0.0, pulse=one.done is None)
-    rate = f"{one.rows / seconds:,.0f} rows/s" if one.rows and seconds else ""
-    left = f"{timedelta(seconds=round(seconds / one.done - seconds))} left" if one.done else ""
-    return [Text(one.what), bar, f"{one.rows:,} rows", rate, left]
+    seconds = monotonic() - progress.start_time
+    bar = ProgressBar(total=1.0, completed=progress.done or 0.0, pulse=progress.done is None)
+    rate = f"{progress.rows / seconds:,.0f} rows/s" if progress.rows and seconds else ""
+    left = f"{timedelta(seconds=round(seconds / progress.done - seconds))} left" if progress.done else ""
+    return [Text(progress.what), bar, f"{progress.rows:,} rows", rate, left]

@@ -1,4 +1,4 @@
-"""Points: what is asked about, one point or many in whatever form, as one batch."""
+"""Query points: one point or many, in any form, as one batch."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,9 +27,9 @@ from milepost.spaces.objects import object_array, objects_of
 def query_points(
     data: Any, space: Space, columns: Sequence[str] | None = None
 ) -> tuple[Batch, bool, FrameTemplate | None]:
-    """Query points as one batch, whether it was one single point, and the frame that answers are to be like, if any.
+    """Return query points as one batch, whether they are a single point, and the template of their frame, if any.
 
-    columns: the names of a point's columns, where it does not have all of the space's.
+    columns: the names of a point's columns, if it does not have all columns of the space.
     """
     data = to_columns(data, space)
     _check(data, space)
@@ -43,7 +43,7 @@ def query_points(
 
 
 def _check(data: Any, space: Space) -> None:
-    """Refuse what could be points but for its form, and say in which it can."""
+    """Refuse points in a form that cannot be read, and name one that can."""
     if data is None or (isinstance(data, dict) and not space.objects):
         order = f"a point is a list, in the order {', '.join(space.names)}" if space.names else "a point is a list"
         got = "None" if data is None else "a dict"
@@ -53,12 +53,12 @@ def _check(data: Any, space: Space) -> None:
 
 
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, FrameTemplate | None]:
-    table = isinstance(data, pa.Table | pa.RecordBatch)
-    if not table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
+    is_table = isinstance(data, pa.Table | pa.RecordBatch)
+    if not is_table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
         return object_array([data]), True, None
     data = open_stream(data)
-    found = [object_array(objects_of(batch)) for batch, _ in space_batches(data, space)]
-    return np.concatenate(found) if found else object_array([]), False, frame_template(data)
+    batches = [object_array(objects_of(batch)) for batch, _ in space_batches(data, space)]
+    return np.concatenate(batches) if batches else object_array([]), False, frame_template(data)
 
 
 def _rows(data: Any, width: int) -> tuple[Batch, bool, FrameTemplate | None]:
@@ -90,13 +90,13 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
 def named_queries(
     space: Space, points: Any, names: Sequence[Any] | None, what: str
 ) -> tuple[AnyArray, list[str] | None, FrameTemplate | None]:
-    """Points as the space reads them, their names if they have any, as keys of a dict, and their frame's likeness."""
+    """Return points as the space reads them, their names (the keys of a dict) and their frame's template, if any."""
     if isinstance(points, Mapping) and names is None and not space.knows(points):
         points, names = list(points.values()), list(points)
-    batch, _, like = query_points(points, space)
+    batch, _, template = query_points(points, space)
     queries = space.read_queries(batch)
     if names is None:
-        return queries, None, like
+        return queries, None, template
     if isinstance(names, str) or len(names) != len(queries):
         raise MilepostError(f"names must be a list with a name for each of the {len(queries)} {what}, got {names!r}")
-    return queries, [str(name) for name in names], like
+    return queries, [str(name) for name in names], template

@@ -1,4 +1,4 @@
-"""Source: a private table kept at hand, for exact sums of distances to queries that are not known yet."""
+"""Sources of records: exact sums of distances to queries that become known one after another."""
 
 import os
 from abc import ABC, abstractmethod
@@ -25,50 +25,50 @@ RATIO_BITS = 60
 
 
 class RecordSource(ABC):
-    """Exact sums, and where queries are moved for them. All but the latter is private."""
+    """Exact sums of distances, and the shift of queries that they need. All but the shift is private."""
 
     @property
     @abstractmethod
     def total(self) -> int:
-        """How many records there are, or their weight in steps."""
+        """Return the number of records, or their weight in steps."""
 
     @abstractmethod
     def sums(self, queries: Queries) -> DistanceSums:
-        """The exact sums of distances, of moved queries only."""
+        """Return the exact sums of distances to queries that were shifted."""
 
     def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """Queries as they are answered, and how far an answer may be off for that; public."""
+        """Return the queries that are answered instead, and bounds of the errors that this causes; public."""
         return queries, np.zeros(len(queries))
 
 
 @dataclass(frozen=True, eq=False)
 class RereadSource(RecordSource):
-    """The table itself, read for every question: each pass must read the rows that the first one has read.
+    """The table itself, read for every question: each pass must read the rows that the first pass read.
 
-    Noise is on differences to what was answered before, which are private for one table only.
+    Noise is added to differences from earlier answers, which is private for one unchanged table only.
     """
 
     table: Table
 
     @cached_property
     def total(self) -> int:
-        """Counted once, in the first pass."""
+        """Return the total, which the first pass counts."""
         return self._fixed.total()
 
     def sums(self, queries: Queries) -> DistanceSums:
-        """One pass over the table."""
+        """Return the sums, from one pass over the table."""
         return self._fixed.sums(queries)
 
     @cached_property
     def _fixed(self) -> Table:
-        """The table with a fingerprint."""
+        """Return the table with a fingerprint."""
         table = self.table
         return table if table.fingerprint is not None else table.with_fingerprint(Fingerprint(CHANGED_SESSION))
 
 
 @dataclass(frozen=True, eq=False)
 class InMemorySource(RecordSource):
-    """Records in memory; sums are of integers, so that threads and blocks give the same ones in any order."""
+    """Records in memory; sums of integers are the same in any order of threads and blocks."""
 
     space: Space
     points: FloatArray
@@ -76,11 +76,11 @@ class InMemorySource(RecordSource):
 
     @property
     def total(self) -> int:
-        """Of all records."""
+        """Return the total of all records."""
         return len(self.points) if self.weights is None else int(self.weights.sum())
 
     def sums(self, queries: Queries) -> DistanceSums:
-        """Block by block, on all processors."""
+        """Return the sums, computed block by block on all processors."""
         rows = max(1, BLOCK // queries.count)
         parts = [slice(start, start + rows) for start in range(0, len(self.points), rows)]
         result = DistanceSums(queries.count)
@@ -99,31 +99,31 @@ class InMemorySource(RecordSource):
 
 @dataclass(frozen=True, eq=False)
 class SketchSource(RecordSource):
-    """Sums at cell borders, of a space whose embedded distances are the metric's: no record is looked at again."""
+    """Sums at cell borders, for a space whose embedded distances are the metric's; records are read once."""
 
     space: Space
     borders: CellBorders
 
     @property
     def total(self) -> int:
-        """Of all records."""
+        """Return the total of all records."""
         return self.borders.total
 
     def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """At the nearest cell borders; records are where their quanta are."""
-        embedding, places = self.space.embedding, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
-        away = np.abs(self.space.position(queries) - places) @ embedding.quantum
-        return self.space.point(places), away + embedding.bias
+        """Return the queries at the nearest cell borders, and bounds of the errors of that and of quanta."""
+        embedding, positions = self.space.embedding, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
+        shift = np.abs(self.space.position(queries) - positions) @ embedding.quantum
+        return self.space.point(positions), shift + embedding.bias
 
     def sums(self, queries: Queries) -> DistanceSums:
-        """A weighted sum of integers for each query, rounded once."""
+        """Return the sums: for each query a weighted sum of integers, rounded once."""
         result = DistanceSums(queries.count)
         result.totals[0] = self.borders.total
         columns, ratios = np.arange(self.space.embedding.dimension), self._ratios(queries)
-        for place, cells in enumerate(self._cells(queries.points)):
+        for index, cells in enumerate(self._cells(queries.points)):
             parts = self.borders.value[columns, cells].tolist()
-            whole = sum(map(mul, ratios, parts))
-            result.values[0, place] = (whole + (1 << (RATIO_BITS - 1))) >> RATIO_BITS
+            total = sum(map(mul, ratios, parts))
+            result.values[0, index] = (total + (1 << (RATIO_BITS - 1))) >> RATIO_BITS
         return result
 
     def _cells(self, queries: AnyArray) -> IntArray:
@@ -131,12 +131,12 @@ class SketchSource(RecordSource):
         return np.clip(cells, 0, self.space.embedding.span >> self.borders.bits).astype(np.int64)
 
     def _ratios(self, queries: Queries) -> list[int]:
-        """Quanta of a distance in one of each embedding coordinate, × 2⁶⁰."""
+        """Return how many quanta of a distance are in a quantum of each embedding coordinate, × 2⁶⁰."""
         return [round(ratio * (1 << RATIO_BITS)) for ratio in (self.space.embedding.quantum / queries.quantum).tolist()]
 
 
 def cells_of(space: Space) -> int | None:
-    """Of the sketch that a source has; None where it has none."""
+    """Return the number of cells of a source's sketch; None where it has no sketch."""
     embedding = space.embedding
     if space.embedding_columns is None:
         return None
@@ -147,7 +147,7 @@ def cells_of(space: Space) -> int | None:
 
 
 def max_query_shift(space: Space) -> float:
-    """How far an answer may be off, wherever it is asked, for moving the query."""
+    """Return the largest error that the shift of a query can cause."""
     cells = cells_of(space)
     if cells is None:
         return 0.0
@@ -155,17 +155,20 @@ def max_query_shift(space: Space) -> float:
 
 
 def open_source(table: Table, total: int) -> RecordSource:
-    """The quickest source that there is room for; one group. total: about how many records there are."""
+    """Return the quickest source that fits in memory, for a table of one group.
+
+    total: the approximate number of records.
+    """
     space = table.space
     cells = cells_of(space)
     if cells is not None:
         return SketchSource(space, table.sketch(space, cells).borders())
     if total * space.width > MAX_NUMBERS or not table.is_local:
         return RereadSource(table)
-    found = table.blocks()
-    if not found:
+    blocks = table.blocks()
+    if not blocks:
         return RereadSource(table)
-    weights = [block.weight for block in found if block.weight is not None]
+    weights = [block.weight for block in blocks if block.weight is not None]
     return InMemorySource(
-        space, np.concatenate([block.points for block in found]), np.concatenate(weights) if weights else None
+        space, np.concatenate([block.points for block in blocks]), np.concatenate(weights) if weights else None
     )

@@ -1,4 +1,4 @@
-"""Roles: what other columns of a private table say about its rows: group, person, weight."""
+"""Groups, persons and weights of the rows of a private table, and the columns that hold them."""
 
 import sys
 from collections import Counter
@@ -28,9 +28,9 @@ Role: TypeAlias = Any  # a column's name or position, one entry a row in a list,
 
 @dataclass(frozen=True, eq=False)
 class RowAttributes:
-    """What roles say about some rows, None for what they do not.
+    """Groups, weights and persons of some rows; None for an attribute that the table does not have.
 
-    group: int64[n], −1 in no group. weight: int64[n], in steps. person: names of ids, uint8[n, 16], or none at all.
+    group: int64[n], −1 in no group. weight: int64[n], in steps. person: names of ids, uint8[n, 16], or empty.
     """
 
     rows: int
@@ -40,25 +40,25 @@ class RowAttributes:
 
     @property
     def grouped(self) -> AnyArray:
-        """Which rows are in a group: bool[n]."""
+        """Return which rows are in a group: bool[n]."""
         return np.ones(self.rows, dtype=bool) if self.group is None else np.asarray(self.group >= 0)
 
     @property
     def weights(self) -> IntArray:
-        """The weight of each row, 1 where none is said: int64[n]."""
+        """Return the weight of each row, 1 where there are no weights: int64[n]."""
         return np.ones(self.rows, dtype=np.int64) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True, eq=False)
 class RowColumns:
-    """What other columns of a private table say about its rows: group, person, weight.
+    """The columns that hold the group, the person and the weight of each row of a private table.
 
     Each is a column's name or position, or a sequence with one entry a row.
 
     groups: the group of a row, one of the public `labels`, matched as a `category` matches its own. Rows with another
     label, or none, are in the group "other" where `labels` has it; else they add nothing anywhere.
     unit: the person that a row belongs to. At most `contributions` rows of one person are used: of their rows in a
-    group, those that come first when point, group and weight are stirred, whatever other people's rows and the order.
+    group, those that come first by a hash of point, group and weight, whatever the order and other people's rows.
     Ids are the same when they are spelled alike: the numbers 7 and 7.0 and the text "7" are one person's, "07" is not.
     weights: between 0 and the public `max_weight`, in 1024 steps of it, rounded; others are moved to the nearest end.
 
@@ -82,40 +82,40 @@ class RowColumns:
             raise MilepostError(
                 f"contributions={self.contributions} rows of whom? Say with unit=… whose rows are whose"
             )
-        _check_most(self.max_weight, self.weights is not None)
-        named: dict[str | int, str] = {}
-        for beside in self.extra_columns:
-            other = named.setdefault(beside.column, beside.role)
-            if other != beside.role:
+        _check_max_weight(self.max_weight, self.weights is not None)
+        roles: dict[str | int, str] = {}
+        for extra in self.extra_columns:
+            other = roles.setdefault(extra.column, extra.role)
+            if other != extra.role:
                 raise MilepostError(
-                    f"{other} and {beside.role} are both the column {beside.column!r}; give each one of its own"
+                    f"{other} and {extra.role} are both the column {extra.column!r}; give each one of its own"
                 )
 
     def change(self, neighbors: str) -> ProtectedChange:
-        """What one person can alter."""
+        """Return the protected change: what one person can alter."""
         unit = None if self.unit is None else self.unit if isinstance(self.unit, str) else "person"
         groups = len(self.labels) if self.groups is not None else None
         return ProtectedChange(neighbors, self.contributions, unit, self.max_weight, groups)
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The roles that there are."""
+    def roles(self) -> tuple[str, ...]:
+        """Return the roles that are not None."""
         return tuple(role for role in ROLES if getattr(self, role) is not None)
 
     @property
     def group_count(self) -> int:
-        """How many groups are kept apart."""
+        """Return the number of groups."""
         return max(1, len(self.labels))
 
     @property
     def extra_columns(self) -> tuple[ExtraColumn, ...]:
-        """The columns that have a role."""
-        columns = ((role, getattr(self, role)) for role in self.given)
+        """Return the roles that are columns of the table."""
+        columns = ((role, getattr(self, role)) for role in self.roles)
         return tuple(ExtraColumn(role, value, role == "weights") for role, value in columns if _is_column(value))
 
     def sequences(self) -> dict[str, Cells]:
-        """The cells of roles that are no columns."""
-        values = {role: getattr(self, role) for role in self.given}
+        """Return the cells of the roles that are sequences, by role."""
+        values = {role: getattr(self, role) for role in self.roles}
         return {
             role: column_cells(value, role, role == "weights")
             for role, value in values.items()
@@ -123,12 +123,12 @@ class RowColumns:
         }
 
     def taken(self, frame: Any) -> "RowColumns":
-        """The same with the columns of a pandas frame, for rows that are read from elsewhere."""
+        """Return a copy that holds the columns of a pandas frame, for rows that are read from another table."""
         present = [str(name) for name in frame.columns] if frame.ndim == 2 else []
-        return replace(self, **{one.role: frame.iloc[:, one.position(present)] for one in self.extra_columns})
+        return replace(self, **{extra.role: frame.iloc[:, extra.position(present)] for extra in self.extra_columns})
 
     def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> RowAttributes:
-        """What the cells of some rows say, by role; each row's depends on its own cells only."""
+        """Return the attributes of some rows, from their cells by role; those of a row depend on its own cells only."""
         group = self._group(cells["groups"]) if "groups" in cells else None
         weight = self._weight(cells["weights"], first_row) if "weights" in cells else None
         name = _name("unit", self.unit)
@@ -137,17 +137,17 @@ class RowColumns:
 
     @cached_property
     def _category(self) -> tuple[Category, IntArray]:
-        """The labels as a category, and the group of each of its positions."""
+        """Return the labels as a category, and the group of each label index of that category."""
         names = [str(label) for label in self.labels]
-        known = [name for name in names if name != OTHER]
-        groups = [names.index(name) for name in known] + [names.index(OTHER) if OTHER in names else -1]
-        return Category(tuple(known)), np.array(groups, dtype=np.int64)
+        categories = [name for name in names if name != OTHER]
+        groups = [names.index(name) for name in categories] + [names.index(OTHER) if OTHER in names else -1]
+        return Category(tuple(categories)), np.array(groups, dtype=np.int64)
 
     def _group(self, cells: Cells) -> IntArray:
         category, groups = self._category
         name = _name("groups", self.groups)
-        positions = category.read(cells, name, False, 0)
-        return np.asarray(groups[positions.astype(np.int64)])
+        label_indices = category.read(cells, name, False, 0)
+        return np.asarray(groups[label_indices.astype(np.int64)])
 
     def _weight(self, cells: Cells, first_row: int) -> IntArray:
         name = _name("weights", self.weights)
@@ -159,7 +159,7 @@ class RowColumns:
 
 
 def _numbers(cells: Cells, name: str, first_row: int) -> FloatArray:
-    """Cells as float64; objects one by one, so that no row depends on another's type."""
+    """Return cells as float64; convert objects one by one, so that no row depends on the type of another."""
     if isinstance(cells, pa.Array):
         return numeric.from_column(cells, name)
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iufb":
@@ -180,49 +180,51 @@ def _is_column(role: Role) -> bool:
 
 
 def _name(role: str, value: Role) -> str:
-    """The column of a role in errors, or the role itself."""
+    """Return the name of a role in errors: its column, or the role itself."""
     return str(value) if _is_column(value) else role
 
 
 def _check_role(role: str, value: Any) -> None:
-    listed = hasattr(value, "__len__") and hasattr(value, "__iter__") and not isinstance(value, bytes | Mapping | set)
-    if isinstance(value, bool) or not (value is None or _is_column(value) or listed):
+    is_sequence = (
+        hasattr(value, "__len__") and hasattr(value, "__iter__") and not isinstance(value, bytes | Mapping | set)
+    )
+    if isinstance(value, bool) or not (value is None or _is_column(value) or is_sequence):
         raise MilepostError(
             f"{role} must be a column's name or position, or a list with one entry a row, got {type(value).__name__}"
         )
 
 
 def _labels(labels: Any, grouped: bool) -> tuple[Any, ...]:
-    """Public labels, checked."""
+    """Return public labels as a tuple; refuse bad ones."""
     if isinstance(labels, str | bytes | Mapping) or not (labels is None or isinstance(labels, Iterable)):
         raise MilepostError(f"labels must be a list of the groups' labels, got {labels!r}")
-    found = tuple(
+    result = tuple(
         label.item() if isinstance(label, np.generic) else label for label in (() if labels is None else labels)
     )
-    if found and not grouped:
+    if result and not grouped:
         raise MilepostError("labels name the groups of groups=…, which is not given; say which column holds them")
-    if grouped and not 1 <= len(found) <= MAX_LABELS:
+    if grouped and not 1 <= len(result) <= MAX_LABELS:
         raise MilepostError(
-            f"groups needs labels=[…], a public list of 1 to {MAX_LABELS:,} labels, got {len(found) or 'none'}; "
+            f"groups needs labels=[…], a public list of 1 to {MAX_LABELS:,} labels, got {len(result) or 'none'}; "
             "labels found in the table would tell who is in it"
         )
-    for label in found:
+    for label in result:
         if not isinstance(label, str | int) or label == "":
             raise MilepostError(f"labels must be text, whole numbers, True or False, got {label!r}")
-    names = Counter(str(label) for label in found)
-    if len(names) < len(found):
+    names = Counter(str(label) for label in result)
+    if len(names) < len(result):
         raise MilepostError(f"labels must have each label once, got {names.most_common(1)[0][0]!r} twice")
-    return found
+    return result
 
 
-def _check_most(most: Any, weighted: bool) -> None:
+def _check_max_weight(maximum: Any, weighted: bool) -> None:
     if not weighted:
-        if most is not None:
+        if maximum is not None:
             raise MilepostError(
                 "max_weight is the largest of weights=…, which is not given; say which column holds them"
             )
         return
-    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most <= MAX_WEIGHT:
+    if isinstance(maximum, bool) or not isinstance(maximum, int | float) or not 0 < maximum <= MAX_WEIGHT:
         raise MilepostError(
-            f"weights needs max_weight, a public number above 0 that larger weights are cut to, got {most!r}"
+            f"weights needs max_weight, a public number above 0 that larger weights are cut to, got {maximum!r}"
         )

@@ -1,4 +1,4 @@
-"""Table: private data, which of its columns hold the points, and what others say about its rows."""
+"""Private tables: their data, the columns of the points and of row attributes, and passes for exact statistics."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,8 +9,8 @@ from milepost.errors import MilepostError
 from milepost.ingest.aggregation import (
     NO_ROW_COLUMNS,
     BoundedRows,
-    Counted,
     DigestedSpec,
+    DistanceTransform,
     Exact,
     MagnitudesSpec,
     RecordBlock,
@@ -34,17 +34,17 @@ from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.row_digest import Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch
 
-ELSE = "the table was read already, for another statistic than this"
+WRONG_STATISTIC = "the table was read already, for another statistic than this"
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A private table; which rows of a person are used is settled once.
+    """A private table; the rows of each person that are used are selected once.
 
-    space: as which its rows are read. What differs between spaces that a choice is made from (how many directions there
-    are) does not matter to that. stream: whether an iterator of batches is read once, a few in memory at a time, if
-    that suffices; else all of them are kept. fingerprint: what every pass that reads rows must agree with; None where
-    one pass is all that a statistic depends on.
+    space: reads the rows. The candidate spaces of one selection, which differ in the number of directions, all read
+    them alike. stream: whether an iterator of batches is read once, a few in memory at a time, if that suffices; else
+    all batches stay in memory. fingerprint: every pass that reads rows must agree with it; None where a statistic
+    depends on one pass only.
     """
 
     source: Any
@@ -56,75 +56,75 @@ class Table:
     fingerprint: Fingerprint | None = None
 
     def with_fingerprint(self, fingerprint: Fingerprint) -> Self:
-        """Return this table, to be read by passes that must agree with the fingerprint."""
+        """Return this table with a fingerprint that all passes must agree with."""
         return replace(self, source=self.data, fingerprint=fingerprint)
 
     @cached_property
     def data(self) -> Any:
-        """What was given; of an iterator, from the first time that it is needed."""
+        """Return the data of the source; an iterator is opened at the first use."""
         return open_stream(self.source) if self.stream and self.roles.unit is None else rereadable(self.source)
 
     @property
     def is_local(self) -> bool:
-        """Whether its rows are on this computer, in an order of their own."""
+        """Return whether its rows are on this computer, in a fixed order."""
         return True
 
     @property
     def single_pass(self) -> bool:
-        """Whether it can be read once only."""
+        """Return whether it can be read once only."""
         return isinstance(self.data, Stream) and self.data.single_pass
 
     @property
     def countable(self) -> bool:
-        """Whether its total is known, or takes a pass anyway, before its statistic is read."""
+        """Return whether its total is known, or takes a pass anyway, before its statistic is read."""
         return self.roles.unit is not None or (self.change.public_total and countable(self.data))
 
     @cached_property
     def bounded_rows(self) -> BoundedRows | None:
-        """Which rows are used, where those of one person are limited."""
+        """Return the rows that are used, if the contributions of a person are bounded; else None."""
         if self.roles.unit is None:
             return None
         fingerprint = self.fingerprint
         key = None if fingerprint is None else fingerprint.key
-        chosen = bound_contributions(self.data, self.space, self.columns, self.roles, key)
-        if fingerprint is not None and chosen.digest is not None:
-            fingerprint.check(chosen.digest)
-        return chosen
+        bounded = bound_contributions(self.data, self.space, self.columns, self.roles, key)
+        if fingerprint is not None and bounded.digest is not None:
+            fingerprint.check(bounded.digest)
+        return bounded
 
     def total(self) -> int:
-        """How many records there are, or their weight in steps, in all groups together.
+        """Return the number of records, or their weight in steps, in all groups together.
 
-        Where that is private, or there is a fingerprint, every row is read. So a bad one is refused before anything is
-        spent.
+        If that is private, or there is a fingerprint, every row is read, so that a bad row is refused before anything
+        is spent.
         """
         return check_some(self._total) if self.change.public_total else self._total
 
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:
-        """The exact sketch; as many cells as suit its groups, unless said otherwise."""
+        """Return the exact sketch; the default number of cells depends on the number of groups."""
         groups = self.roles.group_count
         sketch = self._aggregate(SketchSpec(space, groups, cells or space.embedding.cells(groups)))
         self._check(sketch.totals)
         return sketch
 
-    def sums(self, queries: Queries, counted: Counted | None = None) -> DistanceSums:
-        """The exact sums of distances to given queries, or of what is counted of them."""
-        sums = self._aggregate(SumsSpec(self.space, self.roles.group_count, queries, counted))
+    def sums(self, queries: Queries, transform: DistanceTransform | None = None) -> DistanceSums:
+        """Return the exact sums of distances to queries, or of a transform of these distances."""
+        sums = self._aggregate(SumsSpec(self.space, self.roles.group_count, queries, transform))
         self._check(sums.totals)
         return sums
 
     def magnitudes(self) -> Magnitudes:
-        """How many values each column has of each size."""
+        """Return how many values each column has of each size."""
         return self._aggregate(MagnitudesSpec(self.space.width))
 
     def blocks(self) -> list[RecordBlock]:
-        """All records that are used, of a table that has them here."""
-        found = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.bounded_rows))
+        """Return all records that are used, of a table with local rows."""
+        result = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.bounded_rows))
         if self.fingerprint is not None:
             digest = RowDigest()
-            for block in found:
+            for block in result:
                 digest.add(row_hashes(self.fingerprint.key, block.points, block.group, block.weight))
             self.fingerprint.check(digest)
-        return found
+        return result
 
     @cached_property
     def _total(self) -> int:
@@ -140,47 +140,47 @@ class Table:
             check_some(int(totals.sum()))
 
     def _aggregate(self, statistic: StatisticSpec[Exact]) -> Exact:
-        """The statistic of all rows that are used, which agree with the fingerprint."""
+        """Return the statistic of all rows that are used; refuse rows that do not agree with the fingerprint."""
         if self.fingerprint is None:
             return self._read(statistic)
-        found = self._read(DigestedSpec(statistic, self.fingerprint.key))
-        self.fingerprint.check(found.digest)
-        exact: Exact = found.exact
+        digested = self._read(DigestedSpec(statistic, self.fingerprint.key))
+        self.fingerprint.check(digested.digest)
+        exact: Exact = digested.exact
         return exact
 
     def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
-        """One pass."""
+        """Return the statistic, from one pass."""
         return aggregate(statistic, self.data, self.space, self.columns, self.roles, self.bounded_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class AggregatedTable(Table):
-    """A table that was read already: of its rows nothing is left but the one statistic that is needed of it."""
+    """A table that was read already, of which only the one statistic that is needed remains."""
 
     statistic: Sketch | DistanceSums = field(kw_only=True)
 
     @classmethod
     def from_table(cls, table: Table, statistic: Sketch | DistanceSums) -> "AggregatedTable":
-        """Of a table and its statistic."""
+        """Return the aggregated table of a table and its statistic."""
         return cls(None, table.space, table.change, None, table.roles, statistic=statistic)
 
     @property
     def single_pass(self) -> bool:
-        """It need not be read again."""
+        """Return False: it is not read again."""
         return False
 
     def total(self) -> int:
-        """As the statistic has it."""
+        """Return the total of the statistic."""
         return int(self.statistic.totals.sum())
 
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:  # noqa: ARG002
-        """The statistic, which is of this space."""
+        """Return the statistic, which is of this space."""
         if not isinstance(self.statistic, Sketch):
-            raise MilepostError(ELSE)
+            raise MilepostError(WRONG_STATISTIC)
         return self.statistic
 
-    def sums(self, queries: Queries, counted: Counted | None = None) -> DistanceSums:  # noqa: ARG002
-        """The statistic, which is of these queries."""
+    def sums(self, queries: Queries, transform: DistanceTransform | None = None) -> DistanceSums:  # noqa: ARG002
+        """Return the statistic, which is of these queries."""
         if not isinstance(self.statistic, DistanceSums):
-            raise MilepostError(ELSE)
+            raise MilepostError(WRONG_STATISTIC)
         return self.statistic

@@ -1,1 +1,1 @@
-"""Noise on a statistic, and the estimates that follow. No mechanism sees a record or a metric."""
+"""Mechanisms: noise on a statistic, and the estimates that follow. No mechanism sees a record or a metric."""

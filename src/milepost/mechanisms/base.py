@@ -1,4 +1,4 @@
-"""What every mechanism and its result have in common."""
+"""Interfaces of mechanisms and their results, predictions, and checks that several mechanisms share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ Answers = TypeVar("Answers", covariant=True)
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a mechanism would do, from public numbers only; distances unless said otherwise.
+    """Errors and sizes that a mechanism would have, from public numbers only; errors are distances.
 
     error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
-    at once. cells: of all coordinates together. size: bytes of the file, about. details: more numbers, by name.
-    coordinates: D, how many embedding coordinates the space would have.
+    at once. cells: number of cells of all coordinates together. size: approximate bytes of the file. details: more
+    numbers, by name. coordinates: D, the number of embedding coordinates of the space.
     """
 
     mechanism: str
@@ -43,50 +43,50 @@ class Prediction:
 
 
 def session_name(mechanism: str, queries: int) -> str:
-    """What a plan calls a session of so many queries."""
+    """Return the name that a plan gives to a session with this number of queries."""
     return f"{mechanism}, {queries:,} queries"
 
 
 class NoisyStatistic(Protocol):
     """Noisy tensors and public numbers that give a value and its half-width.
 
-    A query's place is its embedding position, float64[D] in quanta, or its number among given queries.
+    A query's position is its embedding position, float64[D] in quanta, or its index among given queries.
     """
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism that made it."""
+        """The name of the mechanism that released it."""
 
     @property
     def total(self) -> Total:
-        """How many records it is about, exactly or with noise."""
+        """The number of records, exact or noisy."""
 
     @property
     def confidence(self) -> float:
-        """The largest confidence that `half_width` can be asked for."""
+        """The largest confidence that `half_width` accepts."""
 
     @property
     def max_error(self) -> float:
-        """No answer is off by more, unless raw."""
+        """The largest error that any answer can have, unless raw."""
 
-    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
-        """The answers at places; moved to where some table's could be, which brings them nearer, unless raw."""
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
+        """Return the answers at positions; unless raw, clipped to the range of possible ones, which lowers errors."""
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """How far an answer may be off at this confidence, wherever; of all answers at once when uniform."""
+        """Return a half-width that is valid at every position; for all answers at once when uniform."""
 
-    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
-        """How far each of the answers at places may be off at this confidence."""
+    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
+        """Return the half-width of each answer at positions."""
 
     def tensors(self) -> dict[str, AnyArray]:
-        """The released integers, as the file stores them, and public numbers that go with them."""
+        """Return the released integers, as the file stores them, and public numbers that go with them."""
 
     def parameters(self) -> dict[str, Any]:
-        """The public numbers, as the card stores them."""
+        """Return the public numbers, as the card stores them."""
 
 
 class CoordinateStatistic(ABC):
-    """An statistic that estimates the function of every embedding coordinate."""
+    """A statistic that estimates the function of every embedding coordinate."""
 
     mechanism: ClassVar[str]
     extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
@@ -96,36 +96,36 @@ class CoordinateStatistic(ABC):
     @property
     @abstractmethod
     def confidence(self) -> float:
-        """The largest confidence that `half_width` can be asked for."""
+        """The largest confidence that `half_width` accepts."""
 
     @property
     def max_error(self) -> float:
-        """No answer is off by more, unless raw: both it and the truth are in the range of possible ones."""
+        """The largest error of an answer, unless raw: the answer and the truth are in the range of possible ones."""
         return self.embedding.sensitivity_bound
 
     @abstractmethod
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:
-        """The estimate of each coordinate's function; without post-processing when raw."""
+        """Return the estimate of each coordinate's function; without post-processing when raw."""
 
-    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
         """Return answers at positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
 
-        def answered(positions: FloatArray) -> FloatArray:
-            result = self.summed(positions, raw)
-            return result if raw else np.asarray(np.clip(result, *self.embedding.range(positions)))
+        def block_values(block: FloatArray) -> FloatArray:
+            result = self.sum_estimates(block, raw)
+            return result if raw else np.asarray(np.clip(result, *self.embedding.range(block)))
 
-        return in_cache_blocks(answered, self.reached(places))
+        return in_cache_blocks(block_values, self.reached(positions))
 
-    def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
-        """The sum of all coordinates' estimates at positions float64[k, D]."""
+    def sum_estimates(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """Return the sum of all coordinates' estimates at positions float64[k, D]."""
         return sum_at(self.functions(raw), self.embedding, positions, self.extends)
 
-    def parts(self, places: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
-        """The sum of some coordinates' estimates."""
-        return sum_at(self.functions(raw), self.embedding, self.reached(places), self.extends, only)
+    def parts(self, positions: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
+        """Return the sum of the estimates of the coordinates `only`."""
+        return sum_at(self.functions(raw), self.embedding, self.reached(positions), self.extends, only)
 
     def reached(self, positions: FloatArray) -> FloatArray:
-        """Positions as they are answered: at the border for queries outside, where estimates do not continue."""
+        """Return positions, moved to the border of the space where estimates do not continue outside."""
         if self.extends:
             return positions
         warn_outside(positions, self.embedding)
@@ -133,32 +133,32 @@ class CoordinateStatistic(ABC):
 
     @abstractmethod
     def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """How far an answer may be off at this confidence, wherever; of all answers at once when uniform."""
+        """Return a half-width that is valid at every position; for all answers at once when uniform."""
 
     @abstractmethod
-    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:
-        """How far each of the answers at places may be off at this confidence."""
+    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
+        """Return the half-width of each answer at positions."""
 
     @abstractmethod
     def tensors(self) -> dict[str, IntArray]:
-        """The released integers, as the file stores them."""
+        """Return the released integers, as the file stores them."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The public numbers, as the card stores them."""
+        """Return the public numbers, as the card stores them."""
 
     @classmethod
     @abstractmethod
     def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """The inverse of `tensors` and `parameters`."""
+        """Return the statistic that `tensors` and `parameters` were taken from."""
 
 
 class Mechanism(Protocol[Public, Statistic, Answers]):
-    """A way to spend a guarantee on a statistic. Public: what is known beforehand, embedding or given queries."""
+    """A way to spend a guarantee on a statistic. Public: data known beforehand, an embedding or given queries."""
 
     @property
     def name(self) -> str:
-        """By which users choose it."""
+        """The name by which users choose it."""
 
     @property
     def pure(self) -> bool:
@@ -168,7 +168,7 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
         """Refuse a change or a guarantee that this mechanism cannot give."""
 
     def predict(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee, /) -> Prediction:
-        """The error it would have; no data is touched."""
+        """Return the error it would have, without touching data."""
 
     def run(
         self,
@@ -180,9 +180,9 @@ class Mechanism(Protocol[Public, Statistic, Answers]):
         n: int | None = None,
         group: int = 0,
     ) -> Answers:
-        """Spend the guarantee, on one group of those that it covers together.
+        """Spend the guarantee on one of the groups that it covers together.
 
-        n: for how many records to size the noise, where their number is private.
+        n: the number of records to size the noise for, where the exact number is private.
         """
 
 
@@ -193,14 +193,14 @@ class QueryMechanism(Mechanism[Queries, DistanceSums, NoisyStatistic], Protocol)
     """A mechanism for given queries."""
 
     def counted(self, queries: Queries, quanta: IntArray, /) -> IntArray:
-        """What is summed of records, from their distances int64[n, k] to the queries: int64[n, m], within ±2²⁴.
+        """Return each record's summands int64[n, m], within ±2²⁴, from its distances int64[n, k] to the queries.
 
-        Row by row; m follows from the queries.
+        Rows do not depend on each other; m follows from the queries.
         """
 
 
 def warn_outside(positions: FloatArray, embedding: Embedding) -> None:
-    """Say that queries outside the space are answered at its border."""
+    """Warn that queries outside the space are answered at its border."""
     outside = np.any((positions < 0) | (positions > embedding.span), axis=1)
     if outside.any():
         warn(
@@ -221,7 +221,7 @@ def check_public_total(name: str, change: ProtectedChange) -> None:
 def check_sketch(
     sketch: Sketch, embedding: Embedding, change: ProtectedChange, n: int | None = None, group: int = 0
 ) -> int:
-    """Refuse a statistic that was not made for this embedding: nothing may be spent on it. For how many to size."""
+    """Refuse a sketch of another embedding, before budget is spent; return the number of records to size noise for."""
     if sketch.dimension != embedding.dimension:
         raise MilepostError(
             f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "
@@ -232,7 +232,7 @@ def check_sketch(
 
 
 def check_sums(sums: DistanceSums, count: int, change: ProtectedChange, n: int | None, group: int) -> int:
-    """Refuse sums that were not made for so many numbers: nothing may be spent on them. The exact total of a group."""
+    """Refuse sums of another count of numbers, before budget is spent; return the exact total of the group."""
     if sums.count != count:
         raise MilepostError(f"sums of {sums.count} numbers do not fit these queries, which have {count}")
     check_groups(sums.groups, change)
@@ -242,13 +242,13 @@ def check_sums(sums: DistanceSums, count: int, change: ProtectedChange, n: int |
 
 
 def check_groups(groups: int, change: ProtectedChange) -> None:
-    """Refuse a statistic of other groups than those that are paid for."""
+    """Refuse a statistic whose number of groups differs from the one that the budget covers."""
     if groups != (change.groups or 1):
         raise MilepostError(f"expected a statistic of {change.groups or 'one'} group, got {groups} groups")
 
 
 def check_cells(sketch: Sketch, bits: int) -> None:
-    """Refuse a sketch that is coarser than the cells that are needed."""
+    """Refuse a sketch whose cells are coarser than 2^bits quanta."""
     if bits < sketch.bits:
         raise MilepostError(f"the sketch has {sketch.cells} cells, {1 << (QUANTUM_BITS - bits)} are needed")
 

@@ -1,4 +1,4 @@
-"""Groups: an statistic for each label of a grouped release, which one guarantee covers together."""
+"""Groups: one statistic for each label of a grouped release; one guarantee covers all of them."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -14,80 +14,80 @@ Label: TypeAlias = str | int | bool
 
 
 class Groups:
-    """Answers of several groups; each question has to name one."""
+    """The statistics of several groups; each query has to name a group."""
 
     def __init__(self, labels: Sequence[Label], statistics: Sequence[NoisyStatistic]) -> None:
         self.labels, self.statistics = tuple(labels), tuple(statistics)
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism that made all of them."""
+        """The name of the mechanism that released all groups."""
         return self.statistics[0].mechanism
 
     @property
     def total(self) -> Total:
-        """Of all groups: a number to look at, whose law is not that of one draw."""
+        """The sum of all groups' totals, for display: its noise does not follow the law of one draw."""
         return Total(sum(statistic.total.size for statistic in self.statistics))
 
     @property
     def confidence(self) -> float:
-        """The largest confidence that `half_width` can be asked for."""
+        """The largest confidence that `half_width` accepts."""
         return min(statistic.confidence for statistic in self.statistics)
 
     @property
     def max_error(self) -> float:
-        """No answer is off by more, unless raw."""
+        """The largest error that any answer can have, unless raw."""
         return max(statistic.max_error for statistic in self.statistics)
 
     def of(self, label: Any) -> NoisyStatistic:
-        """The answers of one group."""
+        """Return the statistic of one group."""
         label = label.item() if isinstance(label, np.generic) else label
-        for known, statistic in zip(self.labels, self.statistics, strict=True):
-            if isinstance(label, str | float | int) and (known, isinstance(known, bool)) == (
+        for candidate, statistic in zip(self.labels, self.statistics, strict=True):
+            if isinstance(label, str | float | int) and (candidate, isinstance(candidate, bool)) == (
                 label,
                 isinstance(label, bool),
             ):
                 return statistic
-        raise MilepostError(f"there is no group {label!r}; there are {self.listed}")
+        raise MilepostError(f"there is no group {label!r}; there are {self.label_list}")
 
     @property
-    def listed(self) -> str:
-        """All labels, for messages."""
+    def label_list(self) -> str:
+        """All labels, as text for messages."""
         return ", ".join(map(repr, self.labels))
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """That of the group whose answers may be off by the most."""
+        """Return the largest half-width of all groups."""
         return max(statistic.half_width(confidence, uniform) for statistic in self.statistics)
 
-    def values(self, places: AnyArray, raw: bool = False) -> FloatArray:  # noqa: ARG002
-        """Refused: a group is needed."""
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:  # noqa: ARG002
+        """Refuse to answer without a group."""
         self.refuse()
 
-    def half_widths(self, places: AnyArray, confidence: float) -> FloatArray:  # noqa: ARG002
-        """Refused: a group is needed."""
+    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:  # noqa: ARG002
+        """Refuse to answer without a group."""
         self.refuse()
 
     def refuse(self) -> NoReturn:
-        """That a question has to name a group."""
+        """Raise the error that a query has to name a group."""
         raise MilepostError(
-            f"this release has the groups {self.listed}: name one with group=…, or take one, as in "
+            f"this release has the groups {self.label_list}: name one with group=…, or take one, as in "
             f"synopsis.group({self.labels[0]!r}); nearest and compare ask about all of them"
         )
 
     def tensors(self) -> dict[str, AnyArray]:
-        """Those of every group, numbered."""
+        """Return the tensors of all groups; a name begins with the group's index."""
         return {
-            f"{place}.{name}": tensor
-            for place, statistic in enumerate(self.statistics)
+            f"{index}.{name}": tensor
+            for index, statistic in enumerate(self.statistics)
             for name, tensor in statistic.tensors().items()
         }
 
     def parameters(self) -> dict[str, Any]:
-        """All groups have the same."""
+        """Return the parameters, which all groups share."""
         return self.statistics[0].parameters()
 
 
-def group_tensors(tensors: dict[str, AnyArray], place: int) -> dict[str, AnyArray]:
-    """The tensors of one group, by their own names."""
-    start = f"{place}."
-    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+def group_tensors(tensors: dict[str, AnyArray], index: int) -> dict[str, AnyArray]:
+    """Return the tensors of one group, without the group's index in their names."""
+    prefix = f"{index}."
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""How far a sum of independent normal and Laplace noises goes, from its variance and its excess kurtosis.
+"""Quantiles of a sum of independent normal and Laplace noises, from its variance and its excess kurtosis.
 
 A Laplace draw is a normal draw whose variance is an exponential one, so such a sum is normal with a random variance V
 (of mean 1, when standardised) and its excess kurtosis is 3·Var V: 0 for a normal law, 3 for one Laplace draw.
@@ -13,24 +13,24 @@ import scipy
 from milepost._typing import FloatArray
 
 KURTOSES = 3 * np.linspace(0, 1, 33) ** 2
-TAILS = np.geomspace(1e-16, 1, 2001)  # probabilities to which a random variance is cut
+TAILS = np.geomspace(1e-16, 1, 2001)  # tail probabilities at which the law of a random variance is discretised
 
 
 def normal_quantile(failure: float) -> float:
-    """z with Pr[|N(0, 1)| > z] = failure."""
+    """Return z with Pr[|N(0, 1)| > z] = failure."""
     return -float(scipy.special.ndtri(failure / 2))
 
 
 def laplace_quantile(failure: float) -> float:
-    """z with Pr[|X| > z] = failure for a Laplace X of variance 1."""
+    """Return z with Pr[|X| > z] = failure for a Laplace X of variance 1."""
     return math.log(1 / failure) / math.sqrt(2)
 
 
 def mixture_quantile(kurtosis: FloatArray, failure: float) -> FloatArray:
-    """How many standard deviations are passed, on either side, with this probability, at each excess kurtosis.
+    """Return z with Pr[|X| > z] = failure for a sum X of variance 1, at each excess kurtosis.
 
-    Sums of the same kurtosis differ by a few percent at most. Two kinds go furthest: one draw and a normal law far out,
-    equal draws nearer; the larger of the two quantiles is taken.
+    Quantiles of sums of the same kurtosis differ by a few percent at most. Two kinds have the largest: one draw and a
+    normal law far out, equal draws nearer. The result is the larger of these two quantiles.
     """
     return np.asarray(np.interp(kurtosis, KURTOSES, _table(failure)))
 
@@ -38,24 +38,25 @@ def mixture_quantile(kurtosis: FloatArray, failure: float) -> FloatArray:
 @lru_cache(maxsize=64)
 def _table(failure: float) -> FloatArray:
     inner = [
-        max(_quantile(shares, failure) for shares in (_one(kurtosis), _equal(kurtosis))) for kurtosis in KURTOSES[1:-1]
+        max(_quantile(variances, failure) for variances in (_one_draw(kurtosis), _equal_draws(kurtosis)))
+        for kurtosis in KURTOSES[1:-1]
     ]
     return np.array([normal_quantile(failure), *inner, laplace_quantile(failure)])
 
 
-def _one(kurtosis: float) -> FloatArray:
-    """The variance of one Laplace draw and a normal law: float64[len(TAILS) − 1], at the middles of TAILS."""
+def _one_draw(kurtosis: float) -> FloatArray:
+    """Return variances of one Laplace draw plus a normal law: float64[len(TAILS) − 1], at the midpoints of TAILS."""
     share = math.sqrt(kurtosis / 3)
-    return 1 - share - share * np.log(_middles())
+    return 1 - share - share * np.log(_midpoints())
 
 
-def _equal(kurtosis: float) -> FloatArray:
-    """The variance of equal Laplace draws, of any real number."""
+def _equal_draws(kurtosis: float) -> FloatArray:
+    """Return variances of a sum of equal Laplace draws, whose number may be any real."""
     draws = 3 / kurtosis
-    return np.asarray(scipy.special.gammainccinv(draws, _middles()) / draws)
+    return np.asarray(scipy.special.gammainccinv(draws, _midpoints()) / draws)
 
 
-def _middles() -> FloatArray:
+def _midpoints() -> FloatArray:
     return np.asarray((TAILS[1:] + TAILS[:-1]) / 2)
 
 

@@ -24,10 +24,10 @@ MECHANISM_NAMES = (*COORDINATE_STATISTICS, *QUERY_MECHANISMS)
 
 
 def spends_epsilon(name: str) -> bool:
-    """Whether a mechanism is pure ε whatever δ is."""
+    """Return whether a mechanism spends pure ε whatever δ is."""
     return (coordinate_mechanisms(beta=0.05) | QUERY_MECHANISMS)[name].pure
 
 
 def coordinate_mechanisms(beta: float) -> dict[str, CoordinateMechanism]:
-    """Those that work on embedding coordinates, by name; beta is the failure probability of those with a worst case."""
+    """Return the mechanisms on embedding coordinates, by name; beta: the failure probability of tangents."""
     return {Slopes.name: Slopes(), Hats.name: Hats(), Tangents.name: Tangents(beta)}

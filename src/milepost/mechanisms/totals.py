@@ -1,4 +1,4 @@
-"""Total: how many records a group has, exactly where that is public, else a noisy number and its law.
+"""Total: the number of records of a group, exact where that is public, else a noisy number and its law.
 
 Where it is noisy, sums are counted from public anchors: N·F = S + N·A, with S private sums and A the anchor. An answer
 S̃/Ñ + A, with noise ξ on S and e on N, is off by exactly (ξ − e·(F − A))/Ñ, so that its half-width follows from the two
@@ -17,13 +17,13 @@ from milepost.errors import MilepostError
 from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail
 from milepost.privacy.protected_change import ProtectedChange
 
-ROUNDS = 6  # of narrowing a half-width; each gives a valid one
-UNSEEN = 0.01  # how likely an empty group looks like one with people in it
+ROUNDS = 6  # of narrowing half-widths; they are valid after every round
+UNSEEN = 0.01  # probability that an empty group looks like one with people in it
 
 
 @dataclass(frozen=True)
 class Total:
-    """Records, or their weight in steps, of one group. scale: of its noise; 0 where it is public."""
+    """The number of records of one group, or their weight in steps. scale: of its noise; 0 where it is public."""
 
     value: int
     scale: float = 0.0
@@ -31,19 +31,19 @@ class Total:
 
     @classmethod
     def draw(cls, exact: int, scale: float, pure: bool) -> Self:
-        """The exact total where the scale is 0, else a noisy one."""
+        """Return the exact total where the scale is 0, else a noisy one."""
         if not scale:
             return cls(exact)
         return cls(int((laplace if pure else gaussian)(np.array([exact]), scale)[0]), scale, pure)
 
     @property
     def public(self) -> bool:
-        """Whether it is exact."""
+        """Whether the total is exact."""
         return self.scale == 0
 
     @property
     def size(self) -> int:
-        """To divide by: at least 1."""
+        """The total to divide by: at least 1."""
         return max(self.value, 1)
 
     @property
@@ -57,45 +57,49 @@ class Total:
         return 3.0 if self.pure else 0.0
 
     def tail(self, failure: float) -> float:
-        """What |noise| exceeds with at most this probability."""
+        """Return what |noise| exceeds with at most this probability."""
         if self.public:
             return 0.0
         return float((laplace_tail if self.pure else gaussian_tail)(self.scale, failure))
 
     @property
     def seen(self) -> bool:
-        """Whether it is more than an empty group's noise would show."""
+        """Whether the total is larger than the noise of an empty group explains."""
         return self.value > self.tail(2 * UNSEEN)
 
     def narrowed(
-        self, noise: Callable[[FloatArray], FloatArray], off: FloatArray, more: FloatArray, most: FloatArray | float
+        self,
+        noise: Callable[[FloatArray], FloatArray],
+        offsets: FloatArray,
+        other_error: FloatArray,
+        max_offset: FloatArray | float,
     ) -> FloatArray:
-        """Half-widths of answers off their anchors by `off`, |F − A| ≤ most.
+        """Return half-widths of answers that differ from their anchors by `offsets`, where |F − A| ≤ max_offset.
 
-        noise: the quantile of |ξ − e·a|/Ñ for a share a of the total's noise, increasing. more: what else may be
-        wrong. If a half-width h is valid then |F − A| ≤ |off| + h, and so is the one that follows from that.
+        noise: the quantile of |ξ − e·a|/Ñ for a share a of the total's noise, increasing. other_error: bound of all
+        other errors. If a half-width h is valid then |F − A| ≤ |offset| + h, which gives the next half-width.
         """
         if self.public:
-            return noise(np.zeros(len(off))) + more
+            return noise(np.zeros(len(offsets))) + other_error
         if self.value < 1:
-            return np.full(len(off), math.inf)
-        farthest = np.full(len(off), most) if isinstance(most, float) else most
+            return np.full(len(offsets), math.inf)
+        bounds = np.full(len(offsets), max_offset) if isinstance(max_offset, float) else max_offset
         for _ in range(ROUNDS):
-            widths = noise(farthest) + more
-            farthest = np.minimum(farthest, np.abs(off) + widths)
+            widths = noise(bounds) + other_error
+            bounds = np.minimum(bounds, np.abs(offsets) + widths)
         return widths
 
     def tensors(self) -> dict[str, IntArray]:
-        """The noisy number; a public one is in the card."""
+        """Return the noisy number; a public one is in the card."""
         return {} if self.public else {"total": np.array([self.value], dtype=np.int64)}
 
     def parameters(self) -> dict[str, Any]:
-        """The law of its noise."""
+        """Return the law of the noise."""
         return {} if self.public else {"total": {"scale": self.scale, "pure": self.pure}}
 
     @classmethod
     def load(cls, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """The inverse of `tensors` and `parameters`; n: a public one."""
+        """Return the total that `tensors` and `parameters` were taken from; n: the public one, if any."""
         law = parameters.get("total")
         if law is None and n > 0:
             return cls(n)
@@ -107,7 +111,7 @@ class Total:
 
 
 def check_total(exact: int, n: int | None, change: ProtectedChange) -> int:
-    """The number of records that a group's noise is sized for: the exact one where it is public, else n."""
+    """Return the number of records to size a group's noise for: the exact one where it is public, else n."""
     if change.public_total:
         if n is not None and n != exact:
             raise MilepostError("the table has changed while it was read; read it when nobody writes to it")
@@ -120,6 +124,6 @@ def check_total(exact: int, n: int | None, change: ProtectedChange) -> int:
 
 
 def check_total_scale(scale: float) -> None:
-    """Refuse noise that would not fit."""
+    """Refuse a scale of the total's noise that integers cannot hold."""
     if scale:
         check_scale(scale)

@@ -1,1 +1,1 @@
-"""The verbs, from a table to what was asked for: release, interactive, plan, find_bounds."""
+"""The verbs, from a table to a result: release, interactive, plan, find_bounds."""

@@ -1,4 +1,4 @@
-"""NearestGroup: a private scikit-learn classifier that takes the class whose people are nearest on average."""
+"""A private scikit-learn classifier, `NearestGroup`: the class whose people are nearest on average."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,10 +26,10 @@ except ImportError as reason:
 
 
 class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The class with the least mean distance from a point, of distances that are released once, by `fit`.
+    """A classifier that takes the class with the smallest mean distance; `fit` releases the distances once.
 
-    space, classes: public, and needed. Neither may be read off X and y: what is found there tells who is in it. Rows of
-    other classes belong to "other" if that is one of `classes`, else they are left out.
+    space, classes: public, and required. Neither may be read off X and y, which would reveal who is in the table. Rows
+    of other classes belong to "other" if that is one of `classes`, else they are left out.
     epsilon, delta, mechanism, neighbors, n, beta: as for `milepost.release`.
 
     Guarantee: every `fit` is (epsilon, delta)-differentially private for one row, point and class, changed as
@@ -75,14 +75,14 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         X: a table as `milepost.release` takes it, one row a person. y: their classes.
         """
-        space, classes = self._public()
+        space, classes = self._public_inputs()
         validate_data(self, X, y, skip_check_array=True)
         y = column_or_1d(unmask(y), warn=True)
         spent: list[Guarantee] = [*getattr(self, "spent_", []), Guarantee(self.epsilon, self.delta)]
         if len(spent) > 1:
             warn(
-                f"this estimator was fitted before, and another fit spends again: {_sum(spent)} in all for a row that "
-                "all of its fits have seen; synopsis_.save(path) and NearestGroup.load(path) keep a fit for later"
+                f"this estimator was fitted before, and another fit spends again: {_total(spent)} in all for a row "
+                "that all of its fits have seen; synopsis_.save(path) and NearestGroup.load(path) keep a fit for later"
             )
         synopsis = release(
             X,
@@ -96,28 +96,28 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n=self.n,
             beta=self.beta,
         )
-        return self._settle(synopsis, spent)
+        return self._set_fitted(synopsis, spent)
 
     def predict(self, X: Any) -> AnyArray:  # noqa: N803
-        """The nearest class of each row."""
-        return nearest_groups(self._fitted(X), X)[0]
+        """Return the nearest class of each row."""
+        return nearest_groups(self._fitted_synopsis(X), X)[0]
 
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: N803
-        """How likely each of `classes_` is the nearest, as far as the noise of the release lets one tell.
+        """Return how likely each of `classes_` is the nearest, given the noise of the release.
 
         Not how likely a row belongs to a class: where the noise is small, the nearest class has a probability of 1,
         right or wrong. True distances are taken to lie around the released ones as their errors say, normally and
         independently. Where a class of uncertain distance would be likelier than the nearest one, the two share their
-        probability, so that the largest is always that of `predict`. Classes too small to be told from empty ones
-        have none.
+        probability, so that the largest is always that of `predict`. Classes too small to differ from empty ones have
+        none.
         """
-        found = nearest_probabilities(self._fitted(X), X)
-        result: FloatArray = found[:, self._order]
+        probabilities = nearest_probabilities(self._fitted_synopsis(X), X)
+        result: FloatArray = probabilities[:, self._order]
         return result
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A fitted estimator from a grouped synopsis that `synopsis_.save` or `Synopsis.save` wrote."""
+        """Return a fitted estimator from a grouped synopsis that `synopsis_.save` or `Synopsis.save` wrote."""
         synopsis = load(path)
         labels, space = synopsis.groups.labels, synopsis.space
         result = cls(
@@ -132,7 +132,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             result.feature_names_in_ = np.array(space.columns, dtype=object)
         if not space.objects or space.columns is not None:
             result.n_features_in_ = space.width
-        return result._settle(synopsis, [synopsis.guarantee])
+        return result._set_fitted(synopsis, [synopsis.guarantee])
 
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "synopsis_"):
@@ -144,8 +144,8 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = super().__getstate__()
         return state
 
-    def _public(self) -> tuple[Space, Sequence[Label]]:
-        """What must be known without looking at the rows."""
+    def _public_inputs(self) -> tuple[Space, Sequence[Label]]:
+        """Return the space and the classes, which must be given without a look at the rows."""
         if self.space is None:
             raise MilepostError(
                 "NearestGroup needs a space: public bounds and a distance, such as mp.L1([(0, 10), (0, 10)]); bounds "
@@ -157,25 +157,26 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.space, self.classes
 
-    def _settle(self, synopsis: Synopsis, spent: list[Guarantee]) -> Self:
-        """Attributes of a fitted estimator; classes are sorted, as scikit-learn has them, where they can be."""
+    def _set_fitted(self, synopsis: Synopsis, spent: list[Guarantee]) -> Self:
+        """Set the attributes of a fitted estimator; sort its classes, as scikit-learn does, if they are comparable."""
         labels = synopsis.labels
-        alike = len({type(label) for label in labels}) == 1
-        order = sorted(range(len(labels)), key=lambda k: labels[k]) if alike else list(range(len(labels)))
+        comparable = len({type(label) for label in labels}) == 1
+        order = sorted(range(len(labels)), key=lambda k: labels[k]) if comparable else list(range(len(labels)))
         self._order = np.array(order)
         self.classes_ = labels_at(labels, self._order)
         self.synopsis_, self.spent_ = synopsis, spent
         return self
 
-    def _fitted(self, X: Any) -> Synopsis:  # noqa: N803
-        """The synopsis, once there is one and the columns of X are those of `fit`."""
+    def _fitted_synopsis(self, X: Any) -> Synopsis:  # noqa: N803
+        """Return the synopsis; refuse an unfitted estimator and columns of X that are not those of `fit`."""
         check_is_fitted(self, "synopsis_")
         validate_data(self, X, reset=False, skip_check_array=True)
         synopsis: Synopsis = self.synopsis_
         return synopsis
 
 
-def _sum(spent: Sequence[Guarantee]) -> str:
-    """What several guarantees come to for a row that is in all of them: they add up."""
-    epsilon, delta = sum(one.epsilon for one in spent), sum(one.delta for one in spent)
+def _total(guarantees: Sequence[Guarantee]) -> str:
+    """Return the sum of guarantees, as text: what they are together for a row that is in all of them."""
+    epsilon = sum(guarantee.epsilon for guarantee in guarantees)
+    delta = sum(guarantee.delta for guarantee in guarantees)
     return f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else "")

@@ -12,21 +12,21 @@ from milepost.statistics.row_digest import Fingerprint
 
 
 def open_table(
-    data: Any, space: Space, change: ProtectedChange, columns: Columns, roles: RowColumns, stream: bool = False
+    data: Any, space: Space, change: ProtectedChange, columns: Columns, row_columns: RowColumns, stream: bool = False
 ) -> Table:
-    """The table that data is: one of a cluster for a Spark frame.
+    """Return data as a table, on the cluster for a Spark frame.
 
-    Which rows of a person are used is settled in a pass of its own, by their places: the passes after it must read the
-    same rows there, or more of a person would be used. Spark does both in one.
+    A separate first pass chooses which rows of a person are used, by their row numbers. The passes after it must read
+    the same rows at these numbers, or more rows of a person would be used. Spark does both in one pass.
     """
     if not is_spark_frame(data):
-        fingerprint = None if roles.unit is None else Fingerprint()
-        return Table(data, space, change, columns, roles, stream, fingerprint)
+        fingerprint = None if row_columns.unit is None else Fingerprint()
+        return Table(data, space, change, columns, row_columns, stream, fingerprint)
     from milepost.ingest.spark.table import SparkTable
 
-    return SparkTable(data, space, change, columns, roles)
+    return SparkTable(data, space, change, columns, row_columns)
 
 
 def is_spark_frame(data: Any) -> bool:
-    """Whether PySpark has made it."""
+    """Return whether data is a PySpark object."""
     return package(data) == SPARK

@@ -1,4 +1,4 @@
-"""Plan: the error to expect before any data is touched."""
+"""Plans: the error to expect of each mechanism, computed without data."""
 
 import math
 from collections.abc import Collection
@@ -30,10 +30,10 @@ Value: TypeAlias = float | int | str | None
 
 
 class Replan(Protocol):
-    """Makes a plan with another number of rows or ε."""
+    """A function that makes the plan for another number of rows or ε."""
 
     def __call__(self, n: int, epsilon: float, names: Collection[str] | None = None, /) -> "Plan":
-        """Of all mechanisms, or of those named."""
+        """Return the plan of all mechanisms, or of those named."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Plan:
 
     @property
     def best(self) -> Prediction:
-        """What "auto" would take for a release."""
+        """Return the prediction of the mechanism that "auto" would take for a release."""
         return self.predictions[0]
 
     def tables(self) -> list[Table]:
-        """The plan as rich tables: one row a mechanism, and the numbers behind a worst-case promise."""
+        """Return the plan as rich tables: one row a mechanism, and the numbers behind a worst-case promise."""
         groups = f" in {self.change.groups} groups" if self.change.groups else ""
         title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}{groups}, {self.guarantee}"
         title += "" if self.change.public_total else f"; protects {self.change}"
@@ -76,7 +76,7 @@ class Plan:
         return result
 
     def plot(self) -> "Figure":
-        """Error against n for every mechanism, as a matplotlib figure."""
+        """Return a matplotlib figure of the error against n, for every mechanism."""
         from milepost.reporting.plotting.plan_plot import plot_errors
 
         sizes = sorted({int(10 ** (k / 2)) for k in range(4, 17)} | {self.n})
@@ -88,7 +88,7 @@ class Plan:
 
     @cached_property
     def notes(self) -> list[str]:
-        """What a table does not say: which promises are no better than the diameter, and from which n they would be."""
+        """Return what the tables leave out, such as promises no better than the diameter and the n that would help."""
         result = []
         for prediction in self.predictions:
             if float(prediction.details.get("alpha", 0)) >= self.space.diameter:
@@ -99,7 +99,7 @@ class Plan:
         return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
 
     def _rows_for(self, mechanism: str) -> int | None:
-        """About the least number of rows, to two digits, at which a mechanism promises less than the diameter."""
+        """Return about the minimum n, to two digits, at which a mechanism promises less than the diameter."""
 
         def excess(log_n: float) -> float:
             other = self.again(round(math.exp(log_n)), self.guarantee.epsilon, [mechanism])
@@ -141,13 +141,13 @@ def plan(
     groups: int | None = None,
     contributions: int = 1,
 ) -> Plan:
-    """What each mechanism would promise, with no data; give `max_queries` to see the interactive game too.
+    """Return what each mechanism would promise, without data; give `max_queries` to see the interactive game too.
 
     queries: the only points that will be asked about, to see the mechanisms for given points too.
     groups: how many groups of about equal size the table will have; errors are those of one group.
     contributions: how many rows one person has at most.
 
-    With `error` instead of `epsilon`, the plan at the least ε for which the best mechanism's error is at most that.
+    With `error` instead of `epsilon`, plan for the smallest ε at which the best mechanism's error is at most `error`.
 
     >>> import milepost as mp
     >>> mp.plan(mp.L1([(0, 1)] * 10), n=100_000, epsilon=1, delta=1e-6).best.mechanism
@@ -169,32 +169,32 @@ def plan(
 
     def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
         guarantee = Guarantee(epsilon, delta)
-        fitting, refused = possible.only(names).feasible(change, guarantee)
-        choices, unfit = fitting.choices(max(1, n // (groups or 1)), change, guarantee)
+        feasible, refused = possible.only(names).feasible(change, guarantee)
+        choices, unfit = feasible.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]
         if max_queries is not None and groups is None:
-            wanted = [name for name in SESSIONS if names is None or session_name(name, max_queries) in names]
-            sessions, useless = session_choices(space, n, change, guarantee, max_queries, beta, wanted)
+            session_names = [name for name in SESSIONS if names is None or session_name(name, max_queries) in names]
+            sessions, reasons = session_choices(space, n, change, guarantee, max_queries, beta, session_names)
             predictions += [choice.prediction for choice in sessions]
-            refused |= {name: reason for name, reason in useless.items() if name not in refused}
+            refused |= {name: reason for name, reason in reasons.items() if name not in refused}
         if not predictions:
             raise no_choice(refused | unfit)
         return Plan(space, n, guarantee, change, tuple(predictions), refused | unfit, at)
 
     n = int(n)
-    return at(n, epsilon if epsilon is not None else _least_epsilon(at, n, error))
+    return at(n, epsilon if epsilon is not None else _min_epsilon(at, n, error))
 
 
-def _least_epsilon(again: Replan, n: int, error: float | None) -> float:
-    """The least ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
+def _min_epsilon(again: Replan, n: int, error: float | None) -> float:
+    """Return the smallest ε, to 0.1 %, at which the best mechanism's error is at most `error`."""
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
         raise MilepostError(f"error must be a positive distance, got {error!r}")
-    wanted = error
+    target = error
     first = again(n, 1.0).predictions
     near = [p.mechanism for p in first if p.error < 10 * first[0].error]  # others do not catch up
 
     def excess(log_epsilon: float) -> float:
-        return math.log(again(n, math.exp(log_epsilon), near).best.error / wanted)
+        return math.log(again(n, math.exp(log_epsilon), near).best.error / target)
 
     low, high = math.log(MIN_EPSILON * 1000), math.log(MAX_EPSILON)
     if excess(high) > 0:
@@ -205,15 +205,15 @@ def _least_epsilon(again: Replan, n: int, error: float | None) -> float:
     # in logarithms error falls about linearly with ε: aim at the crossing from the last two tries, a little to its
     # other side, so that the bracket closes from both; after some tries halve it
     guess, slope, last = 0.0, 1.0, (high, math.nan)
-    for tried in range(100):
+    for attempt in range(100):
         if not high - low > 1e-3:
             break
-        if tried > 10 or not low < guess < high:
+        if attempt > 10 or not low < guess < high:
             guess = (low + high) / 2
         off = excess(guess)
         low, high = (low, guess) if off <= 0 else (guess, high)
         steepness = (last[1] - off) / (guess - last[0])
-        slope = min(max(steepness, 0.2), 2.0) if tried and math.isfinite(steepness) else slope
+        slope = min(max(steepness, 0.2), 2.0) if attempt and math.isfinite(steepness) else slope
         last = guess, off
         guess += off / slope + math.copysign(4e-4, off)
     return math.exp(high)

@@ -1,4 +1,4 @@
-"""release and exact: from a table to answers."""
+"""Releases: from a private table to a synopsis, and the exact answers to compare with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from milepost.statistics.sketch import MAX_TOTAL, check_weight
 from milepost.synopsis.serialization import counted_synopsis
 from milepost.synopsis.synopsis import Synopsis
 
-EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where nothing is said
+EXPECTED_ROWS = 1_000_000  # of an iterator of batches, where n is not given
 SIZE_SHARE = 0.02  # of ε, for the noisy number of rows that a release is sized from
 
 
@@ -51,7 +51,7 @@ def release(
     ledger: Ledger | None = None,
     dataset: str | None = None,
 ) -> Synopsis:
-    """A synopsis of a private table that answers every query; spends (epsilon, delta) once.
+    """Return a synopsis of a private table, which answers every query; spends (epsilon, delta) once.
 
     data: an array, a pandas or Polars frame, an Arrow table or dataset, the path of a CSV or Parquet file, of a folder
     of such files, or a pattern ("homes/*.parquet"), or an iterator of batches, which is read once and never held in
@@ -63,10 +63,10 @@ def release(
     neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
     groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
-    unit, contributions: the column that tells whose rows are whose, and how many of one person's are used at most.
+    unit, contributions: the column that identifies the person of a row, and how many rows of one are used at most.
     weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
-    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon tell it. Of an
-    iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
+    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon pays for it.
+    Of an iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
     beta: the probability with which the promised error may fail.
     ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
     With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
@@ -78,29 +78,29 @@ def release(
     True
     """
     require_space(space)
-    roles = RowColumns(groups, labels, unit, contributions, weights, max_weight)
-    guarantee, change = Guarantee(epsilon, delta), roles.change(neighbors)
+    row_columns = RowColumns(groups, labels, unit, contributions, weights, max_weight)
+    guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
     possible = candidates(space, queries, mechanism, beta)
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
-    fitting, refused = possible.feasible(change, guarantee)
-    if fitting.empty:
+    feasible, refused = possible.feasible(change, guarantee)
+    if feasible.empty:
         raise no_choice(refused)
-    table = open_table(data, space, change, columns, roles, stream=True)
-    cost = charges(guarantee, change, n, fitting.pure)
+    table = open_table(data, space, change, columns, row_columns, stream=True)
+    cost = charges(guarantee, change, n, feasible.pure)
     with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
         if table.single_pass:  # how it is read cannot wait for the number of its rows
             expected = group_size(change.weight(n or EXPECTED_ROWS), change)
-            fitting = best_choice(fitting, expected, change, guarantee).only(fitting)
+            feasible = best_choice(feasible, expected, change, guarantee).only(feasible)
             n = None if change.public_total else n
-        if fitting.single_statistic and not table.countable:
-            table = fitting.read(table)  # and counted on the way
-        size = size_release(table, lambda n, left: best_choice(fitting, n, change, left), guarantee, n, charge.drawn)
-        return run_release(table, fitting, size, guarantee, charge.drawn)
+        if feasible.single_statistic and not table.countable:
+            table = feasible.read(table)  # and counted on the way
+        size = size_release(table, lambda n, left: best_choice(feasible, n, change, left), guarantee, n, charge.drawn)
+        return run_release(table, feasible, size, guarantee, charge.drawn)
 
 
 def charges(guarantee: Guarantee, change: ProtectedChange, n: int | None, pure: bool) -> list[Guarantee]:
-    """What a release costs a ledger. pure: whether it spends ε whatever δ is."""
+    """Return the guarantees that a release charges to a ledger. pure: whether it spends ε whatever δ is."""
     whole = replace(guarantee, delta=0.0) if pure else guarantee
     if change.public_total or n is not None or whole.pure:
         return [whole]
@@ -110,7 +110,7 @@ def charges(guarantee: Guarantee, change: ProtectedChange, n: int | None, pure: 
 
 @dataclass(frozen=True)
 class Size:
-    """For how many records, or weight in steps, a release is sized, and what is left to spend on it."""
+    """The number of records, or weight in steps, that a release is sized for, and the guarantee left to spend on it."""
 
     total: int
     left: Guarantee
@@ -123,9 +123,9 @@ def size_release(
     n: int | None,
     drawing: Callable[[], None],
 ) -> Size:
-    """The exact number of rows where it is public; else n if that is given, or a noisy number for a share of ε.
+    """Return the exact number of rows where it is public; else n if given, or a noisy number for a share of ε.
 
-    choose: refuses what cannot be had for so many rows and such a guarantee. drawing: called before noise is drawn.
+    choose: refuses a number of rows and a guarantee that no mechanism fits. drawing: called before noise is drawn.
     """
     change = table.change
     if change.public_total:
@@ -148,7 +148,7 @@ def size_release(
 
 
 def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
-    """The true mean distances, shaped as those of `Synopsis.mean_distance`.
+    """Return the true mean distances, shaped as those of `Synopsis.mean_distance`.
 
     NOT PRIVATE: for the curator's own comparison, never for publication.
     """
@@ -167,26 +167,26 @@ def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> A
     return shape_answers(sums / n, single, like, "exact")
 
 
-def best_choice(fitting: Candidates, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
-    """The choice with the smallest predicted error; refused when there is none."""
-    choices, refused = fitting.choices(n, change, guarantee)
+def best_choice(feasible: Candidates, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
+    """Return the choice with the smallest predicted error; refuse if there is none."""
+    choices, refused = feasible.choices(n, change, guarantee)
     if not choices:
         raise no_choice(refused)
     return choices[0]
 
 
 def group_size(total: int, change: ProtectedChange) -> int:
-    """For how many records of each group a mechanism is sized."""
+    """Return the number of records of each group that a mechanism is sized for."""
     return max(1, total // (change.groups or 1))
 
 
 def run_release(
-    table: Table, fitting: Candidates, size: Size, guarantee: Guarantee, drawing: Callable[[], None]
+    table: Table, feasible: Candidates, size: Size, guarantee: Guarantee, drawing: Callable[[], None]
 ) -> Synopsis:
     """Spend the guarantee on the choice with the smallest predicted error."""
     change = table.change
     n = group_size(size.total, change)
-    best = best_choice(fitting, n, change, size.left)
+    best = best_choice(feasible, n, change, size.left)
     spend = best.prepare(table, n, size.left)
     warn_large_error(best.prediction.error, best.bias, table.space, change.rows(n))
     drawing()
@@ -196,7 +196,7 @@ def run_release(
 
 
 def warn_large_error(error: float, bias: float, space: Space, n: int) -> None:
-    """Say when the predicted error is more than a quarter of the diameter, and what would help."""
+    """Warn if the predicted error is more than a quarter of the diameter, and name a remedy."""
     if error <= space.diameter / 4:
         return
     remedy = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"

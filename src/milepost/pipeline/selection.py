@@ -1,4 +1,4 @@
-"""Choice: a mechanism, what it would work on, and the error it predicts there. Nothing here sees data."""
+"""Selection of a mechanism by its predicted error, for releases and sessions; no choice depends on data."""
 
 import math
 from collections.abc import Callable, Collection
@@ -34,9 +34,9 @@ from milepost.spaces.queries import Queries, move_inside
 
 PredictedError = TypeVar("PredictedError")
 MAX_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB
-WORTH = 0.99  # more embedding coordinates are taken only for an error of at most this much of that with fewer
+WORTH = 0.99  # more embedding coordinates are taken only for an error below this share of that with fewer
 
-ANY_POINT = 0.95  # what an error counts if any point can be asked, any number of them
+ANY_POINT = 0.95  # the factor on an error if any number of any points can be asked
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ class CoordinateChoice:
 
     @property
     def bias(self) -> float:
-        """The part of the error that no number of rows would lessen."""
+        """Return the part of the error that no number of rows reduces."""
         return self.space.embedding.bias
 
     def only(self, others: "Candidates") -> "Candidates":
-        """Those of the others that need the same statistic."""
+        """Return those of the others that need the same statistic."""
         return replace(others, space=self.space, query={})
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[CoordinateStatistic]]:
-        """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
+        """Read the table, sized for n records a group; return a function that spends the guarantee, group by group."""
         embedding = self.space.embedding
         sketch, change = table.sketch(self.space), table.change
         return lambda: [
@@ -77,15 +77,15 @@ class QueryChoice:
 
     @property
     def bias(self) -> float:
-        """The part of the error that no number of rows would lessen."""
+        """Return the part of the error that no number of rows reduces."""
         return self.queries.bias
 
     def only(self, others: "Candidates") -> "Candidates":
-        """Itself: others count other things of the same distances."""
+        """Return this one alone: others need other statistics of the same distances."""
         return others.only({self.mechanism.name})
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[NoisyStatistic]]:
-        """Read the table, sized for n records a group; what is returned spends the guarantee, group after group."""
+        """Read the table, sized for n records a group; return a function that spends the guarantee, group by group."""
         sums, change = table.sums(self.queries, self.mechanism.counted), table.change
         return lambda: [
             self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
@@ -105,44 +105,44 @@ class Candidates:
     queries: Queries | None
 
     def only(self, names: Collection[str] | None) -> "Candidates":
-        """Those of these names; all of them for None."""
+        """Return the candidates of these names; all of them for None."""
         if names is None:
             return self
-        embedding = {name: mechanism for name, mechanism in self.coordinate.items() if name in names}
-        direct = {name: mechanism for name, mechanism in self.query.items() if name in names}
-        return replace(self, coordinate=embedding, query=direct)
+        coordinate = {name: mechanism for name, mechanism in self.coordinate.items() if name in names}
+        query = {name: mechanism for name, mechanism in self.query.items() if name in names}
+        return replace(self, coordinate=coordinate, query=query)
 
     @property
     def empty(self) -> bool:
-        """Whether there is none."""
+        """Return whether there is no candidate."""
         return not self.coordinate and not self.query
 
     @property
     def pure(self) -> bool:
-        """Whether all of them spend ε whatever δ is."""
+        """Return whether all of them spend ε whatever δ is."""
         return all(mechanism.pure for mechanism in (self.coordinate | self.query).values())
 
     @property
     def spending_rho(self) -> "Candidates":
-        """Those that spend ρ where δ > 0."""
+        """Return the candidates that spend ρ where δ > 0."""
         return self.only({name for name, mechanism in (self.coordinate | self.query).items() if not mechanism.pure})
 
     @property
     def single_statistic(self) -> bool:
-        """Whether they need one and the same statistic, however many rows there are."""
+        """Return whether they all need the same statistic, whatever the number of rows."""
         variants = self.space.sized(1)
-        one = len(variants) == 1 and variants[0] is self.space
-        return len(self.query) == 1 and not self.coordinate if self.query else one
+        one_size = len(variants) == 1 and variants[0] is self.space
+        return len(self.query) == 1 and not self.coordinate if self.query else one_size
 
     def read(self, table: Table) -> Table:
-        """The table after its one statistic was read."""
+        """Read the single statistic of a table, and return the table with it."""
         if self.queries is not None:
             for mechanism in self.query.values():
                 return AggregatedTable.from_table(table, table.sums(self.queries, mechanism.counted))
         return AggregatedTable.from_table(table, table.sketch(self.space))
 
     def feasible(self, change: ProtectedChange, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
-        """Those that can give this guarantee, and why the others cannot."""
+        """Return the candidates that can give this guarantee, and why the others cannot."""
         refused: dict[str, str] = {}
         for name, mechanism in (self.coordinate | self.query).items():
             try:
@@ -152,58 +152,58 @@ class Candidates:
         return self.only({*self.coordinate, *self.query} - set(refused)), refused
 
     def choices(self, n: int, change: ProtectedChange, guarantee: Guarantee) -> tuple[list[Choice], dict[str, str]]:
-        """What each would do with n rows, the smallest error first, and why some cannot."""
-        found: list[Choice] = []
+        """Return what each would do with n rows, the smallest error first, and why some cannot."""
+        choices: list[Choice] = []
         refused: dict[str, str] = {}
         for name, mechanism in self.coordinate.items():
             try:
-                found.append(coordinate_choice(mechanism, self.space, n, change, guarantee))
+                choices.append(coordinate_choice(mechanism, self.space, n, change, guarantee))
             except MilepostError as reason:  # its noise would not fit
                 refused[name] = str(reason)
         queries = self.queries
-        for name, direct in self.query.items():
-            if queries is None:  # there are no direct ones then
+        for name, query_mechanism in self.query.items():
+            if queries is None:  # self.query is empty then
                 break
             try:
-                prediction = direct.predict(queries, n, change, guarantee)
-                found.append(QueryChoice(direct, self.space, queries, prediction))
+                prediction = query_mechanism.predict(queries, n, change, guarantee)
+                choices.append(QueryChoice(query_mechanism, self.space, queries, prediction))
             except MilepostError as reason:
                 refused[name] = str(reason)
-        found.sort(key=self._rank)
-        return found, refused
+        choices.sort(key=self._rank)
+        return choices, refused
 
     def _rank(self, choice: Choice) -> tuple[float, float]:
-        """The promised error; among promises that are no better than the diameter, the noise.
+        """Return the promised error and, among promises no better than the diameter, the noise.
 
-        An answer to every point is worth a little error.
+        A mechanism that answers every point may have a little more error.
         """
-        prediction, most = choice.prediction, self.space.diameter * (1 - 1e-6)
+        prediction, max_error = choice.prediction, self.space.diameter * (1 - 1e-6)
         noise = math.inf if prediction.rms is None else prediction.rms
-        worth = ANY_POINT if choice.queries is None and self.space.known is None else 1.0
-        return worth * min(prediction.error, most), noise if prediction.error >= most else 0.0
+        factor = ANY_POINT if choice.queries is None and self.space.known is None else 1.0
+        return factor * min(prediction.error, max_error), noise if prediction.error >= max_error else 0.0
 
 
 def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta: float = 0.05) -> Candidates:
-    """The mechanism of this name, or all for "auto"."""
+    """Return the mechanism of this name, or all of them for "auto"."""
     check_game(1, beta)
-    given = given_queries(space, queries)
-    embedding, direct = coordinate_mechanisms(beta), dict(QUERY_MECHANISMS)
+    points = given_queries(space, queries)
+    coordinate, query = coordinate_mechanisms(beta), dict(QUERY_MECHANISMS)
     if mechanism == "auto":
-        return Candidates(space, embedding, direct if given is not None else {}, given)
-    if mechanism in embedding:
-        return Candidates(space, {mechanism: embedding[mechanism]}, {}, given)
-    if mechanism in direct:
-        if given is None:
+        return Candidates(space, coordinate, query if points is not None else {}, points)
+    if mechanism in coordinate:
+        return Candidates(space, {mechanism: coordinate[mechanism]}, {}, points)
+    if mechanism in query:
+        if points is None:
             session = ", or ask one by one in mp.interactive" if mechanism == Field.name else ""
             raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]{session}")
-        return Candidates(space, {}, {mechanism: direct[mechanism]}, given)
-    known = ", ".join([*embedding, *direct])
-    meant = did_you_mean(mechanism, ["auto", *embedding, *direct])
-    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {known}{meant}")
+        return Candidates(space, {}, {mechanism: query[mechanism]}, points)
+    names = ", ".join([*coordinate, *query])
+    suggestion = did_you_mean(mechanism, ["auto", *coordinate, *query])
+    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {names}{suggestion}")
 
 
 def given_queries(space: Space, queries: Any) -> Queries | None:
-    """The points that were given to be asked about, or those that the space itself has."""
+    """Return the only points that will be asked about: those given, or those of the space itself."""
     if queries is None:
         return None if space.known is None else Queries(space.known, space)
     if isinstance(queries, int | float | str):
@@ -221,20 +221,18 @@ def given_queries(space: Space, queries: Any) -> Queries | None:
 def best_size(
     space: Space, n: int, promise: Callable[[Embedding], tuple[float, PredictedError]], worth: float = 1.0
 ) -> tuple[Space, PredictedError]:
-    """The space with as many embedding coordinates as give the smallest error (Remark 7.1), and what is promised there.
+    """Return the space with the number of coordinates of smallest error (Remark 7.1), and the details of its promise.
 
-    promise: the error on an embedding, and what comes with it. worth: take more coordinates only for an error below
+    promise: returns the error on an embedding, and its details. worth: take more coordinates only for an error below
     this share of that with fewer.
     """
     best: tuple[float, Space, PredictedError] | None = None
     for variant in space.sized(n):
-        error, promised = promise(variant.embedding)
+        error, details = promise(variant.embedding)
         if best is None or error < worth * best[0]:
-            best = error, variant, promised
-        elif (
-            error - variant.embedding.bias > best[0]
-        ):  # more coordinates are closer to the metric, and have no less noise
-            break
+            best = error, variant, details
+        elif error - variant.embedding.bias > best[0]:
+            break  # more coordinates are closer to the metric, and have no less noise
     if best is None:
         raise MilepostError(f"the space offers no embedding coordinates for {n} rows")
     return best[1:]
@@ -243,7 +241,7 @@ def best_size(
 def coordinate_choice(
     mechanism: CoordinateMechanism, space: Space, n: int, change: ProtectedChange, guarantee: Guarantee
 ) -> CoordinateChoice:
-    """The mechanism on as many embedding coordinates as suit it."""
+    """Return the mechanism with the number of embedding coordinates that suits it."""
 
     def promise(embedding: Embedding) -> tuple[float, Prediction]:
         groups = change.groups or 1
@@ -268,7 +266,7 @@ def check_oblivious(space: Space) -> None:
 
 
 def no_choice(refused: dict[str, str]) -> MilepostError:
-    """That no mechanism is left, and why."""
+    """Return the error that no mechanism is left, with the reasons."""
     if len(refused) == 1:
         return MilepostError(*refused.values())
     return MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
@@ -279,9 +277,9 @@ SESSIONS = (Tangents.name, Field.name)
 
 @dataclass(frozen=True)
 class StartedSession:
-    """A session that has read its table. engine: makes what answers. n: how many records to say there are.
+    """A session that has read its table. engine: makes the engine. n: the public number of records.
 
-    total: what is public about that number, from which another process goes on.
+    total: the released total, from which another process resumes.
     """
 
     engine: Callable[[], Engine]
@@ -299,12 +297,12 @@ class GameChoice:
 
     @property
     def bias(self) -> float:
-        """The part of the error that no number of rows would lessen."""
+        """Return the part of the error that no number of rows reduces."""
         return self.space.embedding.bias
 
     @property
     def numbers(self) -> list[Any]:
-        """All that its noise depends on: a session goes on only with the same."""
+        """Return all numbers that its noise depends on: a session resumes only with the same ones."""
         game = self.margins
         tests = game.alpha, game.threshold, game.sensitivity, game.epsilon_test, game.lattice
         return [*tests, game.updates, game.cost(self.space.embedding)]
@@ -327,12 +325,12 @@ class FieldChoice:
 
     @property
     def bias(self) -> float:
-        """Next to nothing."""
+        """Return the quantum, which is next to nothing."""
         return self.noise.quantum
 
     @property
     def numbers(self) -> list[Any]:
-        """All that its noise depends on: a session goes on only with the same."""
+        """Return all numbers that its noise depends on: a session resumes only with the same ones."""
         noise = self.noise
         return [noise.max_points, noise.quantum, noise.step, noise.scale, noise.kernel.highest, noise.split.total]
 
@@ -342,10 +340,11 @@ class FieldChoice:
         check_total(source.total, n, table.change)
         if total is None:
             drawing()
-            found = Total.draw(source.total, self.noise.split.total, pure=False)
+            noisy_total = Total.draw(source.total, self.noise.split.total, pure=False)
         else:
-            found = Total(total, self.noise.split.total)
-        return StartedSession(lambda: FieldEngine(source, self.space, self.noise, found), found.size, found.value)
+            noisy_total = Total(total, self.noise.split.total)
+        size, value = noisy_total.size, noisy_total.value
+        return StartedSession(lambda: FieldEngine(source, self.space, self.noise, noisy_total), size, value)
 
 
 SessionChoice: TypeAlias = GameChoice | FieldChoice
@@ -360,23 +359,23 @@ def session_choices(
     beta: float,
     names: Collection[str] = SESSIONS,
 ) -> tuple[list[SessionChoice], dict[str, str]]:
-    """What each of these mechanisms would promise for n rows, the smallest error first, and why some cannot."""
-    found: list[SessionChoice] = []
+    """Return what each of these mechanisms promises for n rows, the smallest error first, and why some cannot."""
+    choices: list[SessionChoice] = []
     refused: dict[str, str] = {}
     for name in names:
         try:
             if name == Field.name:
-                found.append(_field(space, n, change, guarantee, max_queries))
+                choices.append(_field_choice(space, n, change, guarantee, max_queries))
             else:
                 Tangents(beta).check(change, guarantee)
-                found.append(_game(space, n, guarantee, max_queries, beta))
+                choices.append(_game_choice(space, n, guarantee, max_queries, beta))
         except MilepostError as reason:
             refused[name] = str(reason)
-    found.sort(key=lambda choice: choice.prediction.error)
-    return found, refused
+    choices.sort(key=lambda choice: choice.prediction.error)
+    return choices, refused
 
 
-def _game(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> GameChoice:
+def _game_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> GameChoice:
     def promise(embedding: Embedding) -> tuple[float, Margins]:
         margins = interactive_margins(embedding, n, guarantee, max_queries, beta)
         return interactive_error(embedding, margins), margins
@@ -385,6 +384,6 @@ def _game(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: fl
     return GameChoice(variant, margins, interactive_prediction(variant.embedding, margins, guarantee))
 
 
-def _field(space: Space, n: int, change: ProtectedChange, guarantee: Guarantee, max_queries: int) -> FieldChoice:
+def _field_choice(space: Space, n: int, change: ProtectedChange, guarantee: Guarantee, max_queries: int) -> FieldChoice:
     noise = Field().noise(space, max_queries, change, guarantee)
     return FieldChoice(space, noise, session_prediction(noise, n, space.diameter, max_query_shift(space)))

@@ -1,4 +1,4 @@
-"""Words: a space as the command line and TOML files spell it."""
+"""Spaces as the command line and TOML files describe them."""
 
 import csv
 import json
@@ -22,28 +22,28 @@ from milepost.spaces.mixed import Gower, Hamming
 from milepost.spaces.objects import objects_of
 
 
-def edit(queries: Any, **words: Any) -> AnyMetric:
-    """Text by edit distance, asked about at some words: a list, or the path of a file with a column of them."""
+def edit(queries: Any, **params: Any) -> AnyMetric:
+    """Return a space of text by edit distance. queries: a list of texts, or the path of a file with a column of it."""
     if isinstance(queries, str | Path):
-        queries = [word for batch in batches(queries, objects=True) for word in objects_of(batch)]
-    return AnyMetric(edit_distance, queries=queries, **words)
+        queries = [text for batch in batches(queries, objects=True) for text in objects_of(batch)]
+    return AnyMetric(edit_distance, queries=queries, **params)
 
 
 def gower(columns: Any, weights: Any = None) -> Gower:
-    """A mixed table as a file spells it: `age = {number = [18, 90]}`, `plan = {category = ["a"]}`, `pays = "flag"`."""
+    """Return the space of columns such as `age = {number = [18, 90]}`, `plan = {category = ["a"]}`, `pays = "flag"`."""
     if isinstance(columns, Mapping):
-        return Gower({name: _column(name, words) for name, words in columns.items()}, weights)
+        return Gower({name: _column(name, spec) for name, spec in columns.items()}, weights)
     if not isinstance(columns, list):
         raise MilepostError(f"columns must be a table or a list, got {columns!r}")
-    return Gower([_column(str(place), words) for place, words in enumerate(columns)], weights)
+    return Gower([_column(str(index), spec) for index, spec in enumerate(columns)], weights)
 
 
 def gower_of_options(
     number: Any = (), category: Any = (), flag: Sequence[str] = (), step: Any = (), weights: Any = None
 ) -> Gower:
-    """The same from the command line, where columns come by kind: numbers, then categories, then flags."""
-    for option, given in (("number", number), ("category", category), ("step", step)):
-        if given and not isinstance(given, Mapping):
+    """Return a mixed space from options, where columns come by kind: numbers, then categories, then flags."""
+    for option, value in (("number", number), ("category", category), ("step", step)):
+        if value and not isinstance(value, Mapping):
             raise MilepostError(f"--{option} must name its column, such as {EXAMPLES[option][0]}")
     names = [*number, *category, *flag]
     for name in (*names, *step):
@@ -58,34 +58,34 @@ def gower_of_options(
 
 
 def hamming_of_options(alphabet: str, places: int) -> Hamming:
-    """Sequences over one alphabet, letters or labels with commas between, which is the same at every place."""
+    """Return the space of sequences over one alphabet: letters, or labels with commas between."""
     if not places > 0:
         raise MilepostError(f"--places must be a whole number of at least 1, got {places}")
     return Hamming([split_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
 
 
-def _column(name: str, words: Any) -> Column:
-    """One column of a mixed table."""
-    if words == "flag":
+def _column(name: str, spec: Any) -> Column:
+    """Return one column of a mixed table."""
+    if spec == "flag":
         return flag()
-    given = dict(words) if isinstance(words, Mapping) else {}
-    if given.keys() == {"category"}:
-        return category(given["category"])
-    pair = given.get("number")
-    if isinstance(pair, list | tuple) and len(pair) == 2 and given.keys() <= {"number", "step"}:
-        return number(*pair, step=given.get("step"))
+    params = dict(spec) if isinstance(spec, Mapping) else {}
+    if params.keys() == {"category"}:
+        return category(params["category"])
+    pair = params.get("number")
+    if isinstance(pair, list | tuple) and len(pair) == 2 and params.keys() <= {"number", "step"}:
+        return number(*pair, step=params.get("step"))
     raise MilepostError(
-        f'column {name!r} must be {{number = [low, high]}}, {{category = ["a", "b"]}} or "flag", got {words!r}'
+        f'column {name!r} must be {{number = [low, high]}}, {{category = ["a", "b"]}} or "flag", got {spec!r}'
     )
 
 
 @dataclass(frozen=True)
 class SpaceSpec:
-    """The words that may describe a space, and those of which each group needs one."""
+    """The parameters that may describe a space, and groups of them of which one each is required."""
 
     make: Callable[..., Space]
     params: tuple[str, ...]
-    needed: tuple[tuple[str, ...], ...]
+    required: tuple[tuple[str, ...], ...]
 
 
 SPACES = {
@@ -102,14 +102,14 @@ SPACES = {
     "hamming": SpaceSpec(Hamming, ("alphabets",), (("alphabets",),)),
     "edit": SpaceSpec(edit, ("queries", "diameter", "repetitions", "calibrate"), (("queries",), ("diameter",))),
 }
-OPTIONS = SPACES | {  # where the command line has other words than a file
+OPTIONS = SPACES | {  # where the command line has other parameters than a file
     "gower": SpaceSpec(
         gower_of_options, ("number", "category", "flag", "step", "weights"), (("number", "category", "flag"),)
     ),
     "hamming": SpaceSpec(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
 }
-FILE_ONLY = ("found",)  # a record, which is written rather than given
-SPELLED = {"unit": "distance-unit", "weights": "distance-weights"}  # rows of a table have a unit and weights, too
+FILE_ONLY = ("found",)  # a record that milepost writes
+OPTION_NAMES = {"unit": "distance-unit", "weights": "distance-weights"}  # rows of a table have a unit and weights, too
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
     "center": ("--center 52.5,13.4", "center = [52.5, 13.4]"),
@@ -128,24 +128,24 @@ EXAMPLES = {
 }
 
 
-def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None = None) -> Space:
-    """The space of `--space l1 --bounds age=18:90 --distance-weights age=2`, or of `--space file.toml`.
+def space_from_options(kind: str, options: Mapping[str, Any], queries: Path | None = None) -> Space:
+    """Return the space of `--space l1 --bounds age=18:90 --distance-weights age=2`, or of `--space file.toml`.
 
-    words: the options as given, by name; empty ones count as not given. queries: the file of `--queries`, of which a
-    space of objects is made.
+    options: the values of the options, by name; empty ones count as not given. queries: the file of `--queries`, for a
+    space of objects.
 
     >>> space_from_options("l1", {"bounds": ["age=18:90", "visits=0:40"]}).diameter
     112.0
     """
-    given = {word: value for word, value in words.items() if value not in (None, (), [])}
+    values = {name: value for name, value in options.items() if value not in (None, (), [])}
     if Path(kind).suffix.lower() == ".toml":
-        if given:
+        if values:
             raise MilepostError(
-                f"{_spelled(next(iter(given)), '--')} belongs in {kind}, as the space comes from that file"
+                f"{_display_name(next(iter(values)), '--')} belongs in {kind}, as the space comes from that file"
             )
         return read_space(Path(kind))
-    if "center" in given:  # 52.5,13.4 as well as 52.5 and 13.4
-        given["center"] = [part for text in given["center"] for part in ([text] if "=" in text else text.split(","))]
+    if "center" in values:  # 52.5,13.4 as well as 52.5 and 13.4
+        values["center"] = [part for text in values["center"] for part in ([text] if "=" in text else text.split(","))]
     readers: dict[str, Callable[[str, str], Any]] = {
         "bounds": _pair,
         "number": _pair,
@@ -154,43 +154,43 @@ def space_from_options(kind: str, words: Mapping[str, Any], queries: Path | None
         "step": _number,
         "center": _number,
     }
-    read = {
-        word: _by_name(_spelled(word, "--"), value, readers[word]) if word in readers else value
-        for word, value in given.items()
+    params = {
+        name: _by_name(_display_name(name, "--"), value, readers[name]) if name in readers else value
+        for name, value in values.items()
     }
     if queries is not None and kind in SPACES and "queries" in SPACES[kind].params:
-        read["queries"] = queries
-    return _build(kind, read, "--")
+        params["queries"] = queries
+    return _build(kind, params, "--")
 
 
 def read_space(path: Path) -> Space:
-    """The space of a TOML file: `space = "l1"`, a table or list `bounds`, and the space's other words."""
+    """Return the space of a TOML file: `space = "l1"`, a table or list `bounds`, and the space's other parameters."""
     try:
-        words = tomllib.loads(path.read_text(encoding="utf-8"))
+        spec = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MilepostError(f"there is no file {path}") from None
     except OSError as error:
         raise MilepostError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MilepostError(f"{path} is not a TOML file: {error}") from None
-    return space_from_spec(words, str(path))
+    return space_from_spec(spec, str(path))
 
 
-def space_from_spec(words: Mapping[str, Any], whose: str = "a space") -> Space:
-    """The space of such words, as a TOML file or a JSON object holds them; whose: what errors call it.
+def space_from_spec(spec: Mapping[str, Any], name: str = "a space") -> Space:
+    """Return the space of a TOML file's or JSON object's content. name: what errors call it.
 
     >>> space_from_spec({"space": "l1", "bounds": {"age": [18, 90]}}).diameter
     72.0
     """
-    rest = dict(words)
-    kind = rest.pop("space", None)
+    params = dict(spec)
+    kind = params.pop("space", None)
     if not isinstance(kind, str):
-        raise MilepostError(f'{whose} must name its space, such as space = "l1"')
-    return _build(kind, rest, "")
+        raise MilepostError(f'{name} must name its space, such as space = "l1"')
+    return _build(kind, params, "")
 
 
 def options_of(space: L1 | L2) -> str:
-    """A box as the command line spells it; the record of how its bounds were found is not among the options.
+    """Return a box as command-line options, which leave out how its bounds were found.
 
     >>> options_of(L1({"age": (16, 92.5)}))
     '--space l1 --bounds age=16:92.5'
@@ -201,7 +201,7 @@ def options_of(space: L1 | L2) -> str:
 
 
 def toml_of(space: L1 | L2) -> str:
-    """The bounds of a box, and how they were found, as `read_space` reads them."""
+    """Return the bounds of a box, and how they were found, as the TOML that `read_space` reads."""
     card = space.to_json()
     lines = [f"space = {_quoted(card['kind'])}"]
     if space.columns is None:
@@ -215,43 +215,43 @@ def toml_of(space: L1 | L2) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string: JSON's, but for one character that TOML wants escaped."""
+    """Return a TOML string: as in JSON, but for one character that TOML escapes."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _build(kind: str, words: dict[str, Any], dashes: str) -> Space:
-    """The space, once its words are known to fit; dashes: how the user wrote them."""
+def _build(kind: str, params: dict[str, Any], dashes: str) -> Space:
+    """Return the space; refuse unknown and missing parameters. dashes: "--" on the command line, else empty."""
     if kind not in SPACES:
         raise MilepostError(f"unknown space {kind!r}; choose from {', '.join(SPACES)}, or give a file.toml")
-    vocabulary = OPTIONS[kind] if dashes else SPACES[kind]
-    unknown = [word for word in words if word not in vocabulary.params]
+    spec = OPTIONS[kind] if dashes else SPACES[kind]
+    unknown = [name for name in params if name not in spec.params]
     if unknown:
-        words_known = [word for word in vocabulary.params if not (dashes and word in FILE_ONLY)]
-        known = ", ".join(_spelled(word, dashes) for word in words_known)
-        raise MilepostError(f"space {kind} has no {_spelled(unknown[0], dashes)}; it may have {known}")
-    for group in vocabulary.needed:
-        if not any(word in words for word in group):
+        allowed = [name for name in spec.params if not (dashes and name in FILE_ONLY)]
+        names = ", ".join(_display_name(name, dashes) for name in allowed)
+        raise MilepostError(f"space {kind} has no {_display_name(unknown[0], dashes)}; it may have {names}")
+    for group in spec.required:
+        if not any(name in params for name in group):
             example = EXAMPLES[group[0]][0 if dashes else 1]
-            raise MilepostError(f"space {kind} needs {_spelled(group[0], dashes)}, such as {example}")
-    return vocabulary.make(**words)
+            raise MilepostError(f"space {kind} needs {_display_name(group[0], dashes)}, such as {example}")
+    return spec.make(**params)
 
 
-def _spelled(word: str, dashes: str) -> str:
-    return f"{dashes}{SPELLED.get(word, word).replace('_', '-')}" if dashes else word
+def _display_name(name: str, dashes: str) -> str:
+    return f"{dashes}{OPTION_NAMES.get(name, name).replace('_', '-')}" if dashes else name
 
 
-def _by_name(option: str, texts: Sequence[str], value: Any) -> Any:
-    """`name=value` texts as a dict, or bare values as a list."""
-    named = [text.rpartition("=")[::2] for text in texts]
-    names = [name for name, _ in named]
-    values = [value(option, text) for _, text in named]
+def _by_name(option: str, texts: Sequence[str], read: Callable[[str, str], Any]) -> Any:
+    """Return `name=value` texts as a dict, or bare values as a list."""
+    pairs = [text.rpartition("=")[::2] for text in texts]
+    names = [name for name, _ in pairs]
+    values = [read(option, text) for _, text in pairs]
     if not any(names):
         return values
     if not all(names):
         raise MilepostError(f"{option} must give a name to every column or to none, got {' '.join(texts)}")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise MilepostError(f"{option} names the column {twice!r} twice")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise MilepostError(f"{option} names the column {repeated!r} twice")
     return dict(zip(names, values, strict=True))
 
 
@@ -270,7 +270,7 @@ def _pair(option: str, text: str) -> tuple[float, float]:
 
 
 def split_labels(option: str, text: str) -> list[str]:
-    """Labels with commas between; one that has a comma itself stands in quotes, as in a CSV file.
+    """Split labels at commas; a label that contains a comma is in quotes, as in a CSV file.
 
     >>> split_labels("--labels", 'north, "east, or so",south')
     ['north', 'east, or so', 'south']

@@ -1,1 +1,1 @@
-"""What is promised (guarantee), to whom (protected change), how it is kept (noise), and what is spent (accounting)."""
+"""The guarantee, the change that it protects, the noise that gives it, and the accounting of what is spent."""

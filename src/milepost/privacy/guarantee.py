@@ -1,4 +1,4 @@
-"""Guarantee: (ε, δ), its zCDP equivalent, and the two conversions between them."""
+"""Guarantees (ε, δ), their zCDP equivalent, and the two conversions between them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,8 +15,8 @@ MAX_EPSILON = 1e3
 class Guarantee:
     """A differential privacy guarantee: (ε, δ), or pure ε when δ = 0.
 
-    Inside, a guarantee with δ > 0 is spent as ρ-zCDP (`rho`), and a pure one as ε itself; `budget` is whichever
-    adds up.
+    Inside, a guarantee with δ > 0 is spent as ρ-zCDP (`rho`), and a pure one as ε itself; `budget` is the one
+    that adds up.
 
     >>> Guarantee(1.0).pure
     True
@@ -48,32 +48,32 @@ class Guarantee:
 
     @property
     def pure(self) -> bool:
-        """Whether δ = 0, so that only pure ε mechanisms may be used."""
+        """Return whether δ = 0, so that only pure ε mechanisms may be used."""
         return self.delta == 0
 
     @property
     def rho(self) -> float:
-        """The largest ρ found for which ρ-zCDP, of s images at once, implies this (ε, δ); needs δ > 0."""
+        """Return the largest ρ found for which ρ-zCDP, of s images at once, implies this (ε, δ); needs δ > 0."""
         if self.pure:
             raise MilepostError("a pure guarantee (delta = 0) is spent as epsilon and has no zCDP form")
         return rho_of(self.epsilon, self.delta) / self.images**2
 
     @property
     def epsilon_each(self) -> float:
-        """The ε that one image may cost: s of them together cost at most s times as much."""
+        """Return the ε that one image may cost: s of them together cost at most s times as much."""
         return self.epsilon / self.images
 
     @property
     def budget(self) -> float:
-        """What adds up when mechanisms are composed: ε when pure, ρ otherwise."""
+        """Return what adds up when mechanisms are composed: ε when pure, ρ otherwise."""
         return self.epsilon_each if self.pure else self.rho
 
     def for_each(self, images: int) -> "Guarantee":
-        """The same guarantee where one record changes this many images at once."""
+        """Return this guarantee for records that change this many images at once."""
         return replace(self, images=images)
 
     def to_json(self) -> dict[str, float]:
-        """As the card stores it."""
+        """Return the guarantee as the card stores it."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Guarantee:
 
 
 def _profile(rho: float) -> Any:
-    """OpenDP's privacy profile of a ρ-zCDP mechanism (tight conversion)."""
+    """Return OpenDP's privacy profile of a ρ-zCDP mechanism (tight conversion)."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -92,7 +92,7 @@ def _profile(rho: float) -> Any:
 
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """An ε for which ρ-zCDP implies (ε, δ), never too small.
+    """Return an ε for which ρ-zCDP implies (ε, δ), never too small.
 
     >>> round(epsilon_of(0.5, 1e-6), 3)
     5.222
@@ -106,7 +106,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def rho_of(epsilon: float, delta: float) -> float:
-    """The largest ρ found by bisection for which ρ-zCDP implies (ε, δ), never too large."""
+    """Return the largest ρ, by bisection, for which ρ-zCDP implies (ε, δ), never too large."""
 
     def enough(rho: float) -> bool:
         return bool(_profile(rho).delta(epsilon) <= delta)

@@ -1,4 +1,4 @@
-"""Noise: OpenDP's exact discrete Gaussian and Laplace on integers, in vectors, and the tails of both.
+"""OpenDP's exact discrete Gaussian and Laplace noise on vectors of integers, and the tails of both.
 
 Nothing here is seeded and nothing else in the library draws noise.
 """
@@ -32,21 +32,21 @@ def _measurement(law: str, scale: float) -> Any:
 
 
 def _add(law: str, values: IntArray, scale: float) -> IntArray:
-    """Noise on each of the values; that of long vectors is drawn in pieces at the same time.
+    """Return the values with noise on each; long vectors get theirs in pieces, in parallel.
 
-    Draws are independent and of one law, so that pieces of a vector have the law of the whole.
+    Draws are independent and of one law, so that the pieces together have the law of the vector.
     """
     check_scale(scale)
-    measurement, whole = _measurement(law, scale), np.asarray(values, dtype=np.int64)
+    measurement, vector = _measurement(law, scale), np.asarray(values, dtype=np.int64)
 
     def noisy(piece: IntArray) -> IntArray:
         return np.asarray(measurement(piece.tolist()), dtype=np.int64)
 
-    pieces = min(os.cpu_count() or 1, len(whole) // PIECE)
+    pieces = min(os.cpu_count() or 1, len(vector) // PIECE)
     if pieces < 2:
-        return noisy(whole)
+        return noisy(vector)
     with ThreadPoolExecutor(pieces) as pool:
-        return np.concatenate(list(pool.map(noisy, np.array_split(whole, pieces))))
+        return np.concatenate(list(pool.map(noisy, np.array_split(vector, pieces))))
 
 
 def check_scale(scale: float) -> None:
@@ -69,7 +69,7 @@ def laplace(values: IntArray, scale: float) -> IntArray:
 
 
 class LaplaceStream:
-    """Discrete Laplace draws one at a time, made in growing blocks because a vector is ten times cheaper a draw."""
+    """Discrete Laplace draws one at a time, from growing blocks because a vector is ten times cheaper a draw."""
 
     def __init__(self, scale: float, block: int = 16) -> None:
         check_scale(scale)
@@ -78,7 +78,7 @@ class LaplaceStream:
         self._drawn: list[int] = []
 
     def next(self) -> int:
-        """One fresh draw; it is handed out once and forgotten."""
+        """Return a fresh draw, which is returned once and then forgotten."""
         if not self._drawn:
             self._drawn = laplace(np.zeros(self._block, dtype=np.int64), self._scale).tolist()
             self._block = min(2 * self._block, 4096)
@@ -86,7 +86,7 @@ class LaplaceStream:
 
 
 def gaussian_tail(scale: float, failure: float) -> int:
-    """The integer t with Pr[|X| > t] ≤ failure for discrete Gaussian X.
+    """Return an integer t with Pr[|X| > t] ≤ failure for discrete Gaussian X.
 
     Pr[X ≥ m] ≤ Pr[N(0, σ²) ≥ m − 1] (Canonne, Kamath, Steinke 2020, Proposition 25), taken at m = t + 1.
     """
@@ -94,5 +94,8 @@ def gaussian_tail(scale: float, failure: float) -> int:
 
 
 def laplace_tail(scale: float, failure: float) -> int:
-    """The least integer t with Pr[|X| > t] = 2e^{−(t+1)/b}/(1 + e^{−1/b}) ≤ failure for discrete Laplace X."""
+    """Return the smallest integer t with Pr[|X| > t] ≤ failure for discrete Laplace X.
+
+    Pr[|X| > t] = 2e^{−(t+1)/b}/(1 + e^{−1/b}).
+    """
     return max(0, math.ceil(scale * math.log(2 / ((1 + math.exp(-1 / scale)) * failure)) - 1))

@@ -1,4 +1,4 @@
-"""Change: what one protected unit can alter. The only place that scales sensitivity. docs/proofs/change.md."""
+"""The change that a guarantee protects; only this module scales sensitivity by it. docs/proofs/change.md."""
 
 import math
 import sys
@@ -9,13 +9,13 @@ from milepost._validation import check_whole, did_you_mean
 from milepost.errors import MilepostError
 
 RELATIONS = ("replace", "add-remove")
-WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps, so many of which are the public maximum
+WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps; this many are the public maximum
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 
 
 @dataclass(frozen=True)
 class BudgetSplit:
-    """What a guarantee is spent on: a change of 1 in the sums costs 1/power; the total has noise of scale `total`.
+    """The split of a budget: a change of 1 in the sums costs 1/power; the total has noise of scale `total`.
 
     total: 0 where the total is public.
     """
@@ -44,52 +44,52 @@ class ProtectedChange:
 
     def __post_init__(self) -> None:
         if self.neighbors not in RELATIONS:
-            meant = did_you_mean(self.neighbors, RELATIONS)
-            raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{meant}")
+            hint = did_you_mean(self.neighbors, RELATIONS)
+            raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{hint}")
         check_whole("contributions", self.contributions, 1)
         if self.groups is not None:
             check_whole("groups", self.groups, 1)
         if not isinstance(self.unit, str | None):
             raise MilepostError(f"unit must be a column's name, got {self.unit!r}")
-        most = self.max_weight
-        if most is not None and not (isinstance(most, int | float) and 0 < most <= sys.float_info.max):
-            raise MilepostError(f"max_weight must be a number above 0, got {most!r}")
+        weight = self.max_weight
+        if weight is not None and not (isinstance(weight, int | float) and 0 < weight <= sys.float_info.max):
+            raise MilepostError(f"max_weight must be a number above 0, got {weight!r}")
 
     @property
     def public_total(self) -> bool:
-        """Whether the number of rows is the same in both neighbors and may be published."""
+        """Return whether the number of rows is the same in both neighbors and may be published."""
         return self.replaces and self.contributions == 1 and self.max_weight is None and self.groups is None
 
     @property
     def replaces(self) -> bool:
-        """Whether a person's rows are replaced by as many or fewer, rather than only added or taken away."""
+        """Return whether a person's rows are replaced by as many or fewer, rather than only added or removed."""
         return self.neighbors == "replace"
 
     @property
     def protects(self) -> str:
-        """Whom it protects, in the words of a ledger: guarantees of different ones do not add up."""
+        """Return whom it protects, as a ledger writes it: guarantees that protect different units do not add up."""
         return f"{self.neighbors}, {self.unit or 'row'}"
 
     @property
     def multiple(self) -> int:
-        """By how many rows of weight 1 the table may change at once, in steps of weight."""
+        """Return by how many rows of weight 1 the table may change at once, in steps of weight."""
         return self.contributions * self.steps
 
     @property
     def steps(self) -> int:
-        """The weight that a row has at most, in whole steps."""
+        """Return the maximum weight of a row, in whole steps."""
         return 1 if self.max_weight is None else WEIGHT_STEPS
 
     def weight(self, rows: int) -> int:
-        """The total in steps of so many rows, of half of the largest weight on average."""
+        """Return the total weight, in steps, of rows that have half of the maximum weight on average."""
         return rows * -(-self.steps // 2)
 
     def rows(self, weight: int) -> int:
-        """The inverse of `weight`, at least 1."""
+        """Return the number of rows of a total weight, at least 1; the inverse of `weight`."""
         return max(1, weight // -(-self.steps // 2))
 
     def gaussian(self, pair: float, single: float, rho: float, off: float) -> BudgetSplit:
-        """How Gaussian noise on sums and on the total shares ρ (Theorem 1 of the proof page).
+        """Split ρ between Gaussian noise on sums and on the total (Theorem 1 of the proof page).
 
         pair, single: squared changes of the sums, in the unit of `power`, by one row replaced, and by one added.
         off: what the total's noise does to an answer, as a share of what the sums' does, at equal shares of ρ.
@@ -98,12 +98,12 @@ class ProtectedChange:
         return BudgetSplit(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
 
     def laplace(self, pair: float, single: float, epsilon: float, off: float) -> BudgetSplit:
-        """How Laplace noise on sums and on the total shares ε (Theorem 2): as `gaussian`, with changes in ℓ₁."""
+        """Split ε between Laplace noise on sums and on the total (Theorem 2): as `gaussian`, with changes in ℓ₁."""
         power, left = self._split(pair, single, epsilon / self.multiple, 1 / (1 + off ** (2 / 3)))
         return BudgetSplit(power, 1 / left * SLACK if left else 0.0)
 
     def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
-        """The power, and what is left for a change of the total by 1; nothing where the total is public."""
+        """Return the power, and what is left for a change of the total by 1: 0 where the total is public."""
         replaced = pair / budget * SLACK
         if self.public_total:
             return replaced, 0.0
@@ -114,9 +114,9 @@ class ProtectedChange:
         return power, budget / ends - single / power
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
-        said = {name: value for name, value in asdict(self).items() if value != getattr(ProtectedChange, name)}
-        return {"neighbors": self.neighbors} | said
+        """Return the change as the card stores it."""
+        fields = {name: value for name, value in asdict(self).items() if value != getattr(ProtectedChange, name)}
+        return {"neighbors": self.neighbors} | fields
 
     def __str__(self) -> str:
         what = "replaced by another" if self.replaces else "added or removed"

@@ -1,4 +1,4 @@
-"""AboveThreshold on integers: the first of a stream of tests that is above. docs/proofs/sparse-vector.md."""
+"""The sparse vector technique on integers, `AboveThreshold`. docs/proofs/sparse-vector.md."""
 
 import math
 
@@ -23,7 +23,7 @@ class AboveThreshold:
         self._spent = False
 
     def above(self, value: int) -> bool:
-        """Whether the noisy value reaches the noisy threshold; True ends the epoch."""
+        """Return whether the noisy value reaches the noisy threshold; True ends the epoch."""
         if self._spent:
             raise MilepostError("this epoch has said 'above' once and is over; start a new AboveThreshold")
         self._spent = value + self._queries.next() >= self._threshold
@@ -31,7 +31,7 @@ class AboveThreshold:
 
 
 def noise_scales(sensitivity: int, epsilon: float) -> tuple[float, float]:
-    """Laplace scales Δ/ε₁ of the threshold and 2Δ/ε₂ of each query, ε₁ : ε₂ = 1 : 2^{2/3}, rounded up."""
+    """Return the Laplace scales Δ/ε₁ of the threshold and 2Δ/ε₂ of each query, ε₁ : ε₂ = 1 : 2^{2/3}, rounded up."""
     return (
         math.nextafter(sensitivity / (epsilon * (1 - QUERY_SHARE)) * (1 + 1e-12), math.inf),
         math.nextafter(2 * sensitivity / (epsilon * QUERY_SHARE) * (1 + 1e-12), math.inf),
@@ -39,7 +39,7 @@ def noise_scales(sensitivity: int, epsilon: float) -> tuple[float, float]:
 
 
 def margin(sensitivity: int, epsilon: float, epochs: int, queries: int, failure: float) -> int:
-    """An integer that |noise of threshold| + |noise of query| exceeds nowhere, except with probability `failure`.
+    """Return an integer that |noise of threshold| + |noise of query| never exceeds, except with probability `failure`.
 
     Half the failure goes to the `epochs` thresholds and half to the `queries` tests.
     """

@@ -1,1 +1,1 @@
-"""A release for people: descriptions, statements and pictures."""
+"""Reports about a release: descriptions, statements and pictures."""

@@ -1,4 +1,4 @@
-"""Card: what is public about a release, in words, as text or HTML."""
+"""The public facts about a release as text: size, guarantee, mechanism and error."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ from milepost.privacy.protected_change import ProtectedChange
 
 
 def facts(synopsis: ReleasedData) -> dict[str, str]:
-    """Space, rows, groups, guarantee, mechanism, error and versions, by name."""
+    """Return space, rows, groups, guarantee, mechanism, error and versions, by name."""
     card, space = synopsis.card, synopsis.card["space"]
     return {
         "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit_suffix(synopsis)}",
-        **{word: value_text(value) for word, value in space.items()},
+        **{name: value_text(value) for name, value in space.items()},
         **_counts(synopsis),
         "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
         "guarantee": str(synopsis.guarantee),
         "mechanism": synopsis.mechanism,
         "error": error_text(synopsis),
-        "released": _released(synopsis.statistic),
+        "released": _tensors_text(synopsis.statistic),
         "made with": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
 
 
 def error_text(synopsis: ReleasedData) -> str:
-    """The error of one answer and its confidence."""
+    """Return the error of one answer and its confidence."""
     low, high, small = error_range(synopsis)
     span = f"± {low:.3g}" if low == high else f"± {low:.3g} to {high:.3g}"
     groups = ", by group" * (len(synopsis.labels) > 1) + f", {small} too small" * bool(small)
@@ -33,21 +33,21 @@ def error_text(synopsis: ReleasedData) -> str:
 
 
 def size_formula(synopsis: ReleasedData, equals: str, about: str) -> str:
-    """The number of rows, or their weight, as a formula: n = 5,000 where it is public, n ≈ 5,012 where it is noisy."""
+    """Return the number of rows, or their weight, as a formula: n = 5,000 if it is public, n ≈ 5,012 if it is noisy."""
     letter = "n" if synopsis.change.max_weight is None else "weight"
     return f"{letter}{equals if synopsis.change.public_total else about}{amount_text(synopsis.n, synopsis.change)}"
 
 
 def size_text(synopsis: ReleasedData) -> str:
-    """The same in words, and how many groups there are."""
-    change, found = synopsis.change, amount_text(synopsis.n, synopsis.change)
-    rows = f"{found} rows" if change.max_weight is None else f"weight {found}"
+    """Return the number of rows, or their weight, and the number of groups as text."""
+    change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
+    rows = f"{amount} rows" if change.max_weight is None else f"weight {amount}"
     rows = rows if change.public_total else f"about {rows} (noisy)"
     return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
 
 
 def value_text(value: Any) -> str:
-    """A part of the card as a person writes it: {"age": [18, 90], "visits": [0, 40]} as age 18:90, visits 0:40."""
+    """Return a value of the card as text: {"age": [18, 90], "visits": [0, 40]} becomes age 18:90, visits 0:40."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {value_text([part])}" for name, part in value.items())
     if isinstance(value, list):
@@ -58,12 +58,12 @@ def value_text(value: Any) -> str:
 
 
 def _counts(synopsis: ReleasedData) -> dict[str, str]:
-    """How many rows there are, or how much they weigh, alone and by group."""
-    change, found = synopsis.change, amount_text(synopsis.n, synopsis.change)
-    used = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
-    result = {"rows": f"{found if change.public_total else f'about {found} (noisy)'}{used}"}
+    """Return the number of rows, or their weight, in total and by group."""
+    change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
+    limit = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
+    result = {"rows": f"{amount if change.public_total else f'about {amount} (noisy)'}{limit}"}
     if change.max_weight is not None:
-        result = {"weight of rows": f"about {found} in all (noisy), at most {change.max_weight:g} a row{used}"}
+        result = {"weight of rows": f"about {amount} in all (noisy), at most {change.max_weight:g} a row{limit}"}
     if synopsis.labels:
         result["groups"] = ", ".join(group_sizes(synopsis))
     elif change.groups:
@@ -72,10 +72,10 @@ def _counts(synopsis: ReleasedData) -> dict[str, str]:
 
 
 def group_sizes(synopsis: ReleasedData) -> list[str]:
-    """Every group and its noisy size."""
+    """Return every group with its noisy size."""
     if not isinstance(synopsis.statistic, Groups):
         return []
-    totals = zip(synopsis.labels, [one.total for one in synopsis.statistic.statistics], strict=True)
+    totals = zip(synopsis.labels, [statistic.total for statistic in synopsis.statistic.statistics], strict=True)
     return [
         f"{label} about {amount_text(max(total.value, 0), synopsis.change)}"
         + ("" if total.seen else " (too small to tell from empty)")
@@ -84,14 +84,14 @@ def group_sizes(synopsis: ReleasedData) -> list[str]:
 
 
 def amount_text(n: int, change: ProtectedChange) -> str:
-    """Rows as a whole number; weight, which is counted in steps, in the user's unit."""
+    """Return a number of rows as an integer, or a weight, which n counts in steps, in the user's unit."""
     if change.max_weight is None:
         return f"{n:,}"
     weight = n / change.steps * change.max_weight
     return f"{weight:,.0f}" if 100 <= weight < 1e15 else f"{weight:.3g}"
 
 
-def _released(statistic: NoisyStatistic) -> str:
+def _tensors_text(statistic: NoisyStatistic) -> str:
     grouped = isinstance(statistic, Groups)
     names = ", ".join((statistic.statistics[0] if isinstance(statistic, Groups) else statistic).tensors())
     count = sum(tensor.size for tensor in statistic.tensors().values())
@@ -99,15 +99,15 @@ def _released(statistic: NoisyStatistic) -> str:
 
 
 def error_range(synopsis: ReleasedData) -> tuple[float, float, str]:
-    """The least and the largest error of groups, and how many groups are not counted in, as they are too small."""
+    """Return the smallest and the largest error of the groups, and the number of groups left out as too small."""
     if not isinstance(synopsis.statistic, Groups):
         error = synopsis.error(synopsis.confidence)
         return error, error, ""
     statistics = synopsis.statistic.statistics
-    seen = [one for one in statistics if one.total.seen] or statistics
-    found = [min(one.half_width(synopsis.confidence), one.max_error) for one in seen]
-    small = len(statistics) - len(seen)
-    return min(found), max(found), _groups(small) if small else ""
+    large = [statistic for statistic in statistics if statistic.total.seen] or statistics
+    errors = [min(statistic.half_width(synopsis.confidence), statistic.max_error) for statistic in large]
+    small = len(statistics) - len(large)
+    return min(errors), max(errors), _groups(small) if small else ""
 
 
 def _groups(count: int) -> str:
@@ -115,5 +115,5 @@ def _groups(count: int) -> str:
 
 
 def unit_suffix(synopsis: ReleasedData) -> str:
-    """The unit of distances after a number."""
+    """Return the unit of distances, to be put after a number."""
     return f" {synopsis.space.unit}" if synopsis.space.unit else ""

@@ -1,6 +1,6 @@
-"""Registry: a release in the vocabulary of the OpenDP deployments registry, as a draft entry.
+"""A draft entry about a release for the OpenDP deployments registry.
 
-What only the curator knows (who, why, where) is left empty; what the file says is filled in.
+What only the curator knows (who, why, where) is left empty; the rest comes from the file.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from milepost.reporting.statement import lines
 
 
 def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
-    """A draft entry; as JSON, which is YAML too."""
-    said, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
+    """Return a draft entry as JSON, which is also YAML."""
+    text, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
     loss = {name: float(getattr(synopsis.guarantee, name)) for name in variant.parameters}
     versions = ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items())
-    about = f"a table of {size_text(synopsis)}: {synopsis.space.kind}, {error_text(synopsis)}."
+    subject = f"a table of {size_text(synopsis)}: {synopsis.space.kind}, {error_text(synopsis)}."
     return {
         "status": "Draft",
         "deployment": {
@@ -27,7 +27,7 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
                 "intended_use": "",
                 "data_product_type": "Summary statistics",
                 "data_product_region": "",
-                "description": f"Mean distances to the people in {about}",
+                "description": f"Mean distances to the people in {subject}",
                 "publication_date": "",
                 "data_product_sector": "",
             },
@@ -38,13 +38,13 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
                 "output_measure": variant.measure,
                 "bound_on_output_distance": loss["rho"] if variant is CONCENTRATED else [*loss.values()],
                 "data_domain": f"Rows of {', '.join(synopsis.space.names)}; {synopsis.space.outside}.",
-                "unprotected_quantities": said["Public"],
+                "unprotected_quantities": text["Public"],
             },
             "privacy_loss": {
                 "privacy_unit": f"{(change.unit or 'row').capitalize()}-level",
-                "privacy_unit_description": said["Protected"],
+                "privacy_unit_description": text["Protected"],
                 "privacy_parameters": loss,
-                "privacy_parameters_description": said["Bounds"] or "All that was spent on this release.",
+                "privacy_parameters_description": text["Bounds"] or "All that was spent on this release.",
             },
             "model": {
                 "model_name": "Central",
@@ -61,8 +61,8 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
                 "composition": "One mechanism" + ("." if change.public_total else ", and a noisy number of rows."),
             },
             "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": said["Outliers"],
-                "mechanisms": f"{said['Mechanism']} {versions}.",
+                "pre_processing_eda_hyperparameter_tuning": text["Outliers"],
+                "mechanisms": f"{text['Mechanism']} {versions}.",
                 "justification": "",
             },
             "resources": {"sources": "", "registry_authors": []},
@@ -72,7 +72,7 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Variant:
-    """A definition of privacy, how it measures loss, and the parameters that it is told by."""
+    """A definition of privacy, how it measures loss, and the names of its parameters."""
 
     name: str
     measure: str
@@ -85,7 +85,7 @@ APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "
 
 
 def _variant(synopsis: ReleasedData) -> Variant:
-    """Where the number of rows is private, a part of ε has told it, and the whole is told as (ε, δ)."""
+    """Return the definition of privacy; a private number of rows costs a part of ε, so the sum is stated as (ε, δ)."""
     if synopsis.guarantee.pure or spends_epsilon(synopsis.mechanism):
         return PURE
     return CONCENTRATED if synopsis.change.public_total else APPROXIMATE

@@ -13,10 +13,10 @@ STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
 
 
 def html(synopsis: ReleasedData) -> str:
-    """The facts as a table and, where matplotlib is there and something can be drawn, the picture."""
+    """Return the facts as a table and, if matplotlib is installed and the space has a picture, the picture."""
     rows = "".join(
-        f'<tr><th style="{STYLE}">{escape(word)}</th><td style="{STYLE}">{escape(_short(fact))}</td></tr>'
-        for word, fact in facts(synopsis).items()
+        f'<tr><th style="{STYLE}">{escape(name)}</th><td style="{STYLE}">{escape(_short(fact))}</td></tr>'
+        for name, fact in facts(synopsis).items()
     )
     return f"<div><table>{rows}</table>{_picture(synopsis)}</div>"
 
@@ -30,5 +30,5 @@ def _picture(synopsis: ReleasedData) -> str:
     return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
 
 
-def _short(text: str, most: int = 300) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _short(text: str, max_length: int = 300) -> str:
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"

@@ -1,4 +1,4 @@
-"""Statement: one page for the people in a table: who is protected, how much, and what is public."""
+"""The privacy statement: a page for the people in a table about who is protected, how much, and what is public."""
 
 from milepost.answers.released_data import ReleasedData
 from milepost.privacy.protected_change import ProtectedChange
@@ -9,19 +9,19 @@ MAX_GROUPS = 12  # on one page
 
 
 def statement(synopsis: ReleasedData) -> str:
-    """One page for the people in the table; see `Synopsis.statement`."""
-    said = (f"  {word:<13}  {line}" for word, line in lines(synopsis).items() if line)
-    return "\n".join(["Privacy statement", *said])
+    """Return a page for the people in the table; see `Synopsis.statement`."""
+    rows = (f"  {name:<13}  {line}" for name, line in lines(synopsis).items() if line)
+    return "\n".join(["Privacy statement", *rows])
 
 
 def lines(synopsis: ReleasedData) -> dict[str, str]:
-    """Its lines, each under a word; those that have nothing to say are empty."""
+    """Return the lines of the statement by heading; a line that does not apply is empty."""
     return {
         "Protected": _protected(synopsis.change),
         "Guarantee": f"{synopsis.guarantee}, for everything this file can ever answer.",
-        "Bounds": _found(synopsis),
+        "Bounds": _bounds_line(synopsis),
         "Mechanism": f"{synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
-        "Public": f"{_public(synopsis)}.",
+        "Public": f"{_public_items(synopsis)}.",
         "Private": _private(synopsis),
         "Groups": _group_line(synopsis),
         "Weights": _weight_line(synopsis.change),
@@ -31,34 +31,36 @@ def lines(synopsis: ReleasedData) -> dict[str, str]:
 
 
 def _protected(change: ProtectedChange) -> str:
-    """Who, and against what."""
+    """Return who is protected, and against which change of the table."""
     whose = "each single row" if change.unit is None else f"all rows of each single {change.unit}"
-    more = [word for word, said in (("group", change.groups), ("weight", change.max_weight)) if said is not None]
-    included = f", with {'its' if change.unit is None else 'their'} {' and '.join(more)}" if more else ""
+    attributes = [
+        name for name, value in (("group", change.groups), ("weight", change.max_weight)) if value is not None
+    ]
+    included = f", with {'its' if change.unit is None else 'their'} {' and '.join(attributes)}" if attributes else ""
     presence = "" if change.replaces else f", and whether {'it is' if change.unit is None else 'they are'} there at all"
     return f"{whose} of the table{included}{presence}: neighbors are tables with {change}."
 
 
-def _found(synopsis: ReleasedData) -> str:
-    found = synopsis.space.found
-    return "" if found is None else f"found in the table itself: {found}, which adds to the guarantee of this file."
+def _bounds_line(synopsis: ReleasedData) -> str:
+    cost = synopsis.space.found
+    return "" if cost is None else f"found in the table itself: {cost}, which adds to the guarantee of this file."
 
 
-def _public(synopsis: ReleasedData) -> str:
+def _public_items(synopsis: ReleasedData) -> str:
     change = synopsis.change
-    known = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
+    items = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
     if synopsis.queries is not None:
-        known.append(f"the {synopsis.queries.count:,} queries")
+        items.append(f"the {synopsis.queries.count:,} queries")
     if change.groups:
-        known.append("the labels of the groups")
+        items.append("the labels of the groups")
     if change.unit is not None:
         rows = "1 row" if change.contributions == 1 else f"{change.contributions:,} rows"
-        known.append(f"the limit of {rows} of one {change.unit}")
+        items.append(f"the limit of {rows} of one {change.unit}")
     if change.max_weight is not None:
-        known.append(f"the largest weight, {change.max_weight:g}")
+        items.append(f"the largest weight, {change.max_weight:g}")
     if change.public_total:
-        known.append(f"the number of rows{' used' if change.unit else ''}, {synopsis.n:,}")
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])}, and {known[-1]}"
+        items.append(f"the number of rows{' used' if change.unit else ''}, {synopsis.n:,}")
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])}, and {items[-1]}"
 
 
 def _private(synopsis: ReleasedData) -> str:
@@ -73,17 +75,17 @@ def _private(synopsis: ReleasedData) -> str:
 def _group_line(synopsis: ReleasedData) -> str:
     if not synopsis.labels:
         return f"one of {synopsis.change.groups:,} of one release." if synopsis.change.groups else ""
-    listed = group_sizes(synopsis)
-    shown = ", ".join(listed[:MAX_GROUPS]) + f", … ({len(listed):,} in all)" * (len(listed) > MAX_GROUPS)
+    sizes = group_sizes(synopsis)
+    text = ", ".join(sizes[:MAX_GROUPS]) + f", … ({len(sizes):,} in all)" * (len(sizes) > MAX_GROUPS)
     others = "were added to other" if OTHER in map(str, synopsis.labels) else "were left out"
-    return f"{shown}; rows with labels that are not listed {others}."
+    return f"{text}; rows with labels that are not listed {others}."
 
 
 def _weight_line(change: ProtectedChange) -> str:
     if change.max_weight is None:
         return ""
-    most = f"{change.max_weight:g}"
-    return f"0 to {most}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
+    max_weight = f"{change.max_weight:g}"
+    return f"0 to {max_weight}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
 
 
 def _accuracy(synopsis: ReleasedData) -> str:

@@ -1,1 +1,1 @@
-"""The service: releases and sessions over HTTP, with keys, budgets and a page. docs/service.md."""
+"""Serve releases and sessions over HTTP, with keys, budgets and a web page; see docs/service.md."""

@@ -1,4 +1,4 @@
-"""App: the whole service as one ASGI application."""
+"""The service as one ASGI application."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from milepost.errors import MilepostError
 from milepost.service.auth import CURATOR
-from milepost.service.errors import BY_STATUS, RefusedError, documented, response
+from milepost.service.errors import BY_STATUS, RefusedError, error_responses, response
 from milepost.service.middleware import RequestMiddleware, report
 from milepost.service.routes.budgets import budgets
 from milepost.service.routes.curation import curation
@@ -26,17 +26,17 @@ from milepost.service.schemas.responses import Health, Me
 from milepost.service.state import ServiceState
 
 STATIC = (Path(str(files("milepost.service"))) / "static").resolve()
-KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
 
 
-def make_app(office: ServiceState) -> FastAPI:
-    """The application of a data directory, which it closes in the end."""
+def make_app(state: ServiceState) -> FastAPI:
+    """Return the application that serves a data directory, and closes its state on shutdown."""
     version = metadata.version("milepost")
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        office.close()
+        state.close()
 
     app = FastAPI(
         title="Milepost",
@@ -45,7 +45,7 @@ def make_app(office: ServiceState) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=living,
+        lifespan=lifespan,
         redirect_slashes=False,
     )
 
@@ -54,15 +54,15 @@ def make_app(office: ServiceState) -> FastAPI:
         """That the service runs; no key is needed."""
         return JSONResponse({"status": "ok"})
 
-    @app.get("/v1/me", response_model=Me, responses=documented(), tags=["service"])
+    @app.get("/v1/me", response_model=Me, responses=error_responses(), tags=["service"])
     async def me(key: Caller) -> Any:
         """Whose key this is, and what the service allows."""
-        return JSONResponse({"name": key.name, "role": key.role, "version": version, "limits": asdict(office.settings)})
+        return JSONResponse({"name": key.name, "role": key.role, "version": version, "limits": asdict(state.settings)})
 
     @app.get(
         "/v1/metrics",
         response_class=Response,
-        responses=documented("forbidden")
+        responses=error_responses("forbidden")
         | {200: {"content": {"text/plain": {}}, "description": "Prometheus's format."}},
         tags=["service"],
     )
@@ -70,11 +70,11 @@ def make_app(office: ServiceState) -> FastAPI:
         """Requests, times, sessions, jobs and budgets, for Prometheus."""
 
         def page() -> bytes:
-            accounts = office.ledger.datasets() if office.ledger else ()
+            accounts = state.ledger.datasets() if state.ledger else ()
             spent = {account.name: account.spent.nano / account.cap.nano for account in accounts}
-            return office.telemetry.page(office.sessions.open, office.jobs.waiting, spent)
+            return state.telemetry.page(state.sessions.open, state.jobs.waiting, spent)
 
-        return Response(await office.workers.run(page), media_type="text/plain; version=0.0.4")
+        return Response(await state.workers.run(page), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def interface(_: Caller) -> Any:
@@ -88,22 +88,22 @@ def make_app(office: ServiceState) -> FastAPI:
     async def asset(name: str) -> Any:
         try:
             path = (STATIC / name).resolve()
-            found = path.is_relative_to(STATIC) and path.is_file()
-        except (OSError, ValueError):  # what cannot be a name
-            found = False
-        if not found:
+            exists = path.is_relative_to(STATIC) and path.is_file()
+        except (OSError, ValueError):  # not a valid file name
+            exists = False
+        if not exists:
             raise RefusedError("not_found")
-        return FileResponse(path, media_type=KINDS.get(path.suffix), headers={"cache-control": "no-cache"})
+        return FileResponse(path, media_type=MEDIA_TYPES.get(path.suffix), headers={"cache-control": "no-cache"})
 
     for routes in (releases, sessions, budgets, curation):
-        app.include_router(routes(office))
-    _refuse(app)
-    app.add_middleware(RequestMiddleware, keys=office.keys, settings=office.settings, measures=office.telemetry)
+        app.include_router(routes(state))
+    _add_error_handlers(app)
+    app.add_middleware(RequestMiddleware, keys=state.keys, settings=state.settings, telemetry=state.telemetry)
     return app
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document: every address but health needs a key."""
+    """Return the OpenAPI document, in which every address except health needs a key."""
     document = app.openapi()
     document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"key": []}]
@@ -111,26 +111,26 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _refuse(app: FastAPI) -> None:
-    """All refusals in their one shape."""
+def _add_error_handlers(app: FastAPI) -> None:
+    """Turn every exception into an error response of the same form."""
 
     @app.exception_handler(RefusedError)
-    async def refused(request: Request, problem: RefusedError) -> JSONResponse:
+    async def refuse(request: Request, problem: RefusedError) -> JSONResponse:
         key = getattr(request.state, "key", None)
         return response(problem, trusted=key is not None and key.role == CURATOR)
 
     @app.exception_handler(MilepostError)
-    async def troubled(request: Request, error: MilepostError) -> JSONResponse:
-        """Of a directory that is damaged, say, which is the curator's matter."""
+    async def report_library_error(request: Request, error: MilepostError) -> JSONResponse:
+        """Report an error of the library, for example a damaged data directory; only curators read its text."""
         if request.state.key.role == CURATOR:
             return response(RefusedError("refused", detail=str(error)), trusted=True)
         report(error)
         return response(RefusedError("internal"))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def refuse_invalid_request(_: Request, error: RequestValidationError) -> JSONResponse:
         return response(RefusedError("invalid", list(error.errors()[0]["loc"])))
 
     @app.exception_handler(HTTPException)
-    async def failed(_: Request, error: HTTPException) -> JSONResponse:
+    async def refuse_http_error(_: Request, error: HTTPException) -> JSONResponse:
         return response(RefusedError(BY_STATUS.get(error.status_code, "invalid")))

@@ -1,4 +1,4 @@
-"""Keys: who may ask. A key is `mp_ID_SECRET`; the register has its id and a digest of its secret."""
+"""API keys and quotas. A key is `mp_ID_SECRET`; the database stores its id and a digest of its secret."""
 
 import hashlib
 import hmac
@@ -19,11 +19,11 @@ from milepost.service.database import ApiKey, DatabaseWatch, ServiceDatabase, no
 ROLES = CURATOR, ANALYST = ("curator", "analyst")
 PREFIX = "mp"
 ID = re.compile(r"[0-9a-f]{12}")
-NOBODY = bytes(32)  # what a secret is compared with where there is no such key
+NOBODY = bytes(32)  # the digest that a secret is compared with if there is no such key
 
 
-def create_key(register: ServiceDatabase, name: str, role: str, share: float = 1.0) -> tuple[ApiKey, str]:
-    """A new key and its text, which is told once and kept nowhere.
+def create_key(database: ServiceDatabase, name: str, role: str, share: float = 1.0) -> tuple[ApiKey, str]:
+    """Create a key, and return it with its text, which is stored nowhere.
 
     A secret of 256 random bits cannot be guessed from its digest, so the digest needs no salt and no slow function.
     """
@@ -37,48 +37,48 @@ def create_key(register: ServiceDatabase, name: str, role: str, share: float = 1
         raise MilepostError(f"share is a part of every dataset's cap, more than 0 and at most 1, got {share!r}")
     secret = secrets.token_hex(32)
     key = ApiKey(secrets.token_hex(6), name, role, float(share), _digest(secret), now(), "")
-    if not register.add(key):
+    if not database.add(key):
         raise ConflictError("there is a key of this id already; try again")
     return key, f"{PREFIX}_{key.id}_{secret}"
 
 
-def revoke_key(register: ServiceDatabase, name: str) -> list[ApiKey]:
-    """Take a key back by its id, or all keys of a person by name; those that were not taken back before."""
-    found = [key for key in register.all(ApiKey) if name in (key.id, key.name)]
-    if not found:
+def revoke_key(database: ServiceDatabase, name: str) -> list[ApiKey]:
+    """Revoke a key by its id, or all keys of a person by name, and return those that were valid until now."""
+    matches = [key for key in database.all(ApiKey) if name in (key.id, key.name)]
+    if not matches:
         raise MilepostError(f"there is no key with the id or name {name!r}; `milepost keys list` shows all")
-    fresh = [replace(key, revoked=now()) for key in found if not key.revoked]
-    for key in fresh:
-        register.change(key)
-    return fresh
+    revoked_keys = [replace(key, revoked=now()) for key in matches if not key.revoked]
+    for key in revoked_keys:
+        database.change(key)
+    return revoked_keys
 
 
 class Keys:
-    """The keys that are valid at this moment, also where another process has just made or revoked one."""
+    """The keys that are valid now, including changes that another process has just made."""
 
     def __init__(self, watch: DatabaseWatch) -> None:
-        self._watch, self._known, self._lock = watch, dict[str, ApiKey](), Lock()
+        self._watch, self._valid_keys, self._lock = watch, dict[str, ApiKey](), Lock()
 
     def find(self, text: str) -> ApiKey | None:
-        """The key of a text, if it is one; in the same time whether there is none or its secret is another."""
-        known = self.known()
+        """Return the key of a text, or None; an unknown id takes as long as a wrong secret."""
+        valid_keys = self.valid_keys()
         prefix, _, rest = text.partition("_")
         name, _, secret = rest.partition("_")
-        key = known.get(name)
-        right = hmac.compare_digest(_digest(secret), NOBODY if key is None else key.digest)
-        return key if right and key is not None and prefix == PREFIX else None
+        key = valid_keys.get(name)
+        secret_matches = hmac.compare_digest(_digest(secret), NOBODY if key is None else key.digest)
+        return key if secret_matches and key is not None and prefix == PREFIX else None
 
     def share(self, name: str) -> float | None:
-        """The least share of a person's keys, so that another one lifts no quota; None for nobody."""
-        return min((key.share for key in self.known().values() if key.name == name), default=None)
+        """Return the smallest share of a person's keys, or None without a key: a further key never raises a quota."""
+        return min((key.share for key in self.valid_keys().values() if key.name == name), default=None)
 
-    def known(self) -> dict[str, ApiKey]:
-        """By id, those that are not revoked."""
+    def valid_keys(self) -> dict[str, ApiKey]:
+        """Return the keys that are not revoked, by id."""
         with self._lock:
-            found = self._watch.news()
-            if found is not None:
-                self._known = {key.id: key for key in found if not key.revoked}
-            return self._known
+            keys = self._watch.changed_keys()
+            if keys is not None:
+                self._valid_keys = {key.id: key for key in keys if not key.revoked}
+            return self._valid_keys
 
 
 def _digest(secret: str) -> bytes:
@@ -86,13 +86,13 @@ def _digest(secret: str) -> bytes:
 
 
 class QuotaError(ExhaustedError):
-    """A person's share of a budget that does not allow what was asked, though the budget would."""
+    """A charge that the budget would allow, but a person's share of it does not."""
 
 
 class Quota(Ledger):
-    """A ledger whose charges are written under a person's name, and stay within their share of each cap.
+    """A ledger that records charges under a person's name, and keeps them within that person's share of each cap.
 
-    Charges that were given back do not count. A charge that passes the share is given back before anything is read.
+    Refunded charges do not count. A charge that exceeds the share is refunded before any data is read.
     """
 
     def __init__(self, path: Path, name: str, share: float) -> None:
@@ -108,7 +108,7 @@ class Quota(Ledger):
         label: str = "",
         protects: str = "",
     ) -> Charge:
-        """As a ledger's own, and refused where the share would be passed."""
+        """Charge a dataset as `Ledger.charge` does, and refuse what would exceed the share."""
         charge = super().charge(dataset, guarantee, what, label=label or self._name, protects=protects)
         used = sum(entry.cost.nano for entry in self.history(dataset) if entry.counts and entry.label == self._name)
         account = self.account(dataset)

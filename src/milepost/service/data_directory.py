@@ -1,10 +1,10 @@
-"""Home: the data directory of a service, which one process serves at a time.
+"""The data directory of a service, which one process serves at a time.
 
-DIR/service.db    keys, and what there is of releases, sessions and jobs
-DIR/ledger.db     the budgets of datasets, a ledger as any other
+DIR/service.db    keys, and the records of releases, sessions and jobs
+DIR/ledger.db     the budgets of datasets, an ordinary ledger
 DIR/releases      released files
 DIR/sessions      stores of sessions, and their keys
-DIR/tables        private tables, which the curator puts there
+DIR/tables        private tables, which the curator copies there
 """
 
 import os
@@ -20,39 +20,39 @@ from milepost.privacy.accounting.ledger import Ledger
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 SUFFIXES = (".csv", ".txt", ".parquet")
-UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # names of files that become releases
+UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # files that were to become releases
 
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """Where everything is."""
+    """The paths of all files of a service."""
 
     root: Path
 
     @classmethod
     def made(cls, root: Path) -> "DataDirectory":
-        """The directory, made with its folders where there are none; only its owner may look inside."""
-        home = cls(root.absolute())
+        """Return the directory, and create it and its folders if needed; only their owner may read them."""
+        directory = cls(root.absolute())
         try:
-            for folder in (home.root, home.releases, home.sessions, home.tables):
+            for folder in (directory.root, directory.releases, directory.sessions, directory.tables):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise MilepostError(f"{root} cannot be used as a data directory: {error.strerror}") from None
-        return home
+        return directory
 
     @property
     def register(self) -> Path:
-        """Keys, releases, sessions and jobs."""
+        """The database of keys, releases, sessions and jobs."""
         return self.root / "service.db"
 
     @property
     def ledger_path(self) -> Path:
-        """Of the budgets."""
+        """The file of the ledger."""
         return self.root / "ledger.db"
 
     @property
     def ledger(self) -> Ledger:
-        """The budgets of datasets."""
+        """The ledger with the budgets of datasets."""
         return Ledger(self.ledger_path)
 
     @property
@@ -71,41 +71,41 @@ class DataDirectory:
         return self.root / "tables"
 
     def release(self, name: str) -> Path:
-        """The file of a release."""
+        """Return the file of a release."""
         return self.releases / f"{check_name(name)}.milepost"
 
     def session(self, name: str) -> Path:
-        """The store of a session."""
+        """Return the store of a session."""
         return self.sessions / f"{check_name(name)}.db"
 
     def table(self, name: str) -> Path:
-        """A private table by its name, which is one of those listed."""
+        """Return the path of a private table, and refuse a name that `table_names` does not list."""
         if name not in self.table_names():
             raise MilepostError(f"there is no table {name!r} in {self.tables}: it has {self.table_names() or 'none'}")
         return self.tables / name
 
     def table_names(self) -> list[str]:
-        """Of all files and folders that may be tables."""
-        found = [path for path in self.tables.iterdir() if not path.name.startswith(".")]
-        return sorted(path.name for path in found if path.is_dir() or path.suffix.lower() in SUFFIXES)
+        """Return the names of all files and folders that may be tables."""
+        paths = [path for path in self.tables.iterdir() if not path.name.startswith(".")]
+        return sorted(path.name for path in paths if path.is_dir() or path.suffix.lower() in SUFFIXES)
 
-    def stores(self) -> list[tuple[Path, dict[str, Any]]]:
-        """Stores of sessions that were charged to a ledger, with their cards; other files there are passed over."""
-        found = []
+    def session_stores(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Return the stores of sessions that were charged to a ledger, with their cards; skip other files."""
+        stores = []
         for path in sorted(self.sessions.glob("[!.]*.db")):
             with suppress(MilepostError, OSError):
-                found.append((path, stored_card(path)))
-        return [(path, card) for path, card in found if card.get("charge") is not None]
+                stores.append((path, stored_card(path)))
+        return [(path, card) for path, card in stores if card.get("charge") is not None]
 
-    def tidy(self) -> None:
-        """Take away what an upload or a release leaves that a crash has ended; nobody else serves the directory."""
+    def remove_unfinished(self) -> None:
+        """Remove files of uploads and releases that a crash interrupted; call it while the directory is locked."""
         for path in self.releases.iterdir():
             if UNFINISHED.fullmatch(path.name) and path.is_file():
-                with suppress(OSError):  # it is in nobody's way
+                with suppress(OSError):  # a leftover file does no harm
                     path.unlink()
 
     def clear_release(self, name: str) -> None:
-        """Take away the file of a release that is not listed, if there is one."""
+        """Remove the file of a release that the database does not list, if there is one."""
         path = self.release(name)
         try:
             path.unlink(missing_ok=True)
@@ -114,27 +114,27 @@ class DataDirectory:
                 f"{path} is in the place of a release and cannot be removed: {error.strerror}; move it elsewhere"
             ) from None
 
-    def hold(self) -> TextIO:
-        """Keep other services away from the directory, until the file that is returned is closed."""
+    def lock(self) -> TextIO:
+        """Lock the directory against other services, until the file that is returned is closed."""
         try:
-            lock = (self.root / ".lock").open("w")
+            lock_file = (self.root / ".lock").open("w")
         except OSError as error:
             raise MilepostError(f"{self.root} cannot be used as a data directory: {error.strerror}") from None
         try:
             import fcntl
 
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # on Windows, where nobody is kept away
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows, where there is no lock
             pass
         except OSError:
-            lock.close()
+            lock_file.close()
             raise MilepostError(f"{self.root} is served by another process already; stop that one first") from None
-        os.set_inheritable(lock.fileno(), False)
-        return lock
+        os.set_inheritable(lock_file.fileno(), False)
+        return lock_file
 
 
 def check_name(name: str) -> str:
-    """Refuse what cannot name a release or a session; none leads out of its folder."""
+    """Return the name of a release or a session, and refuse one that could lead out of its folder."""
     if not NAME.fullmatch(name):
         raise MilepostError(f"a name has 1 to 64 of a-z, 0-9 and -, and begins with a letter or digit, got {name!r}")
     return name

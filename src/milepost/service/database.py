@@ -1,4 +1,4 @@
-"""Register: keys, releases, sessions and jobs as records of one SQLite file."""
+"""The service's database: keys, releases, sessions and jobs as records of one SQLite file."""
 
 import json
 import sqlite3
@@ -14,10 +14,10 @@ from milepost.storage.sqlite import Database, SqliteSchema
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A person's or program's right to ask. digest: SHA-256 of its secret, which is kept nowhere.
+    """The key of a person or a program. digest: SHA-256 of its secret, which is stored nowhere.
 
-    name: whose it is; several keys may be one person's. share: of each dataset's cap, how much may be spent for them.
-    revoked: when, or empty.
+    name: its owner, who may have several keys. share: the part of each dataset's cap that the owner may spend.
+    revoked: when it was revoked, or empty.
     """
 
     id: str
@@ -31,7 +31,7 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class ReleaseRecord:
-    """A released file. dataset: whose budget paid for it, or empty."""
+    """A released file. dataset: the dataset whose budget was charged for it, or empty."""
 
     id: str
     title: str
@@ -41,9 +41,10 @@ class ReleaseRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session. analyst: whose keys may ask. words: how it was opened, as JSON; about: what is public of it, as JSON.
+    """A session. analyst: the owner of the keys that may ask. words: the request that opened it, as JSON.
 
-    state: opening, open, closed or failed. transcript: of a closed one, as JSON.
+    about: its public description, as JSON. state: opening, open, closed or failed.
+    transcript: of a closed session, as JSON.
     """
 
     id: str
@@ -60,10 +61,10 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class JobRecord:
-    """Something a curator has asked for that takes a while. kind: release or session; of: its id.
+    """A release or session that a curator has requested. kind: release or session; of: its id.
 
-    words: how it was asked for, as JSON. state: queued, running, done, failed or interrupted.
-    detail: why it failed, and what else there is to say.
+    words: the request, as JSON. state: queued, running, done, failed or interrupted.
+    detail: why it failed, or its warnings.
     """
 
     id: str
@@ -87,7 +88,7 @@ TYPES: dict[Any, str] = {str: "TEXT", float: "REAL", bytes: "BLOB"}
 
 
 def _schema(kind: type) -> str:
-    columns = [f"{one.name} {TYPES[one.type]} NOT NULL" for one in fields(kind)]
+    columns = [f"{column.name} {TYPES[column.type]} NOT NULL" for column in fields(kind)]
     return f"CREATE TABLE {TABLES[kind]} ({', '.join([f'{columns[0]} PRIMARY KEY', *columns[1:]])})"
 
 
@@ -100,7 +101,7 @@ SCHEMA = SqliteSchema(
 
 
 class ServiceDatabase:
-    """The records, which are on the disk when a method returns."""
+    """All records; what a method writes is on the disk when it returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -110,45 +111,45 @@ class ServiceDatabase:
         self._database.check()
 
     def all(self, kind: type[Record]) -> list[Record]:
-        """All records of a kind, in the order in which they were added."""
+        """Return all records of a kind, in the order in which they were added."""
         with self._database.read_transaction() as connection:
             return rows_of(connection, kind)
 
     def add(self, record: Record) -> bool:
-        """Whether it is new; a record of this id stays as it was."""
-        marks = ", ".join("?" * len(fields(record)))
+        """Add a record, and return whether it is new; an existing record of its id stays unchanged."""
+        placeholders = ", ".join("?" * len(fields(record)))
         with self._database.write_transaction() as connection:
-            added = connection.execute(
-                f"INSERT OR IGNORE INTO {TABLES[type(record)]} VALUES ({marks})",  # noqa: S608
+            cursor = connection.execute(
+                f"INSERT OR IGNORE INTO {TABLES[type(record)]} VALUES ({placeholders})",  # noqa: S608
                 astuple(record),
             )
-            return bool(added.rowcount == 1)
+            return bool(cursor.rowcount == 1)
 
     def change(self, record: Record) -> None:
-        """In place of the one with the same id."""
-        names = [one.name for one in fields(record)]
-        sets = ", ".join(f"{name} = ?" for name in names)
+        """Replace the record of the same id."""
+        names = [column.name for column in fields(record)]
+        assignments = ", ".join(f"{name} = ?" for name in names)
         with self._database.write_transaction() as connection:
             connection.execute(
-                f"UPDATE {TABLES[type(record)]} SET {sets} WHERE id = ?",  # noqa: S608
+                f"UPDATE {TABLES[type(record)]} SET {assignments} WHERE id = ?",  # noqa: S608
                 (*astuple(record), record.id),
             )
 
     def remove(self, kind: type[Record], name: str) -> None:
-        """The one of this id."""
+        """Remove the record of an id."""
         with self._database.write_transaction() as connection:
             connection.execute(f"DELETE FROM {TABLES[kind]} WHERE id = ?", (name,))  # noqa: S608
 
     def datasets(self) -> list[tuple[str, str]]:
-        """Names of datasets, each with the record that has it."""
-        found = [(one.dataset, f"the release {one.id!r}") for one in self.all(ReleaseRecord)]
-        found += [(one.dataset, f"the session {one.id!r}") for one in self.all(SessionRecord)]
-        found += [(json.loads(one.words)["dataset"], f"the job {one.id!r}") for one in self.all(JobRecord)]
-        return [(dataset, f"{what} in {self.path}") for dataset, what in found if dataset]
+        """Return the names of datasets, each with a text about the record that refers to it."""
+        references = [(release.dataset, f"the release {release.id!r}") for release in self.all(ReleaseRecord)]
+        references += [(session.dataset, f"the session {session.id!r}") for session in self.all(SessionRecord)]
+        references += [(json.loads(job.words)["dataset"], f"the job {job.id!r}") for job in self.all(JobRecord)]
+        return [(dataset, f"{what} in {self.path}") for dataset, what in references if dataset]
 
     @contextmanager
     def watching(self) -> Iterator["DatabaseWatch"]:
-        """To notice what other processes write."""
+        """Open a connection that notices what other processes write."""
         watch = DatabaseWatch(self.path)
         try:
             yield watch
@@ -157,35 +158,35 @@ class ServiceDatabase:
 
 
 class DatabaseWatch:
-    """A connection that stays open, and tells cheaply whether anything was written."""
+    """An open connection that checks cheaply whether anything was written."""
 
     def __init__(self, path: Path) -> None:
-        # not mode=ro: the last connection that is closed tidies up, if it may write
+        # not mode=ro: the last connection to close cleans up, if it may write
         self._connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, check_same_thread=False)
         self._connection.execute("PRAGMA query_only = ON")
         self._version = -1
 
-    def news(self) -> list[ApiKey] | None:
-        """All keys, if anything was written since they were read last; else None."""
+    def changed_keys(self) -> list[ApiKey] | None:
+        """Return all keys if anything was written since the last call, else None."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return None
-        found = rows_of(self._connection, ApiKey)
-        self._version = version  # not before: what could not be read is news still
-        return found
+        keys = rows_of(self._connection, ApiKey)
+        self._version = version  # not before: after a failure the keys must be read again
+        return keys
 
     def close(self) -> None:
-        """The connection."""
+        """Close the connection."""
         self._connection.close()
 
 
 def rows_of(connection: sqlite3.Connection, kind: type[Record]) -> list[Record]:
-    """All records of a kind, in the order in which they were added."""
-    names = ", ".join(one.name for one in fields(kind))
+    """Return all records of a kind, in the order in which they were added."""
+    names = ", ".join(column.name for column in fields(kind))
     rows = connection.execute(f"SELECT {names} FROM {TABLES[kind]} ORDER BY rowid")  # noqa: S608
     return [kind(*row) for row in rows]
 
 
 def now() -> str:
-    """For people to read."""
+    """Return the current time as text, in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

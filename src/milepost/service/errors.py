@@ -1,6 +1,6 @@
-"""Problems: all that the service refuses, as a table of public codes.
+"""Errors of the service, as a table of public codes.
 
-What an analyst reads is a code and its fixed message: never the text of an exception, and nothing that depends on data.
+An analyst reads a code and its fixed message: never the text of an exception, and nothing that depends on data.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 
 @dataclass(frozen=True)
 class Code:
-    """One kind of refusal."""
+    """The HTTP status and the message of one kind of error."""
 
     status: int
     message: str
@@ -50,7 +50,7 @@ BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 
 
 class RefusedError(Exception):
-    """A refusal by its code. path: where in the request; detail: for curators only."""
+    """A refused request. path: the field of the request at fault; detail: a text that only curators read."""
 
     def __init__(self, code: str, path: list[str | int] | None = None, detail: str = "") -> None:
         super().__init__(code)
@@ -58,7 +58,7 @@ class RefusedError(Exception):
 
 
 def response(problem: RefusedError, *, trusted: bool = False, headers: dict[str, str] | None = None) -> JSONResponse:
-    """What is sent. trusted: whether a curator reads it."""
+    """Return the HTTP response to a refused request. trusted: whether a curator reads it."""
     code = CODES[problem.code]
     content: dict[str, Any] = {"code": problem.code, "status": code.status, "message": code.message}
     if problem.path is not None:
@@ -68,16 +68,18 @@ def response(problem: RefusedError, *, trusted: bool = False, headers: dict[str,
     return JSONResponse({"error": content}, code.status, headers)
 
 
-def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of refusals: those that any request may meet, and these."""
+def error_responses(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses for OpenAPI: those of every request, and these codes."""
     from milepost.service.schemas.responses import ErrorResponse
 
-    every = ("unauthorized", "too_large", "invalid", "rate_limited", "internal", "busy", "timeout", *codes)
+    all_codes = ("unauthorized", "too_large", "invalid", "rate_limited", "internal", "busy", "timeout", *codes)
     result: dict[int | str, dict[str, Any]] = {}
-    for status in sorted({CODES[code].status for code in every}):
-        of = [code for code in every if CODES[code].status == status]
-        example = {"error": {"code": of[0], "status": status, "message": CODES[of[0]].message}}
-        described = f"{HTTPStatus(status).phrase}: {', '.join(of)}"
+    for status in sorted({CODES[code].status for code in all_codes}):
+        codes_of_status = [code for code in all_codes if CODES[code].status == status]
+        example = {
+            "error": {"code": codes_of_status[0], "status": status, "message": CODES[codes_of_status[0]].message}
+        }
+        summary = f"{HTTPStatus(status).phrase}: {', '.join(codes_of_status)}"
         content = {"application/json": {"example": example}}
-        result[status] = {"model": ErrorResponse, "description": described, "content": content}
+        result[status] = {"model": ErrorResponse, "description": summary, "content": content}
     return result

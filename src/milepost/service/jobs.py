@@ -1,4 +1,4 @@
-"""Jobs: releases and sessions that are being made, one after another, while other requests go on."""
+"""Jobs: releases and sessions that are created in the background, one after another."""
 
 import secrets
 from collections.abc import Callable
@@ -15,54 +15,54 @@ from milepost.service.errors import CODES, RefusedError
 from milepost.service.schemas.requests import CreateRequest
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
-SHOWN = 100  # of those that are over
+MAX_LISTED = 100  # jobs that a list contains, the newest ones
 
 
 class Jobs:
-    """What curators have asked for. A job is on the disk before it begins; one that a crash ended is interrupted."""
+    """The jobs of curators. A job is on the disk before it starts; a crash leaves it as interrupted."""
 
-    def __init__(self, register: ServiceDatabase, most: int) -> None:
-        self._register, self._most, self._lock = register, most, Lock()
-        self._jobs = {job.id: job for job in register.all(JobRecord)}
+    def __init__(self, database: ServiceDatabase, max_waiting: int) -> None:
+        self._database, self._most, self._lock = database, max_waiting, Lock()
+        self._jobs = {job.id: job for job in database.all(JobRecord)}
         self._displays: dict[str, Display] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
-        interrupted = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
-        self.begun = [job for job in interrupted if job.state == RUNNING]  # of which something may be there
-        for job in interrupted:
-            self._settle(
+        unfinished = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
+        self.interrupted_runs = [job for job in unfinished if job.state == RUNNING]  # these may have written a release
+        for job in unfinished:
+            self._set_state(
                 job, INTERRUPTED, "the service ended before this was done; what was charged for it stays spent"
             )
 
     @property
     def waiting(self) -> int:
-        """How many wait or run."""
+        """The number of jobs that wait or run."""
         return sum(job.state in (QUEUED, RUNNING) for job in list(self._jobs.values()))
 
-    def taken(self, kind: str, name: str) -> bool:
-        """Whether something of this name is being made."""
-        making = [job for job in list(self._jobs.values()) if job.state in (QUEUED, RUNNING)]
-        return any((job.kind, job.of) == (kind, name) for job in making)
+    def in_progress(self, kind: str, name: str) -> bool:
+        """Return whether a job that creates something of this kind and name waits or runs."""
+        active = [job for job in list(self._jobs.values()) if job.state in (QUEUED, RUNNING)]
+        return any((job.kind, job.of) == (kind, name) for job in active)
 
-    def begin(self, kind: str, words: CreateRequest, author: str, work: Callable[[], None]) -> dict[str, Any]:
-        """Make something as soon as those before it are made."""
-        name = words.id
+    def begin(self, kind: str, request: CreateRequest, author: str, work: Callable[[], None]) -> dict[str, Any]:
+        """Queue a job and return its status; it runs when the jobs before it are done."""
+        name = request.id
         with self._lock:
-            if self.taken(kind, name):
+            if self.in_progress(kind, name):
                 raise RefusedError("exists")
             if self.waiting >= self._most:
                 raise RefusedError("busy")
-            job = JobRecord(secrets.token_hex(8), kind, name, author, words.model_dump_json(), now(), QUEUED, "")
-            self._register.add(job)
+            job = JobRecord(secrets.token_hex(8), kind, name, author, request.model_dump_json(), now(), QUEUED, "")
+            self._database.add(job)
             self._jobs[job.id] = job
         self._pool.submit(self._run, job, work)
         return self.shown(job.id)
 
     def all(self) -> list[dict[str, Any]]:
-        """The newest first."""
-        return [self.shown(name) for name in [*self._jobs][: -SHOWN - 1 : -1]]
+        """Return the status of the latest jobs, the newest first."""
+        return [self.shown(name) for name in [*self._jobs][: -MAX_LISTED - 1 : -1]]
 
     def shown(self, name: str) -> dict[str, Any]:
-        """One job, and how far it is."""
+        """Return the status of a job, and its progress."""
         job = self._jobs.get(name)
         if job is None:
             raise RefusedError("not_found")
@@ -80,27 +80,27 @@ class Jobs:
         }
 
     def close(self) -> None:
-        """When the one that runs is done; those that wait are interrupted."""
+        """Wait for the running job, and leave the waiting ones interrupted."""
         self._pool.shutdown(cancel_futures=True)
 
     def _run(self, job: JobRecord, work: Callable[[], None]) -> None:
         display = self._displays[job.id] = Display()
         try:
-            self._settle(job, RUNNING, "")
+            self._set_state(job, RUNNING, "")
             with listening(display), collected_warnings() as notes:
                 work()
         except MilepostError as error:
-            self._settle(job, FAILED, str(error))
+            self._set_state(job, FAILED, str(error))
         except RefusedError as error:
-            self._settle(job, FAILED, CODES[error.code].message)
+            self._set_state(job, FAILED, CODES[error.code].message)
         except Exception as error:  # noqa: BLE001
-            self._settle(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
+            self._set_state(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
         else:
-            self._settle(job, DONE, "; ".join(notes))
+            self._set_state(job, DONE, "; ".join(notes))
         finally:
             self._displays.pop(job.id, None)
 
-    def _settle(self, job: JobRecord, state: str, detail: str) -> None:
-        changed = self._jobs[job.id] = replace(job, state=state, detail=detail)
+    def _set_state(self, job: JobRecord, state: str, detail: str) -> None:
+        record = self._jobs[job.id] = replace(job, state=state, detail=detail)
         with suppress(MilepostError) if state == FAILED else nullcontext():  # the first error is the reason
-            self._register.change(changed)
+            self._database.change(record)

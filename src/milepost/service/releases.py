@@ -1,4 +1,4 @@
-"""Catalog: the releases of a service, and what they answer."""
+"""The releases of a service, and their cached answers."""
 
 import json
 import os
@@ -24,170 +24,171 @@ from milepost.service.data_directory import DataDirectory
 from milepost.service.database import ReleaseRecord, ServiceDatabase, now
 from milepost.service.errors import RefusedError
 from milepost.service.schemas.requests import ReleaseRequest
-from milepost.service.schemas.views import center, description, field_of, part_of, statement, summary
+from milepost.service.schemas.views import center, description, field_of, select_group, statement, summary
 from milepost.service.settings import Settings
 from milepost.spaces.base import Space
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 
-FIELDS = 64  # maps that are kept
-SMALL = 4096  # other answers that are
+MAX_GRIDS = 64  # grids in the cache
+MAX_SMALL_ANSWERS = 4096  # other answers in the cache
 
 
 class ReleaseCatalog:
-    """Released files by name. Whatever they answer is free: it was paid for when they were made."""
+    """Released files by name. Their answers cost no budget: it was spent when they were created."""
 
-    def __init__(self, home: DataDirectory, register: ServiceDatabase, settings: Settings) -> None:
-        self._home, self._register, self._settings = home, register, settings
-        self._releases = {release.id: release for release in register.all(ReleaseRecord)}
-        self._numbers, self._number = count(), dict[str, int]()  # of each, another one than any before it had
+    def __init__(self, directory: DataDirectory, database: ServiceDatabase, settings: Settings) -> None:
+        self._directory, self._database, self._settings = directory, database, settings
+        self._releases = {release.id: release for release in database.all(ReleaseRecord)}
+        self._version_counter = count()
+        self._versions = dict[str, int]()  # unique for each release that was ever listed
         for name in self._releases:
-            self._number[name] = next(self._numbers)
-        self._claimed, self._lock = set[str](), Lock()
-        self._loaded: LRUCache[Synopsis] = LRUCache(settings.max_loaded)
-        self._fields: LRUCache[bytes] = LRUCache(FIELDS)
-        self._small: LRUCache[bytes] = LRUCache(SMALL)
-        self._reported: set[Any] = set()  # those that cannot be read
+            self._versions[name] = next(self._version_counter)
+        self._claimed_names, self._lock = set[str](), Lock()
+        self._synopses: LRUCache[Synopsis] = LRUCache(settings.max_loaded)
+        self._grids: LRUCache[bytes] = LRUCache(MAX_GRIDS)
+        self._small_answers: LRUCache[bytes] = LRUCache(MAX_SMALL_ANSWERS)
+        self._reported_keys: set[Any] = set()  # of releases that cannot be read
 
     def all(self) -> list[ReleaseRecord]:
-        """In the order in which they came."""
+        """Return all releases, in the order in which they were added."""
         return list(self._releases.values())
 
     def taken(self, name: str) -> bool:
-        """Whether there is a release of this name."""
+        """Return whether there is a release of this name."""
         return name in self._releases
 
     def find(self, name: str) -> tuple[ReleaseRecord, Synopsis]:
-        """A release and its synopsis."""
-        found = self._releases.get(name)
-        if found is None:
+        """Return a release and its synopsis."""
+        record = self._releases.get(name)
+        if record is None:
             raise RefusedError("not_found")
-        return found, self._loaded.get(self._key(name), lambda: load(self._home.release(name)))
+        return record, self._synopses.get(self._key(name), lambda: load(self._directory.release(name)))
 
-    def loaded(self, name: str) -> Synopsis | None:
-        """The synopsis, if it need not be read first."""
-        return self._loaded.peek(self._key(name))
+    def cached_synopsis(self, name: str) -> Synopsis | None:
+        """Return the synopsis if it is in memory, else None."""
+        return self._synopses.peek(self._key(name))
 
     @contextmanager
     def claiming(self, name: str) -> Iterator[None]:
-        """Nobody else stores a release of this name meanwhile; refused where there is one, or will be."""
+        """Reserve a name while a release is stored; refuse one that exists or is reserved."""
         with self._lock:
-            if self.taken(name) or name in self._claimed:
+            if self.taken(name) or name in self._claimed_names:
                 raise RefusedError("exists")
-            self._claimed.add(name)
+            self._claimed_names.add(name)
         try:
-            self._home.clear_release(name)  # of one that is not listed, such as a removed one
+            self._directory.clear_release(name)  # a file without a record, such as one that could not be removed
             yield
         finally:
-            self._claimed.discard(name)
+            self._claimed_names.discard(name)
 
     def summaries(self) -> list[dict[str, Any]]:
-        """All that can be read; one whose file is damaged or gone is left out, and can still be removed."""
-        found = []
-        for one in self.all():
-            key = *self._key(one.id), "summary"
+        """Return a summary of every release; skip those whose file is damaged or missing, which can be removed."""
+        summaries = []
+        for record in self.all():
+            key = *self._key(record.id), "summary"
             try:
-                found.append(self._small.get(key, partial(self._summary, one.id)))
+                summaries.append(self._small_answers.get(key, partial(self._summary, record.id)))
             except RefusedError:  # it was removed meanwhile
                 continue
             except MilepostError as error:
-                self._report(key, one.id, error)
-        return [json.loads(text) for text in found]
+                self._report(key, record.id, error)
+        return [json.loads(text) for text in summaries]
 
     def _report(self, key: Any, name: str, error: MilepostError) -> None:
-        """To the log, once."""
-        if key not in self._reported:
-            self._reported.add(key)
+        """Log once that a release cannot be read."""
+        if key not in self._reported_keys:
+            self._reported_keys.add(key)
             print(f"the release {name} is not listed: {error}", file=sys.stderr, flush=True)
 
     def _summary(self, name: str) -> bytes:
         return to_json_bytes(summary(*self.find(name)))
 
-    def build(self, words: ReleaseRequest, space: Space, ledger: Ledger) -> None:
-        """A new release from a table, which spends its guarantee; on the disk before it is listed."""
-        with self.claiming(words.id):
-            self._build(words, space, ledger)
+    def build(self, request: ReleaseRequest, space: Space, ledger: Ledger) -> None:
+        """Release a table, which spends the guarantee, and write the file before the release is listed."""
+        with self.claiming(request.id):
+            self._build(request, space, ledger)
 
-    def _build(self, words: ReleaseRequest, space: Space, ledger: Ledger) -> None:
+    def _build(self, request: ReleaseRequest, space: Space, ledger: Ledger) -> None:
         synopsis = release(
-            self._home.table(words.table),
+            self._directory.table(request.table),
             space,
-            **words.said(),
-            queries=words.queries,
-            groups=words.groups,
-            labels=words.labels,
+            **request.shared_options(),
+            queries=request.queries,
+            groups=request.groups,
+            labels=request.labels,
             ledger=ledger,
-            dataset=words.dataset,
+            dataset=request.dataset,
         )
-        synopsis.save(self._home.release(words.id))
-        self.adopt(words.id, words.title or words.id, words.dataset)
+        synopsis.save(self._directory.release(request.id))
+        self.add_record(request.id, request.title or request.id, request.dataset)
 
-    def recover(self, words: ReleaseRequest) -> None:
-        """List a release that the service was making when it ended, if it is on the disk: it was paid for."""
-        if not self.taken(words.id) and self._home.release(words.id).is_file():
-            self.adopt(words.id, words.title or words.id, words.dataset)
+    def recover(self, request: ReleaseRequest) -> None:
+        """List a release that an interrupted job has written: its budget is spent."""
+        if not self.taken(request.id) and self._directory.release(request.id).is_file():
+            self.add_record(request.id, request.title or request.id, request.dataset)
 
     def store(self, path: Path, name: str, title: str, dataset: str) -> ReleaseRecord:
-        """A release that was made elsewhere, from a file that takes its place here; its name is claimed."""
-        path.replace(self._home.release(name))
-        return self.adopt(name, title, dataset)
+        """Move an uploaded file to its place, and list it as a release; its name must be claimed."""
+        path.replace(self._directory.release(name))
+        return self.add_record(name, title, dataset)
 
-    def adopt(self, name: str, title: str, dataset: str) -> ReleaseRecord:
-        """List a release whose file is there."""
-        added = ReleaseRecord(name, title, dataset, now())
-        if not self._register.add(added):
+    def add_record(self, name: str, title: str, dataset: str) -> ReleaseRecord:
+        """List a release whose file exists."""
+        record = ReleaseRecord(name, title, dataset, now())
+        if not self._database.add(record):
             raise RefusedError("exists")
-        self._number[name] = next(self._numbers)
-        self._releases[name] = added
-        return added
+        self._versions[name] = next(self._version_counter)
+        self._releases[name] = record
+        return record
 
     def remove(self, name: str) -> None:
-        """No longer listed, and then no longer there."""
+        """Remove a release from the list, and then its file."""
         if self._releases.pop(name, None) is None:
             raise RefusedError("not_found")
-        self._register.remove(ReleaseRecord, name)
-        self._home.clear_release(name)
+        self._database.remove(ReleaseRecord, name)
+        self._directory.clear_release(name)
 
     def field(self, name: str, steps: int, group: Any) -> bytes:
-        """Mean distances on a grid, as JSON."""
+        """Return mean distances on a grid, as JSON."""
         if steps > self._settings.max_steps:
             raise RefusedError("too_large", ["body", "steps"])
-        synopsis = part_of(self.find(name)[1], group)
+        synopsis = select_group(self.find(name)[1], group)
         key = *self._key(name), "field", steps, type(group), group
-        return self._fields.get(key, lambda: to_json_bytes(field_of(synopsis, steps)))
+        return self._grids.get(key, lambda: to_json_bytes(field_of(synopsis, steps)))
 
     def center(self, name: str, group: Any) -> bytes:
-        """The point with the least mean distance, as JSON."""
-        synopsis = part_of(self.find(name)[1], group)
-        return self._small.get(
+        """Return the point with the smallest mean distance, as JSON."""
+        synopsis = select_group(self.find(name)[1], group)
+        return self._small_answers.get(
             (*self._key(name), "center", type(group), group), lambda: to_json_bytes(center(synopsis))
         )
 
     def _key(self, name: str) -> tuple[str, int | None]:
-        """Of what is kept of a release: another one of the same name has another key."""
-        return name, self._number.get(name)
+        """Return the cache key of a release; a later release of the same name has another one."""
+        return name, self._versions.get(name)
 
 
 def to_json_bytes(answer: dict[str, Any]) -> bytes:
-    """As JSON, once for all who ask."""
+    """Encode an answer as JSON."""
     return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
-class LRUCache(Generic[Made]):
-    """The values that were used last, by key."""
+class LRUCache(Generic[Value]):
+    """A cache of the most recently used values, by key."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._values, self._lock = most, OrderedDict[Any, Made](), Lock()
+    def __init__(self, max_size: int) -> None:
+        self._max_size, self._values, self._lock = max_size, OrderedDict[Any, Value](), Lock()
 
-    def peek(self, key: Any) -> Made | None:
-        """If it is there."""
+    def peek(self, key: Any) -> Value | None:
+        """Return the value of a key if it is in the cache, else None."""
         return self._values.get(key)
 
-    def get(self, key: Any, make: Callable[[], Made]) -> Made:
-        """Made where it is not there; perhaps twice, if two ask at once."""
+    def get(self, key: Any, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, and compute it if needed; two callers at once may both compute it."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -195,40 +196,40 @@ class LRUCache(Generic[Made]):
         value = make()
         with self._lock:
             self._values[key] = value
-            while len(self._values) > self._most:
+            while len(self._values) > self._max_size:
                 self._values.popitem(last=False)
         return value
 
 
 def cost_of(synopsis: Synopsis) -> list[Guarantee]:
-    """What a release that was made elsewhere cost, or a little more where its number of rows is private."""
+    """Return the cost of an uploaded release, or slightly more if its number of rows is private."""
     guarantee = synopsis.guarantee
-    whole = Guarantee(guarantee.epsilon) if spends_epsilon(synopsis.mechanism) else guarantee
-    if synopsis.change.public_total or whole.pure:
-        return [whole]
-    return [Guarantee(SIZE_SHARE * guarantee.epsilon), whole]
+    total = Guarantee(guarantee.epsilon) if spends_epsilon(synopsis.mechanism) else guarantee
+    if synopsis.change.public_total or total.pure:
+        return [total]
+    return [Guarantee(SIZE_SHARE * guarantee.epsilon), total]
 
 
 def load_uploaded(path: Path) -> Synopsis:
-    """The synopsis of a file that was uploaded; what is none, or cannot be shown, is refused."""
+    """Return the synopsis of an uploaded file, and refuse a file that is none or cannot be shown."""
     try:
         synopsis = load(path)
         to_json_bytes(description(ReleaseRecord("", "", "", ""), synopsis))
         to_json_bytes(statement(synopsis))
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
-    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of a card that somebody has edited
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of an edited card
         raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
     return synopsis
 
 
-async def receive_upload(request: Request, folder: Path, most: int) -> Path:
-    """The body in a temporary file, which the caller takes away."""
+async def receive_upload(request: Request, folder: Path, max_bytes: int) -> Path:
+    """Write the body to a temporary file, which the caller removes."""
     handle, name = tempfile.mkstemp(dir=folder, prefix=".upload-")
     try:
         with os.fdopen(handle, "wb") as stream:
             async for part in request.stream():
-                if stream.tell() + len(part) > most:
+                if stream.tell() + len(part) > max_bytes:
                     raise RefusedError("too_large")
                 stream.write(part)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Running: a service in this process, until it is told to stop."""
+"""Run a service in this process until it is stopped."""
 
 import signal
 import socket
@@ -33,7 +33,7 @@ from milepost.spaces.lp import L1
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen. certificate, private_key: PEM files, for HTTPS."""
+    """The address to listen at. certificate, private_key: PEM files, for HTTPS."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -42,7 +42,7 @@ class Address:
 
     @property
     def secret(self) -> bool:
-        """Whether keys cannot be read on their way."""
+        """Whether keys cannot be read in transit."""
         if self.certificate is not None or self.host == "localhost":
             return True
         try:
@@ -52,14 +52,14 @@ class Address:
 
 
 def run(root: Path, address: Address, settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve a data directory. ready: called with the address of the page, once requests are taken."""
-    warnings.simplefilter("ignore", PromiseWarning)  # about queries, to nobody
-    if current_thread() is main_thread():  # uvicorn ends by it in order, and then raises it again
+    """Serve a data directory. ready: called with the URL of the page when the service accepts requests."""
+    warnings.simplefilter("ignore", PromiseWarning)  # warnings about queries, which nobody would read
+    if current_thread() is main_thread():  # uvicorn shuts down on it, and then raises it again
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    listening = _listening(address)
-    with ServiceState(root, settings) as office:
+    listener = _listen(address)
+    with ServiceState(root, settings) as state:
         config = uvicorn.Config(
-            make_app(office),
+            make_app(state),
             log_level="warning",
             access_log=False,
             ws="none",
@@ -70,30 +70,30 @@ def run(root: Path, address: Address, settings: Settings, ready: Callable[[str],
             ssl_certfile=address.certificate,
             ssl_keyfile=address.private_key,
         )
-        kind = "http" if address.certificate is None else "https"
-        ready(f"{kind}://{address.host}:{listening.getsockname()[1]}/")
-        uvicorn.Server(config).run([listening])
+        scheme = "http" if address.certificate is None else "https"
+        ready(f"{scheme}://{address.host}:{listener.getsockname()[1]}/")
+        uvicorn.Server(config).run([listener])
 
 
-def _listening(address: Address) -> socket.socket:
+def _listen(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((address.host, address.port))
-        listening.listen(1024)
+        listener.bind((address.host, address.port))
+        listener.listen(1024)
     except (OSError, OverflowError) as error:
-        listening.close()
+        listener.close()
         raise MilepostError(f"{address.host}:{address.port} cannot be listened at: {error}") from None
-    return listening
+    return listener
 
 
-WHO = "you"
-CAP = 4.0  # ε of the made-up dataset
+DEMO_USER = "you"
+DEMO_CAP = 4.0  # ε of the demo dataset
 
 
 def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
-    """Make everything up, serve it, and open the page; all of it is gone afterwards."""
+    """Create demo data, serve it, and open the page; the data is removed at the end."""
     with TemporaryDirectory(prefix="milepost-demo-") as folder:
         with console.status("Making up people, releases and a session …"):
             key = create_demo(Path(folder), n)
@@ -108,33 +108,38 @@ def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
 
 
 def create_demo(root: Path, n: int) -> str:
-    """A data directory with something to look at, and the key of a curator for it."""
-    home = DataDirectory.made(root)
-    _, key = create_key(ServiceDatabase(home.register), WHO, CURATOR)
+    """Fill a data directory with demo data, and return the key of a curator."""
+    directory = DataDirectory.made(root)
+    _, key = create_key(ServiceDatabase(directory.register), DEMO_USER, CURATOR)
     people, ages = homes(n), np.random.default_rng(7).gamma(6, 7, n)
     side = np.where(people[:, 1] < REGION.longitude, "west", "east")
     table = {"lat": people[:, 0], "lon": people[:, 1], "age": ages, "side": side}
-    pq.write_table(pa.table(table), home.tables / "homes.parquet")
-    home.ledger.create("homes", epsilon=CAP, delta=DELTA)
-    made: dict[str, Any] = {"table": "homes.parquet", "dataset": "homes", "epsilon": EPSILON, "delta": DELTA}
+    pq.write_table(pa.table(table), directory.tables / "homes.parquet")
+    directory.ledger.create("homes", epsilon=DEMO_CAP, delta=DELTA)
+    common: dict[str, Any] = {"table": "homes.parquet", "dataset": "homes", "epsilon": EPSILON, "delta": DELTA}
     city = {"space": "great-circle", "center": [REGION.latitude, REGION.longitude], "radius_km": REGION.radius_km}
     age = {"space": "l1", "bounds": {"age": [0, 110]}, "unit": "years"}
-    with ServiceState(root, Settings()) as office:
-        paying = office.quota(WHO)
-        for words, space in (
-            (ReleaseRequest(id="homes", title="Homes in and around a city", space=city, **made), REGION),
-            (ReleaseRequest(id="ages", title="Ages", space=age, **made), L1({"age": (0, 110)}, unit="years")),
+    with ServiceState(root, Settings()) as state:
+        quota = state.quota(DEMO_USER)
+        for request, space in (
+            (ReleaseRequest(id="homes", title="Homes in and around a city", space=city, **common), REGION),
+            (ReleaseRequest(id="ages", title="Ages", space=age, **common), L1({"age": (0, 110)}, unit="years")),
             (
                 ReleaseRequest(
-                    id="sides", title="Homes, west and east", space=city, groups="side", labels=["west", "east"], **made
+                    id="sides",
+                    title="Homes, west and east",
+                    space=city,
+                    groups="side",
+                    labels=["west", "east"],
+                    **common,
                 ),
                 REGION,
             ),
         ):
-            office.releases.build(words, space, paying)
-        opening = SessionRequest(
-            id="clinic", title="Where a clinic could stand", analyst=WHO, space=city, max_queries=50, **made
+            state.releases.build(request, space, quota)
+        session_request = SessionRequest(
+            id="clinic", title="Where a clinic could stand", analyst=DEMO_USER, space=city, max_queries=50, **common
         )
-        office.sessions.reserve(opening, REGION)
-        office.sessions.begin(opening, REGION, paying)
+        state.sessions.reserve(session_request, REGION)
+        state.sessions.begin(session_request, REGION, quota)
     return key

@@ -1,4 +1,4 @@
-"""Desk: the sessions of a service, each opened by a curator for one analyst."""
+"""The sessions of a service, each opened by a curator for one analyst."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from milepost.service.data_directory import DataDirectory
 from milepost.service.database import ServiceDatabase, SessionRecord, now
 from milepost.service.errors import RefusedError
 from milepost.service.schemas.requests import SessionRequest
-from milepost.service.schemas.views import entries, guaranteed, of_space, plain
+from milepost.service.schemas.views import form_fields, guarantee_view, json_point, space_view
 from milepost.service.settings import Settings
 from milepost.sessions.session import Session
 from milepost.sessions.store import Store
@@ -26,128 +26,130 @@ OPENING, OPEN, CLOSED, FAILED = ("opening", "open", "closed", "failed")
 
 
 class SessionService:
-    """Sessions by name. Every answer is on the disk before it leaves, and a session goes on after a restart."""
+    """Sessions by name. Every answer is on the disk before it is sent, and a session continues after a restart."""
 
-    def __init__(self, home: DataDirectory, register: ServiceDatabase, settings: Settings) -> None:
-        self._home, self._register = home, register
-        self._most, self._most_questions = settings.max_sessions, settings.max_questions
-        self._opened = {one.id: one for one in register.all(SessionRecord)}
+    def __init__(self, directory: DataDirectory, database: ServiceDatabase, settings: Settings) -> None:
+        self._directory, self._database = directory, database
+        self._max_sessions, self._max_questions = settings.max_sessions, settings.max_questions
+        self._records = {record.id: record for record in database.all(SessionRecord)}
         self._sessions: dict[str, Session] = {}
         self._locks: dict[str, Lock] = {}
-        self._names: dict[str, set[int]] = {}  # of questions, by their hashes
-        self._told: dict[str, int] = {}  # how many questions are known to be asked
-        self._closed: dict[str, SessionRecord] = {}  # those that are closed, also before the clock has told it
-        for one in [one for one in self._opened.values() if one.state == OPENING]:
-            self._recover(one)
-        # tables are read before anybody asks: how long that takes would tell an analyst how large they are
-        for one in [one for one in self._opened.values() if one.state == OPEN]:
-            with suppress(MilepostError, OSError):  # a table that is not there now may be when somebody asks
-                self._session(one)
+        self._name_hashes: dict[str, set[int]] = {}  # hashes of the names of all questions
+        self._published_counts: dict[str, int] = {}  # questions of a session, as far as sent answers reveal
+        self._closed_records: dict[str, SessionRecord] = {}  # closed sessions, also before the clock reveals it
+        for record in [record for record in self._records.values() if record.state == OPENING]:
+            self._recover(record)
+        # read tables before the first question: the time this takes would reveal to an analyst how large they are
+        for record in [record for record in self._records.values() if record.state == OPEN]:
+            with suppress(MilepostError, OSError):  # a table that is missing now may be there at the first question
+                self._session(record)
 
     @property
     def open(self) -> int:
-        """How many are open, or about to be."""
-        return sum(one.state in (OPENING, OPEN) for one in list(self._opened.values()))
+        """The number of sessions that are open or being opened."""
+        return sum(record.state in (OPENING, OPEN) for record in list(self._records.values()))
 
-    def taken(self, name: str) -> bool:
-        """Whether there is or was a session of this name."""
-        return name in self._opened
+    def exists(self, name: str) -> bool:
+        """Return whether there is or was a session of this name."""
+        return name in self._records
 
-    def reserve(self, words: SessionRequest, space: Space) -> None:
-        """A place for a session that is about to be opened."""
-        if self.taken(words.id):
+    def reserve(self, request: SessionRequest, space: Space) -> None:
+        """Add the record of a session that is about to be opened."""
+        if self.exists(request.id):
             raise RefusedError("exists")
-        if self.open >= self._most:
-            raise RefusedError("busy", detail=f"{self._most} sessions are open, the most by max_sessions; close one")
-        roles = RowColumns(None, (), words.unit, words.contributions, words.weights, words.max_weight)
-        promised = guaranteed(Guarantee(words.epsilon, words.delta), roles.change(words.neighbors))
-        about = {"public": of_space(space) | promised, "fields": entries(space)}
-        one = SessionRecord(
-            words.id,
-            words.title or words.id,
-            words.analyst,
-            words.dataset,
-            words.table,
-            words.model_dump_json(),
+        if self.open >= self._max_sessions:
+            raise RefusedError(
+                "busy", detail=f"{self._max_sessions} sessions are open, the most by max_sessions; close one"
+            )
+        row_columns = RowColumns(None, (), request.unit, request.contributions, request.weights, request.max_weight)
+        guarantee = guarantee_view(Guarantee(request.epsilon, request.delta), row_columns.change(request.neighbors))
+        about = {"public": space_view(space) | guarantee, "fields": form_fields(space)}
+        record = SessionRecord(
+            request.id,
+            request.title or request.id,
+            request.analyst,
+            request.dataset,
+            request.table,
+            request.model_dump_json(),
             now(),
             OPENING,
             json.dumps(about, ensure_ascii=False),
             "",
         )
-        if not self._register.add(one):
+        if not self._database.add(record):
             raise RefusedError("exists")
-        self._opened[one.id] = one
+        self._records[record.id] = record
 
-    def give_up(self, name: str) -> None:
-        """The place of a session that is not opened after all; nothing was read or spent."""
-        self._register.remove(SessionRecord, name)
-        self._opened.pop(name, None)
+    def cancel(self, name: str) -> None:
+        """Remove the record of a session that is not opened after all; nothing was read or spent."""
+        self._database.remove(SessionRecord, name)
+        self._records.pop(name, None)
 
-    def begin(self, words: SessionRequest, space: Space, ledger: Ledger) -> None:
-        """Open it, which spends its guarantee and reads the table."""
+    def begin(self, request: SessionRequest, space: Space, ledger: Ledger) -> None:
+        """Open a session, which spends its guarantee and reads the table."""
         try:
             session = interactive(
-                self._home.table(words.table),
+                self._directory.table(request.table),
                 space,
-                **words.said(),
-                max_queries=words.max_queries,
-                store=self._home.session(words.id),
+                **request.shared_options(),
+                max_queries=request.max_queries,
+                store=self._directory.session(request.id),
                 ledger=ledger,
-                dataset=words.dataset,
+                dataset=request.dataset,
             )
         except BaseException:
-            failed = self._opened[words.id] = replace(self._opened[words.id], state=FAILED)
-            with suppress(MilepostError):  # of a register that cannot be written: the first error is the reason
-                self._register.change(failed)
+            record = self._records[request.id] = replace(self._records[request.id], state=FAILED)
+            with suppress(MilepostError):  # of a database that cannot be written: report the first error
+                self._database.change(record)
             raise
-        self._sessions[words.id] = session
-        self._settle(self._opened[words.id], session)
+        self._sessions[request.id] = session
+        self._mark_open(self._records[request.id], session)
 
-    def listed(self, name: str | None) -> list[dict[str, Any]]:
-        """Those of an analyst; of all for None."""
-        return [self.shown(one) for one in list(self._opened.values()) if _visible(one, name)]
+    def summaries(self, analyst: str | None) -> list[dict[str, Any]]:
+        """Return what is public about the sessions of an analyst, or about all sessions for None."""
+        return [self.shown(record) for record in list(self._records.values()) if _visible(record, analyst)]
 
     def find(self, name: str, analyst: str | None) -> SessionRecord:
-        """One session; that of another analyst is not found."""
-        one = self._opened.get(name)
-        if one is None or not _visible(one, analyst):
+        """Return the record of a session; refuse that of another analyst as not found."""
+        record = self._records.get(name)
+        if record is None or not _visible(record, analyst):
             raise RefusedError("not_found")
-        return one
+        return record
 
-    def shown(self, one: SessionRecord) -> dict[str, Any]:
-        """What is public of a session."""
-        about = json.loads(one.about)
+    def shown(self, record: SessionRecord) -> dict[str, Any]:
+        """Return what is public about a session."""
+        about = json.loads(record.about)
         limit = about.get("limit")
-        asked = None if limit is None else self._asked(one)
+        count = None if limit is None else self._question_count(record)
         return {
-            "id": one.id,
-            "title": one.title,
-            "analyst": one.analyst,
-            "dataset": one.dataset,
-            "created": one.created,
-            "state": one.state,
+            "id": record.id,
+            "title": record.title,
+            "analyst": record.analyst,
+            "dataset": record.dataset,
+            "created": record.created,
+            "state": record.state,
             **about["public"],
             "mechanism": about.get("mechanism"),
             "error": about.get("error"),
             "limit": limit,
-            "remaining": None if asked is None else limit - asked,
+            "remaining": None if count is None else limit - count,
         }
 
-    def described(self, one: SessionRecord) -> dict[str, Any]:
-        """The same with the columns of its points."""
-        return self.shown(one) | {"fields": json.loads(one.about)["fields"]}
+    def description(self, record: SessionRecord) -> dict[str, Any]:
+        """Return what is public about a session, with the columns of its points."""
+        return self.shown(record) | {"fields": json.loads(record.about)["fields"]}
 
-    def ask(self, one: SessionRecord, point: Any, name: str) -> dict[str, Any]:
-        """The answer to one question, kept under its name before it is returned."""
-        with self._held(one) as one:
-            session = self._session(one)
-            self._asked(one)  # noted before there is one more
+    def ask(self, record: SessionRecord, point: Any, name: str) -> dict[str, Any]:
+        """Return the answer to one question, which is stored under its name first."""
+        with self._locked(record) as record:
+            session = self._session(record)
+            self._question_count(record)  # store the count before this question changes it
             try:
                 session.check(point)
             except MilepostError:
                 raise RefusedError("bad_point", ["body", "point"]) from None
-            asked = self._names[one.id]
-            if len(asked) >= self._most_questions and hash(name) not in asked:
+            hashes = self._name_hashes[record.id]
+            if len(hashes) >= self._max_questions and hash(name) not in hashes:
                 raise RefusedError("session_exhausted")
             try:
                 answer = session.ask(point, name=name)
@@ -155,7 +157,7 @@ class SessionService:
                 raise RefusedError("session_exhausted") from None
             except ConflictError:
                 raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
-            asked.add(hash(name))
+            hashes.add(hash(name))
         return {
             "value": answer.value,
             "error": answer.error,
@@ -163,107 +165,109 @@ class SessionService:
             "unit": session.space.unit,
         }
 
-    def tell(self, one: SessionRecord, remaining: int | None) -> None:
-        """What an answer says is left, at its moment of the clock; a later answer may be ready, and is not told yet."""
-        limit = json.loads(one.about)["limit"]
+    def tell(self, record: SessionRecord, remaining: int | None) -> None:
+        """Publish how many questions are left when an answer is sent; answers that are ready later do not count yet."""
+        limit = json.loads(record.about)["limit"]
         if limit is not None and remaining is not None:
-            self._told[one.id] = max(self._told.get(one.id, 0), limit - remaining)
+            self._published_counts[record.id] = max(self._published_counts.get(record.id, 0), limit - remaining)
 
-    def tell_closed(self, one: SessionRecord) -> None:
-        """That a session is closed, at a moment of the clock: it was when all questions before were answered."""
-        self._opened[one.id] = self._closed.get(one.id, self._opened[one.id])
+    def tell_closed(self, record: SessionRecord) -> None:
+        """Publish at a moment of the clock that a session is closed, after the answers to all earlier questions."""
+        self._records[record.id] = self._closed_records.get(record.id, self._records[record.id])
 
-    def transcript(self, one: SessionRecord) -> dict[str, Any]:
-        """All questions and answers, in order."""
-        with self._held(one) as one:
-            return self._transcript(one)
+    def transcript(self, record: SessionRecord) -> dict[str, Any]:
+        """Return all questions and answers, in order."""
+        with self._locked(record) as record:
+            return self._transcript(record)
 
-    def close(self, one: SessionRecord) -> None:
-        """Forget the table; the transcript stays, and has every answer that was given."""
-        with self._held(one) as one:
-            if one.state != OPEN:
+    def close(self, record: SessionRecord) -> None:
+        """Close a session and drop its table; the transcript stays, with every answer."""
+        with self._locked(record) as record:
+            if record.state != OPEN:
                 raise RefusedError("session_closed")
-            kept = json.dumps(self._transcript(one), ensure_ascii=False, allow_nan=False)
-            closed = replace(one, state=CLOSED, transcript=kept)
-            self._register.change(closed)
-            self._closed[one.id] = closed
-            self._names.pop(one.id, None)
-            session = self._sessions.pop(one.id, None)
+            transcript = json.dumps(self._transcript(record), ensure_ascii=False, allow_nan=False)
+            closed = replace(record, state=CLOSED, transcript=transcript)
+            self._database.change(closed)
+            self._closed_records[record.id] = closed
+            self._name_hashes.pop(record.id, None)
+            session = self._sessions.pop(record.id, None)
             if session is not None:
                 session.close()
 
-    def _transcript(self, one: SessionRecord) -> dict[str, Any]:
-        if one.state == CLOSED:
-            found: dict[str, Any] = json.loads(one.transcript)
-            return found
-        session = self._session(one)
+    def _transcript(self, record: SessionRecord) -> dict[str, Any]:
+        if record.state == CLOSED:
+            transcript: dict[str, Any] = json.loads(record.transcript)
+            return transcript
+        session = self._session(record)
         questions = [
-            {"name": name, "point": plain(point), "value": answer.value, "error": answer.error}
+            {"name": name, "point": json_point(point), "value": answer.value, "error": answer.error}
             for name, point, answer in session.transcript()
         ]
         return {"questions": questions, "remaining": session.remaining, "unit": session.space.unit}
 
     @contextmanager
-    def _held(self, one: SessionRecord) -> Iterator[SessionRecord]:
-        """The session as it is at this moment, which nobody closes meanwhile."""
-        with self._locks.setdefault(one.id, Lock()):
-            yield self._closed.get(one.id, self._opened[one.id])
+    def _locked(self, record: SessionRecord) -> Iterator[SessionRecord]:
+        """Lock a session against being closed, and return its current record."""
+        with self._locks.setdefault(record.id, Lock()):
+            yield self._closed_records.get(record.id, self._records[record.id])
 
-    def _session(self, one: SessionRecord) -> Session:
-        """The session itself; its table was read when the service began, or is now if it was not there then."""
-        if one.state != OPEN:
+    def _session(self, record: SessionRecord) -> Session:
+        """Return an open session, and read its table now if it was missing when the service started."""
+        if record.state != OPEN:
             raise RefusedError("session_closed")
-        if one.id not in self._names:
-            self._names[one.id] = {hash(asked.name) for asked in Store(self._home.session(one.id)).questions()}
-        if one.id not in self._sessions:
-            words = SessionRequest.model_validate_json(one.words)
-            self._sessions[one.id] = resume(
-                self._home.session(one.id),
-                self._home.table(one.source),
-                columns=words.columns,
-                unit=words.unit,
-                weights=words.weights,
+        if record.id not in self._name_hashes:
+            self._name_hashes[record.id] = {
+                hash(question.name) for question in Store(self._directory.session(record.id)).questions()
+            }
+        if record.id not in self._sessions:
+            request = SessionRequest.model_validate_json(record.words)
+            self._sessions[record.id] = resume(
+                self._directory.session(record.id),
+                self._directory.table(record.source),
+                columns=request.columns,
+                unit=request.unit,
+                weights=request.weights,
             )
-        return self._sessions[one.id]
+        return self._sessions[record.id]
 
-    def _asked(self, one: SessionRecord) -> int | None:
-        """As far as the clock has told it; None where a damaged store does not tell."""
-        if one.state == CLOSED:
-            left = json.loads(one.transcript)["remaining"]
-            return 0 if left is None else int(json.loads(one.about)["limit"] - left)
-        if one.state != OPEN:
+    def _question_count(self, record: SessionRecord) -> int | None:
+        """Return the published number of questions, or None if the store is damaged."""
+        if record.state == CLOSED:
+            remaining = json.loads(record.transcript)["remaining"]
+            return 0 if remaining is None else int(json.loads(record.about)["limit"] - remaining)
+        if record.state != OPEN:
             return 0
-        if one.id not in self._told:
+        if record.id not in self._published_counts:
             try:
-                count = Store(self._home.session(one.id)).count()
+                count = Store(self._directory.session(record.id)).count()
             except MilepostError:
                 return None
-            self._told.setdefault(one.id, count)
-        return self._told[one.id]
+            self._published_counts.setdefault(record.id, count)
+        return self._published_counts[record.id]
 
-    def _settle(self, one: SessionRecord, session: Session) -> None:
-        about = json.loads(one.about)
-        more = {"mechanism": session.mechanism, "error": session.error, "limit": session.limit}
-        self._change(replace(one, state=OPEN, about=json.dumps(about | more, ensure_ascii=False)))
+    def _mark_open(self, record: SessionRecord, session: Session) -> None:
+        about = json.loads(record.about)
+        details = {"mechanism": session.mechanism, "error": session.error, "limit": session.limit}
+        self._save(replace(record, state=OPEN, about=json.dumps(about | details, ensure_ascii=False)))
 
-    def _recover(self, one: SessionRecord) -> None:
-        """A session that was being opened when the service ended: it is open if its store says so.
+    def _recover(self, record: SessionRecord) -> None:
+        """Recover a session that was being opened when the service ended: it is open if its store is complete.
 
-        One that is, but whose table cannot be read now, waits for the next start: it is paid for.
+        If its table cannot be read now, it waits for the next start: its budget is spent.
         """
         try:
-            stored_call(self._home.session(one.id))
+            stored_call(self._directory.session(record.id))
         except MilepostError:
-            self._change(replace(one, state=FAILED))
+            self._save(replace(record, state=FAILED))
             return
         with suppress(MilepostError, OSError):
-            self._settle(one, self._session(replace(one, state=OPEN)))
+            self._mark_open(record, self._session(replace(record, state=OPEN)))
 
-    def _change(self, one: SessionRecord) -> None:
-        self._register.change(one)
-        self._opened[one.id] = one
+    def _save(self, record: SessionRecord) -> None:
+        self._database.change(record)
+        self._records[record.id] = record
 
 
-def _visible(one: SessionRecord, analyst: str | None) -> bool:
-    """Whether an analyst may see it: their own, once it is open. That one failed may be due to what the table holds."""
-    return analyst is None or (analyst == one.analyst and one.state in (OPEN, CLOSED))
+def _visible(record: SessionRecord, analyst: str | None) -> bool:
+    """Return whether an analyst may see a session: their own, once it is open. A failure may depend on the table."""
+    return analyst is None or (analyst == record.analyst and record.state in (OPEN, CLOSED))

@@ -1,4 +1,4 @@
-"""Settings: the limits of a service, each with a default. docs/service.md has the same table."""
+"""The limits of a service, each with a default; docs/service.md has the same table."""
 
 import math
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from typing import Any, Self
 from milepost.errors import MilepostError
 
 
-def _limit(default: float, least: float, most: float, words: str) -> Any:
-    return field(default=default, metadata={"least": least, "most": most, "words": words})
+def _limit(default: float, minimum: float, maximum: float, description: str) -> Any:
+    return field(default=default, metadata={"least": minimum, "most": maximum, "words": description})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What one request, one key and all of them together may take.
+    """Limits on one request, on one key, and on all of them together.
 
     >>> Settings.of(["clock=1", "max_points=500"]).max_points
     500
@@ -37,12 +37,12 @@ class Settings:
     clock: float = _limit(0.5, 0.001, 60, "seconds between two moments at which answers of sessions leave")
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, least, most = getattr(self, one.name), one.metadata["least"], one.metadata["most"]
-            if type(value) not in (int, one.type) or not least <= value <= most:
+        for setting in fields(self):
+            value, minimum, maximum = getattr(self, setting.name), setting.metadata["least"], setting.metadata["most"]
+            if type(value) not in (int, setting.type) or not minimum <= value <= maximum:
                 raise MilepostError(
-                    f"the setting {one.name} ({one.metadata['words']}) must be a number from {least:g} to {most:g}, "
-                    f"got {value!r}"
+                    f"the setting {setting.name} ({setting.metadata['words']}) must be a number from {minimum:g} to "
+                    f"{maximum:g}, got {value!r}"
                 )
         if self.periods < 3:
             raise MilepostError(
@@ -53,25 +53,25 @@ class Settings:
 
     @property
     def periods(self) -> int:
-        """How many whole periods of the clock a request may take."""
+        """The number of whole periods of the clock that a request may take."""
         return math.floor(self.timeout / self.clock * (1 + 1e-9))  # 0.3 s are three of 0.1
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """From texts such as clock=1."""
-        known = {one.name: one for one in fields(cls)}
+        """Return the settings of texts such as `clock=1`."""
+        settings = {setting.name: setting for setting in fields(cls)}
         values: dict[str, Any] = {}
         for text in texts:
             name, equals, value = (part.strip() for part in text.partition("="))
-            if not equals or name not in known:
-                raise MilepostError(f"expected NAME=VALUE with one of {', '.join(known)}, got {text!r}")
+            if not equals or name not in settings:
+                raise MilepostError(f"expected NAME=VALUE with one of {', '.join(settings)}, got {text!r}")
             try:
-                values[name] = int(value) if known[name].type is int else float(value)
+                values[name] = int(value) if settings[name].type is int else float(value)
             except ValueError:
                 raise MilepostError(f"the setting {name} must be a number, got {value!r}") from None
         return cls(**values)
 
     @classmethod
     def table(cls) -> list[tuple[str, str, str]]:
-        """Name, default and meaning of each."""
-        return [(one.name, f"{one.default:,}", one.metadata["words"]) for one in fields(cls)]
+        """Return the name, the default and the meaning of each setting."""
+        return [(setting.name, f"{setting.default:,}", setting.metadata["words"]) for setting in fields(cls)]

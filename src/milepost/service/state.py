@@ -1,4 +1,4 @@
-"""Office: all that a running service has at hand."""
+"""The state of a running service."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,60 +22,62 @@ from milepost.service.workers import Workers
 
 
 class ServiceState:
-    """A data directory while it is served; nobody else serves it meanwhile."""
+    """A data directory that is being served, locked against other services, and everything that serves it."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.settings, self.directory, self.telemetry = settings, DataDirectory.made(root), Telemetry()
-        with ExitStack() as opened:  # closed where something stands against the rest
-            opened.enter_context(self.directory.hold())
-            self.directory.tidy()
+        with ExitStack() as stack:  # closes what is open if a later step fails
+            stack.enter_context(self.directory.lock())
+            self.directory.remove_unfinished()
             self.database = ServiceDatabase(self.directory.register)
             self.check_ledger()
-            self.keys = Keys(opened.enter_context(self.database.watching()))
+            self.keys = Keys(stack.enter_context(self.database.watching()))
             self.releases = ReleaseCatalog(self.directory, self.database, settings)
             self.jobs = Jobs(self.database, settings.max_jobs)
-            for job in self.jobs.begun:
+            for job in self.jobs.interrupted_runs:
                 if job.kind == "release":
                     self.releases.recover(ReleaseRequest.model_validate_json(job.words))
             self.sessions = SessionService(self.directory, self.database, settings)
-            self._open = opened.pop_all()
+            self._resources = stack.pop_all()
         self.workers = Workers(settings.max_waiting, max(settings.max_sessions, self.sessions.open))
         self.clock = Clock(settings.clock, settings.periods, self.telemetry.late)
 
     @property
     def ledger(self) -> Ledger | None:
-        """The budgets of datasets; None where there are none yet."""
+        """The ledger with the budgets of datasets, or None if there is none yet."""
         return self.directory.ledger if self.directory.ledger_path.exists() else None
 
     def check_ledger(self) -> None:
-        """Refuse a ledger that has lost a dataset or the charge of a session: it would grant their budgets again."""
+        """Refuse a ledger that lacks a dataset or the charge of a session: it would grant their budgets again."""
         path = self.directory.ledger_path
-        known = (
-            {one.name for one in self.directory.ledger.datasets()} if path.exists() and path.stat().st_size else set()
-        )
-        stores = self.directory.stores()
-        for dataset, what in (*self.database.datasets(), *((card["charge"]["dataset"], at) for at, card in stores)):
-            if dataset not in known:
+        accounts = self.directory.ledger.datasets() if path.exists() and path.stat().st_size else ()
+        datasets = {account.name for account in accounts}
+        stores = self.directory.session_stores()
+        for dataset, what in (
+            *self.database.datasets(),
+            *((card["charge"]["dataset"], store) for store, card in stores),
+        ):
+            if dataset not in datasets:
                 raise MilepostError(
                     f"{path} does not know the dataset {dataset!r}, which {what} names: its budget would begin anew. "
                     "Restore the ledger from its backup. If the budget is to begin anew, remove what names it, or "
                     f"create it: milepost ledger create {path} {dataset} --epsilon …"
                 )
-        for at, card in stores:
-            check_charge(card, at, self.directory.ledger)
+        for store, card in stores:
+            check_charge(card, store, self.directory.ledger)
 
     def quota(self, name: str) -> Quota:
-        """The budgets, as far as a person may spend them."""
+        """Return the ledger, limited to the share that a person may spend."""
         share = self.keys.share(name)
         if share is None:
             raise RefusedError("refused", detail=f"nobody called {name!r} has a key; `milepost keys create` makes one")
         return Quota(self.directory.ledger_path, name, share)
 
     def close(self) -> None:
-        """When what was begun is done."""
+        """Wait for running work, and close everything."""
         self.jobs.close()
         self.workers.close()
-        self._open.close()
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self

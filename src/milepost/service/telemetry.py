@@ -1,4 +1,4 @@
-"""Measures: what Prometheus reads of a service. Nothing here depends on private data but through released answers."""
+"""Prometheus metrics of a service. They depend on private data only through released answers."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -6,7 +6,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class Telemetry:
-    """Of one service."""
+    """The metrics of one service."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -26,18 +26,18 @@ class Telemetry:
         self._jobs = Gauge("milepost_waiting_jobs", "Jobs that wait or run.", registry=self._registry)
         self._spent = Gauge("milepost_budget_spent", "Share of the cap.", ["dataset"], registry=self._registry)
 
-    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        """One request."""
-        known = method if method in ("GET", "POST", "PUT", "DELETE") else "other"
-        self._requests.labels(route or "none", known, str(status)).inc()
+    def record_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count one request and its time."""
+        method_label = method if method in ("GET", "POST", "PUT", "DELETE") else "other"
+        self._requests.labels(route or "none", method_label, str(status)).inc()
         self._seconds.labels(route or "none").observe(seconds)
 
     def late(self) -> None:
-        """An answer took longer than a period of the clock."""
+        """Count an answer that took longer than a period of the clock."""
         self._late.inc()
 
     def page(self, sessions: int, jobs: int, spent: dict[str, float]) -> bytes:
-        """In Prometheus's own format."""
+        """Return all metrics in the Prometheus text format."""
         self._sessions.set(sessions)
         self._jobs.set(jobs)
         for dataset, share in spent.items():

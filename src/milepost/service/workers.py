@@ -1,4 +1,4 @@
-"""Workers: threads for what would keep other requests waiting."""
+"""Threads for work that would block other requests."""
 
 import asyncio
 import math
@@ -13,17 +13,17 @@ from typing import Any, ParamSpec, TypeVar
 
 from milepost.service.errors import RefusedError
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 THREADS = 4
-WIDTH = 2  # threads that one person may keep busy
+THREADS_PER_PERSON = 2  # threads that one person may use at a time
 
-WHOSE: ContextVar[str] = ContextVar("whose", default="")  # the person whose request it is
+CALLER: ContextVar[str] = ContextVar("caller", default="")  # the person who sent the current request
 
 
 @dataclass
 class Lane:
-    """Work that is done in order, by so many threads at most; each takes one piece, and then goes behind the others."""
+    """A queue of tasks that run in order, on at most `width` threads of a pool; a thread runs one task at a time."""
 
     pool: ThreadPoolExecutor
     width: int
@@ -32,66 +32,68 @@ class Lane:
 
 
 class Workers:
-    """A few threads for what is computed from files and memory, and one for each session.
+    """A few threads for work on files and in memory, and one thread for each session.
 
-    Nothing waits for the answer of a session but that session: how long others wait would tell how long it took.
-    Nobody keeps all of the few threads from others: people have lanes, and no more than `most` requests wait, half of
-    them one person's. How many wait for a session is limited by the clock. A request that is given up leaves its thread
-    to end its work: a question that was asked is answered and kept.
+    Only a session itself waits for its answers: the waiting time of others would reveal how long an answer took.
+    No person can block the shared threads: each person has a lane, at most `max_waiting` requests wait, and at most
+    half of them are one person's. The clock limits how many requests wait for a session. If a request is cancelled, its
+    thread completes the work: a question is still answered and stored.
     """
 
-    def __init__(self, most: int, sessions: int) -> None:
+    def __init__(self, max_waiting: int, sessions: int) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="milepost")
         self._answering = ThreadPoolExecutor(max(1, sessions), thread_name_prefix="milepost-session")
-        self._room, self._share = BoundedSemaphore(most), max(1, most // 2)
+        self._free_slots, self._max_waiting_per_person = BoundedSemaphore(max_waiting), max(1, max_waiting // 2)
         self._lanes: dict[tuple[str, str], Lane] = {}
         self._lock = Lock()
 
-    async def run(self, work: Callable[Given, Result], *given: Given.args, **words: Given.kwargs) -> Result:
-        """What the work returns or raises."""
-        if not self._room.acquire(blocking=False):
+    async def run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run a function on a shared thread, and return its result; refuse it as busy if too many requests wait."""
+        if not self._free_slots.acquire(blocking=False):
             raise RefusedError("busy")
         future: Future[Result] = Future()
-        future.add_done_callback(lambda _: self._room.release())
-        lane = Lane(self._pool, WIDTH)
-        if not self._enter(("person", WHOSE.get()), lane, future, lambda: work(*given, **words), self._share):
+        future.add_done_callback(lambda _: self._free_slots.release())
+        lane = Lane(self._pool, THREADS_PER_PERSON)
+        if not self._enqueue(
+            ("person", CALLER.get()), lane, future, lambda: work(*args, **kwargs), self._max_waiting_per_person
+        ):
             future.cancel()
             raise RefusedError("busy")
         return await asyncio.wrap_future(future)
 
     async def run_for(
-        self, session: str, work: Callable[Given, Result], *given: Given.args, **words: Given.kwargs
+        self, session: str, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> Result:
-        """The same by the session's own thread, in the order in which it came."""
+        """Run a function on the session's own thread, in the order of arrival, and return its result."""
         future: Future[Result] = Future()
-        self._enter(("session", session), Lane(self._answering, 1), future, lambda: work(*given, **words))
+        self._enqueue(("session", session), Lane(self._answering, 1), future, lambda: work(*args, **kwargs))
         return await asyncio.wrap_future(future)
 
-    def _enter(
+    def _enqueue(
         self,
         name: tuple[str, str],
-        new: Lane,
+        new_lane: Lane,
         future: Future[Result],
         work: Callable[[], Result],
-        most: float = math.inf,
+        max_waiting: float = math.inf,
     ) -> bool:
-        """Whether the work found a place in its lane. new: the lane, where there is none of this name."""
+        """Add work to a lane, and return False if the lane is full. new_lane: used if there is no lane of this name."""
         with self._lock:
-            lane = self._lanes.setdefault(name, new)
-            if len(lane.waiting) >= most:
+            lane = self._lanes.setdefault(name, new_lane)
+            if len(lane.waiting) >= max_waiting:
                 return False
-            lane.waiting.append(lambda: _do(future, work))
-            begin = lane.busy < lane.width
-            lane.busy += begin
-        if begin:
-            lane.pool.submit(self._go, name, lane)
+            lane.waiting.append(lambda: _complete(future, work))
+            start = lane.busy < lane.width
+            lane.busy += start
+        if start:
+            lane.pool.submit(self._run_next, name, lane)
         return True
 
-    def _go(self, name: tuple[str, str], lane: Lane) -> None:
+    def _run_next(self, name: tuple[str, str], lane: Lane) -> None:
         with self._lock:
-            piece = lane.waiting.popleft() if lane.waiting else None
-        if piece is not None:
-            piece()
+            task = lane.waiting.popleft() if lane.waiting else None
+        if task is not None:
+            task()
         with self._lock:
             if not lane.waiting:
                 lane.busy -= 1
@@ -99,15 +101,15 @@ class Workers:
                     self._lanes.pop(name, None)
                 return
         with suppress(RuntimeError):  # the pool is being closed
-            lane.pool.submit(self._go, name, lane)
+            lane.pool.submit(self._run_next, name, lane)
 
     def close(self) -> None:
-        """When all that was begun is done."""
+        """Wait for the running work, and cancel the rest."""
         self._pool.shutdown(cancel_futures=True)
         self._answering.shutdown(cancel_futures=True)
 
 
-def _do(future: Future[Any], work: Callable[[], Any]) -> None:
+def _complete(future: Future[Any], work: Callable[[], Any]) -> None:
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(work())

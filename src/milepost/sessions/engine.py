@@ -1,4 +1,4 @@
-"""Step: one answer as it was released, and Engine: what makes them."""
+"""Steps, the released answers of a session, and engines, which make them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from milepost.spaces.base import Space
 
 @dataclass(frozen=True)
 class Step:
-    """One answer and what the engine needs to go on from it: all of it is released, and private nothing.
+    """One answer and what the engine needs to continue from it; all of it is released.
 
-    key: of the place where it was asked, after quantizing. opened: threshold tests that were begun for it.
-    released: what else was, as the engine writes it.
+    key: of the position that was asked about, after quantizing. opened: threshold tests that were begun for it.
+    released: the other released numbers, as the engine writes them.
     """
 
     key: bytes
@@ -26,7 +26,7 @@ class Step:
 
 
 class Engine(ABC):
-    """Answers queries from private sums that it keeps, or from a synopsis.
+    """Something that answers queries, from private sums or from a synopsis.
 
     mechanism: its name. error: how far any answer may be off. limit: how many different queries it answers; None for
     any number. max_updates: how often it learns from the data at most.
@@ -40,16 +40,16 @@ class Engine(ABC):
 
     @abstractmethod
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """Where queries are answered, and how far an answer may be off for that; public."""
+        """Return the positions at which queries are answered, and the error that each adds; both are public."""
 
     @abstractmethod
-    def key(self, place: AnyArray) -> bytes:
-        """Equal for equal places."""
+    def key(self, position: AnyArray) -> bytes:
+        """Return bytes that are equal for equal positions."""
 
     @abstractmethod
-    def answer(self, places: AnyArray) -> list[Step]:
-        """A step for each of several new places, in turn."""
+    def answer(self, positions: AnyArray) -> list[Step]:
+        """Return a step for each of several new positions, in order."""
 
     @abstractmethod
     def replay(self, steps: Sequence[Step]) -> None:
-        """Go on from steps that were released before, or elsewhere, as if by this engine."""
+        """Continue from steps that were released before, or by another process, as if by this engine."""

@@ -1,4 +1,4 @@
-"""Session: data that stays, queries that arrive one by one (the paper's interactive setting)."""
+"""Sessions: queries that arrive one by one about data that stays (the paper's interactive setting)."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -38,10 +38,10 @@ class Answer:
 
 
 class Session:
-    """Answers adaptively chosen queries from a table that stays where it is; made by `mp.interactive`.
+    """A session that answers adaptively chosen queries about a table; made by `mp.interactive`.
 
     The whole transcript is private under `guarantee`, which was spent when the session began. A query that was asked
-    before, at the same place, has the same answer and is free.
+    before, at the same position, has the same answer and is free.
     """
 
     def __init__(
@@ -52,36 +52,36 @@ class Session:
         n: int,
         transcript: Transcript | None = None,
     ) -> None:
-        self._make, self._engine = engine, engine()
+        self._make_engine, self._engine = engine, engine()
         self._transcript: Transcript = MemoryTranscript() if transcript is None else transcript
         self._steps: list[Step] = []
-        self._numbers: dict[bytes, int] = {}  # of steps, by where they were asked
+        self._numbers: dict[bytes, int] = {}  # of steps, by the keys of their positions
         self.space, self.mechanism, self.error = self._engine.space, self._engine.mechanism, self._engine.error
         self.guarantee, self.change, self.n = guarantee, change, n
         self.limit, self.max_updates = self._engine.limit, self._engine.max_updates
-        self.asked = 0  # through this object, those that were asked before included
+        self.asked = 0  # queries through this object, repeated ones included
         self.closed = False
         self._lock = Lock()  # one caller at a time: two would read the same budget twice
         self._process = os.getpid()
 
     @property
     def remaining(self) -> int | None:
-        """How many different queries may still be asked; None without limit."""
+        """Return how many different queries may still be asked; None without limit."""
         return None if self.limit is None else self.limit - len(self._steps)
 
     @property
     def updates(self) -> int:
-        """How often it has learned from the data."""
+        """Return how often the session has learned from the data."""
         return sum(step.updated for step in self._steps)
 
     @property
     def synopsis(self) -> Synopsis | None:
-        """The synopsis that answers, where it is one."""
+        """Return the synopsis that answers, if one does."""
         engine = None if self.closed else self._engine
         return engine.synopsis if isinstance(engine, SynopsisEngine) else None
 
     def ask(self, point: Any, *, name: str | None = None) -> Answer:
-        """The average distance from one point to the people in the table.
+        """Return the average distance from one point to the people in the table.
 
         name: of the question. Asked again by the same name, it has the same answer; with another point it is refused.
         """
@@ -91,11 +91,11 @@ class Session:
         return self._answer(queries, None if name is None else [name])[0]
 
     def ask_many(self, points: Any, *, names: Sequence[str] | None = None) -> list[Answer]:
-        """One answer a point, in order, as if asked one after another. names: of the questions, one a point."""
+        """Return one answer a point, in order, as if asked one after another. names: of the questions, one a point."""
         return self._answer(self._queries(points), names)
 
     def check(self, point: Any) -> None:
-        """Refuse a point that could not be asked; nothing is asked or spent."""
+        """Refuse a point that `ask` would refuse; asks and spends nothing."""
         queries = self._queries(point)
         if len(queries) != 1:
             raise MilepostError(f"expected one point, got {len(queries)}")
@@ -104,34 +104,34 @@ class Session:
             self._engine.positions(queries)
 
     def transcript(self) -> list[tuple[str, Any, Answer]]:
-        """Named questions with their points, as a user writes them, and their answers."""
+        """Return named questions with their points, as a user writes them, and their answers."""
         with self._lock:
             self._check_open()
             with self._transcript.writing() as log:
                 self._catch_up(log)
-            found = self._transcript.questions()
-            if not found:
+            questions = self._transcript.questions()
+            if not questions:
                 return []
-            points = np.array([np.frombuffer(question.point) for question in found])
-            _, away = self._engine.positions(points)
+            points = np.array([np.frombuffer(question.point) for question in questions])
+            _, shifts = self._engine.positions(points)
             return [
                 (
                     question.name,
                     self.space.user_point(point),
-                    self._said(question.number, float(far), False, len(self._steps)),
+                    self._make_answer(question.number, float(shift), False, len(self._steps)),
                 )
-                for question, point, far in zip(found, points, away, strict=True)
+                for question, point, shift in zip(questions, points, shifts, strict=True)
             ]
 
     def go_on(self, log: TranscriptLog) -> None:
-        """From what the transcript has already."""
+        """Continue from the steps that the transcript has already."""
         with self._lock:
             self._catch_up(log)
 
     def close(self) -> None:
         """Forget the data; nothing can be asked afterwards."""
         with self._lock:
-            self.closed, self._make = True, _closed
+            self.closed, self._make_engine = True, _refuse_closed
             self.__dict__.pop("_engine", None)
 
     def _queries(self, points: Any) -> AnyArray:
@@ -148,48 +148,48 @@ class Session:
                     "budget; give it a store, which processes may share"
                 )
             self._process = os.getpid()
-            self._begin_anew()
+            self._reset()
 
     def _answer(self, queries: AnyArray, names: Sequence[str] | None) -> list[Answer]:
         _check_names(names, len(queries))
         with self._lock:
             self._check_open()
-            places, away = self._engine.positions(queries)
-            if names is None and self.limit is None and not self._transcript.durable:  # nothing is spent or kept
+            positions, shifts = self._engine.positions(queries)
+            if names is None and self.limit is None and not self._transcript.durable:  # nothing is spent or recorded
                 self.asked += len(queries)
-                return [Answer(step.value, step.error, False, None, False) for step in self._engine.answer(places)]
-            known: int | None = None
+                return [Answer(step.value, step.error, False, None, False) for step in self._engine.answer(positions)]
+            count: int | None = None
             try:
                 with self._transcript.writing() as log:
                     self._catch_up(log)
-                    fresh = self._new(places)
-                    questions = self._named(log, queries, names)
-                    known = len(self._steps)
+                    fresh = self._new(positions)
+                    questions = self._new_questions(log, queries, names)
+                    count = len(self._steps)
                     if fresh:
-                        self._keep(self._engine.answer(places[list(fresh.values())]))
-                    asked = [self._numbers[self._engine.key(place)] for place in places]
-                    log.add(self._steps[known:], [Question(name, point, asked[at]) for name, point, at in questions])
+                        self._append(self._engine.answer(positions[list(fresh.values())]))
+                    numbers = [self._numbers[self._engine.key(position)] for position in positions]
+                    log.add(self._steps[count:], [Question(name, point, numbers[at]) for name, point, at in questions])
             except BaseException:
-                if known is not None:
-                    self._forget()
+                if count is not None:
+                    self._recover()
                 raise
             self.asked += len(queries)
             new, answers = set(fresh.values()), []
-            for place, (number, far) in enumerate(zip(asked, away.tolist(), strict=True)):
-                known += place in new
-                answers.append(self._said(number, far, place in new, known))
+            for index, (number, shift) in enumerate(zip(numbers, shifts.tolist(), strict=True)):
+                count += index in new
+                answers.append(self._make_answer(number, shift, index in new, count))
             return answers
 
-    def _said(self, number: int, away: float, new: bool, known: int) -> Answer:
-        """The answer of a step. new: whether it is for this question; known: how many there are then."""
-        step, left = self._steps[number], None if self.limit is None else self.limit - known
-        error = min(step.error + away, self.space.diameter)
+    def _make_answer(self, number: int, shift: float, new: bool, count: int) -> Answer:
+        """Return the answer of a step. new: whether this question made the step; count: of steps up to then."""
+        step, left = self._steps[number], None if self.limit is None else self.limit - count
+        error = min(step.error + shift, self.space.diameter)
         return Answer(step.value, error, new and step.updated, left, new and step.tested)
 
-    def _new(self, places: AnyArray) -> dict[bytes, int]:
-        """Places that were not asked before, by key, in order; refused if they are too many."""
-        keys = [self._engine.key(place) for place in places]
-        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._numbers}
+    def _new(self, positions: AnyArray) -> dict[bytes, int]:
+        """Return the indices of positions that were not asked about before, by key, in order; refuse too many."""
+        keys = [self._engine.key(position) for position in positions]
+        first = {key: index for index, key in reversed(list(enumerate(keys))) if key not in self._numbers}
         fresh = dict(sorted(first.items(), key=lambda item: item[1]))
         if self.remaining is not None and len(fresh) > self.remaining:
             queries = "query" if len(fresh) == 1 else "queries"
@@ -198,50 +198,50 @@ class Session:
             )
         return fresh
 
-    def _named(
+    def _new_questions(
         self, log: TranscriptLog, queries: AnyArray, names: Sequence[str] | None
     ) -> list[tuple[str, bytes, int]]:
-        """New names with their points, and which query they are; refused if one was given to another point."""
+        """Return new names with their points and query indices; refuse a name that another point has."""
         result: dict[str, tuple[bytes, int]] = {}
-        for place, name in enumerate(names or ()):
-            point = (queries[place] + 0.0).tobytes()
-            found = log.find(name)
-            known = result[name][0] if name in result else None if found is None else found.point
-            if known is not None and known != point:
+        for index, name in enumerate(names or ()):
+            point = (queries[index] + 0.0).tobytes()
+            question = log.find(name)
+            earlier = result[name][0] if name in result else None if question is None else question.point
+            if earlier is not None and earlier != point:
                 raise ConflictError(f"the question {name!r} was asked about another point; give this one another name")
-            if known is None:
-                result[name] = point, place
-        return [(name, point, place) for name, (point, place) in result.items()]
+            if earlier is None:
+                result[name] = point, index
+        return [(name, point, index) for name, (point, index) in result.items()]
 
     def _catch_up(self, log: TranscriptLog) -> None:
-        """Go on from what others have answered since; refused where the transcript lacks what this session knows."""
-        known = len(self._steps)
-        steps = log.steps(max(0, known - 1))
-        if known and steps[:1] != self._steps[-1:]:
+        """Continue from what other processes answered since; refuse a transcript that lacks steps of this session."""
+        count = len(self._steps)
+        steps = log.steps(max(0, count - 1))
+        if count and steps[:1] != self._steps[-1:]:
             raise MilepostError(
                 "the session's store lacks answers that it had: another file, such as a backup, was put in its place; "
                 "put back the one with all answers, or nothing can be asked"
             )
         try:
-            self._engine.replay(steps[min(known, 1) :])
-            self._keep(steps[min(known, 1) :])
+            self._engine.replay(steps[min(count, 1) :])
+            self._append(steps[min(count, 1) :])
         except BaseException:
-            self._begin_anew()
+            self._reset()
             raise
 
-    def _keep(self, steps: Sequence[Step]) -> None:
+    def _append(self, steps: Sequence[Step]) -> None:
         for step in steps:
             self._numbers[step.key] = len(self._steps)
             self._steps.append(step)
 
-    def _forget(self) -> None:
-        """After a failure nobody knows what was kept: begin anew from the transcript, now or, if that fails, later."""
-        self._begin_anew()
+    def _recover(self) -> None:
+        """Start again from the transcript after a failure that leaves open what was written; if that fails, later."""
+        self._reset()
         with suppress(MilepostError), self._transcript.writing() as log:
             self._catch_up(log)
 
-    def _begin_anew(self) -> None:
-        self._engine, self._steps, self._numbers = self._make(), [], {}
+    def _reset(self) -> None:
+        self._engine, self._steps, self._numbers = self._make_engine(), [], {}
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a session holds a budget and perhaps private sums: it cannot be copied or pickled")
@@ -273,5 +273,5 @@ def _check_names(names: Sequence[str] | None, count: int) -> None:
             raise MilepostError(f"the name of a question must be one line of 1 to 200 letters, got {name!r}")
 
 
-def _closed() -> Engine:
+def _refuse_closed() -> Engine:
     raise MilepostError("the session is closed; its data is gone from memory")

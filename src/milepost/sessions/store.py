@@ -1,6 +1,6 @@
-"""Store: a session's card and transcript in a SQLite file. docs/ledger.md.
+"""The store of a session: its card and transcript in a SQLite file. docs/ledger.md.
 
-All that is written is released or public, but for a fingerprint of the table, whose key is in a file of its own.
+All that is written is released or public, except a fingerprint of the table, whose key is in a separate file.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ SCHEMA = SqliteSchema(
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session as it was begun: its public card, the fingerprint of its table, and a synopsis's file if it has one."""
+    """A session as it was begun: its public card, its table's fingerprint, and the file of its synopsis, if any."""
 
     card: dict[str, Any]
     fingerprint: bytes
@@ -64,8 +64,8 @@ class StoreLog:
     def __init__(self, connection: sqlite3.Connection, database: Database) -> None:
         self._connection, self._database = connection, database
 
-    def begun(self) -> StoredSession | None:
-        """How the session was begun; None where it was not."""
+    def stored_session(self) -> StoredSession | None:
+        """Return the session as it was begun; None where it was not."""
         row = self._connection.execute("SELECT card, fingerprint, synopsis, seal FROM session").fetchone()
         if row is None:
             return None
@@ -73,16 +73,16 @@ class StoreLog:
         return StoredSession(json.loads(row[0]), row[1], row[2])
 
     def begin(self, stored: StoredSession) -> None:
-        """Once for each store."""
+        """Write the session as it is begun; once for each store."""
         row = json.dumps(stored.card, ensure_ascii=False, allow_nan=False), stored.fingerprint, stored.synopsis
         self._connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (*row, _seal(row)))
 
     def steps(self, after: int) -> list[Step]:
-        """All steps but the first so many."""
+        """Return all steps except the first `after`."""
         rows = self._connection.execute("SELECT * FROM step WHERE number >= ? ORDER BY number", (after,)).fetchall()
-        for place, row in enumerate(rows, after):
+        for number, row in enumerate(rows, after):
             self._check(row)
-            if row[0] != place:
+            if row[0] != number:
                 raise self._database.damaged()
         return [
             Step(key, value, error, bool(updated), bool(tested), opened, released)
@@ -90,7 +90,7 @@ class StoreLog:
         ]
 
     def find(self, name: str) -> Question | None:
-        """The question of this name."""
+        """Return the question of this name."""
         row = self._connection.execute("SELECT * FROM question WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
@@ -98,14 +98,14 @@ class StoreLog:
         return Question(*row[:3])
 
     def questions(self) -> list[Question]:
-        """All named questions."""
+        """Return all named questions."""
         rows = self._connection.execute("SELECT * FROM question ORDER BY rowid").fetchall()
         for row in rows:
             self._check(row)
         return [Question(*row[:3]) for row in rows]
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """They are on the disk when the transaction ends."""
+        """Add steps and questions, which are on the disk when the transaction ends."""
         (first,) = self._connection.execute("SELECT COUNT(*) FROM step").fetchone()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for number, step in enumerate(steps, first):
@@ -114,8 +114,8 @@ class StoreLog:
             row = number, step.key, *numbers, *flags, step.released, now
             self._connection.execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, _seal(row)))
         for question in questions:
-            asked = question.name, question.point, question.number
-            self._connection.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (*asked, _seal(asked)))
+            fields = question.name, question.point, question.number
+            self._connection.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (*fields, _seal(fields)))
 
     def _check(self, row: tuple[Any, ...]) -> None:
         if row[-1] != _seal(row[:-1]):
@@ -136,43 +136,43 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """Return the path of the file."""
         return self._database.path
 
     @property
     def empty(self) -> bool:
-        """Whether no session was begun in it."""
-        return self._database.empty or self.begun() is None
+        """Return whether no session was begun in it."""
+        return self._database.empty or self.stored_session() is None
 
     def make(self) -> None:
-        """The file, where no session was begun in it: what stands against that is found before anything is spent."""
+        """Create the file, if no session was begun in it, so that obstacles appear before anything is spent."""
         if self.empty:
             with self._database.write_transaction(create=True) as connection:
                 connection.execute(f"PRAGMA user_version = {SCHEMA.version}")  # a file that must not be written refuses
 
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[StoreLog]:
-        """One process at a time; durable when the block ends."""
+        """Open a transaction: one process at a time, durable when the block ends."""
         with self._database.write_transaction(create=create) as connection:
             yield StoreLog(connection, self._database)
 
-    def begun(self) -> StoredSession | None:
-        """How the session was begun."""
+    def stored_session(self) -> StoredSession | None:
+        """Return the session as it was begun; None where it was not."""
         with self._database.read_transaction() as connection:
-            return StoreLog(connection, self._database).begun()
+            return StoreLog(connection, self._database).stored_session()
 
     def count(self) -> int:
-        """How many different points were asked."""
+        """Return how many different points were asked about."""
         with self._database.read_transaction() as connection:
             (steps,) = connection.execute("SELECT COUNT(*) FROM step").fetchone()
             return int(steps)
 
     def questions(self) -> list[Question]:
-        """All named questions."""
+        """Return all named questions."""
         with self._database.read_transaction() as connection:
             return StoreLog(connection, self._database).questions()
 
 
 def _seal(row: Sequence[Any]) -> bytes:
-    """A digest of a row, by which a changed bit is noticed; no protection against somebody who edits the file."""
+    """Return a digest of a row, which detects a changed bit; no protection against somebody who edits the file."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()[:16]

@@ -1,4 +1,4 @@
-"""Transcript: what a session has answered, in memory. `sessions/store.py` has one that outlives the process."""
+"""Transcripts of sessions: their interface, and one in memory; `sessions/store.py` has one in a file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +10,7 @@ from milepost.sessions.engine import Step
 
 @dataclass(frozen=True)
 class Question:
-    """A point as it was asked, by the name that an analyst gave the question; number: of the step that answers it."""
+    """A point as it was asked about, and the analyst's name of the question. number: of the step that answers it."""
 
     name: str
     point: bytes
@@ -18,16 +18,16 @@ class Question:
 
 
 class TranscriptLog(Protocol):
-    """A transcript while nobody else writes to it."""
+    """A transcript that no other process writes to now."""
 
     def steps(self, after: int) -> list[Step]:
-        """All steps but the first so many, in order."""
+        """Return all steps except the first `after`, in order."""
 
     def find(self, name: str) -> Question | None:
-        """The question of this name."""
+        """Return the question of this name."""
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """What is answered now; it is kept when the block ends, and only then."""
+        """Add steps and questions, which are recorded when the block ends, and only then."""
 
 
 class Transcript(Protocol):
@@ -36,14 +36,14 @@ class Transcript(Protocol):
     durable: bool
 
     def writing(self) -> AbstractContextManager[TranscriptLog]:
-        """To look at it and add to it; what was added is kept, durably if at all, when the block ends."""
+        """Open the transcript to read and add; the additions are recorded when the block ends."""
 
     def questions(self) -> list[Question]:
-        """All named questions."""
+        """Return all named questions."""
 
 
 class MemoryTranscript:
-    """As long as the process lives."""
+    """A transcript in memory, which lives as long as the process."""
 
     durable = False
 
@@ -53,22 +53,22 @@ class MemoryTranscript:
 
     @contextmanager
     def writing(self) -> Iterator["MemoryTranscript"]:
-        """Nobody else writes: a session lets one caller in at a time."""
+        """Yield the transcript itself: a session admits one caller at a time."""
         yield self
 
     def steps(self, after: int) -> list[Step]:
-        """All steps but the first so many."""
+        """Return all steps except the first `after`."""
         return self._steps[after:]
 
     def find(self, name: str) -> Question | None:
-        """The question of this name."""
+        """Return the question of this name."""
         return self._questions.get(name)
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """At once."""
+        """Add steps and questions at once."""
         self._steps += steps
         self._questions |= {question.name: question for question in questions}
 
     def questions(self) -> list[Question]:
-        """All named questions."""
+        """Return all named questions."""
         return list(self._questions.values())

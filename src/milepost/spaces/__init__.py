@@ -1,1 +1,1 @@
-"""Public: what a point is, how far two points are, and the map of points into weighted ℓ₁."""
+"""Spaces, which are public: what a point is, how far two points are, and how points map into weighted ℓ₁."""

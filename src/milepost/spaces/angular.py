@@ -74,12 +74,12 @@ class Angular(RowSpace):
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         return "a vector of zeros counts as the first axis"
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The number of entries of a vector."""
         return self.dim
 
     @property
@@ -89,11 +89,11 @@ class Angular(RowSpace):
 
     @property
     def center(self) -> FloatArray:
-        """There is none."""
+        """Raise an error: angles have no centre."""
         raise MilepostError("angles have no centre to start from: release with queries=[…] and take the best of them")
 
     def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
-        """Without a centre there is no search."""
+        """Raise an error: without a centre there is no search."""
         raise MilepostError("angles have no centre to search around")
 
     @property
@@ -103,30 +103,30 @@ class Angular(RowSpace):
 
     @property
     def count(self) -> int:
-        """About how many directions there are."""
+        """The approximate number of directions."""
         return min(max(1024, 4 * self.dim), 4096) if self.directions is None else self.directions
 
     def with_directions(self, count: int) -> Self:
-        """The same space with this many directions."""
+        """Return the same space with another number of directions."""
         return type(self)(self.dim, count, self.random_state, self.columns)
 
     def sized(self, n: int) -> Sequence["Angular"]:  # noqa: ARG002
-        """Spaces with fewer and more directions, unless their number was given."""
+        """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
 
     # points
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as vectors that have a direction; NaN and text are refused, nothing else."""
+        """Return private rows as vectors that have a direction; refuse NaN and text only."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "private rows", first_row)
-        largest = np.finfo(np.float64).max
-        np.clip(points, -largest, largest, out=points)
+        max_float = np.finfo(np.float64).max
+        np.clip(points, -max_float, max_float, out=points)
         points[~points.any(axis=1), 0] = 1
         return points
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Public queries as vectors, finite and not zero."""
+        """Return public queries as vectors; refuse infinite and zero ones."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "query points", first_row)
         refuse_infinite(points, self.names, first_row)
@@ -136,7 +136,7 @@ class Angular(RowSpace):
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:
-        """They are."""
+        """Return queries unchanged: all are inside."""
         return queries
 
     # embedding coordinates
@@ -148,56 +148,56 @@ class Angular(RowSpace):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One embedding coordinate a direction, 0 or 1, of weight π/D: a single cell."""
+        """One embedding coordinate per direction, 0 or 1, of weight π/D: a single cell."""
         count = len(self.thetas)
         weight, span = np.full(count, math.pi / count), np.full(count, QUANTA, dtype=np.int64)
         low, high = np.zeros(count), np.ones(count)
-        reach = box_sensitivity_bound(weight / span, span)
-        return Embedding(weight, low, high, reach, relative_error=self._measured[1], span=span, step=span)
+        bound = box_sensitivity_bound(weight / span, span)
+        return Embedding(weight, low, high, bound, relative_error=self._measurement[1], span=span, step=span)
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """2²⁴ where a vector lies on the direction's side, 0 where not."""
+        """Return 2²⁴ where a vector lies on the direction's side, else 0."""
         return self._sides(queries) * float(QUANTA)
 
     def _sides(self, vectors: FloatArray) -> AnyArray:
-        """Whether vectors lie on the directions' sides, from exact products; a vector on the plane does."""
+        """Return whether vectors lie on the directions' sides, from exact products; a vector on the plane does."""
         directions = self.thetas.astype(np.float64)
         result = np.empty((len(vectors), len(directions)), dtype=bool, order="F")
         rows = max(1, BLOCK // max(directions.shape))
         for start in range(0, len(vectors), rows):
             part = slice(start, start + rows)
-            whole = _even(vectors[part], VECTOR_BITS)
-            np.greater_equal(directions @ np.rint(whole, out=whole).T, 0, out=result[part].T)
+            integers = _scale_rows(vectors[part], VECTOR_BITS)
+            np.greater_equal(directions @ np.rint(integers, out=integers).T, 0, out=result[part].T)
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """Sides have no inverse here."""
+        """Raise an error: sides have no inverse here."""
         raise MilepostError(f"{len(positions)} embedding positions of {self.kind} are sides and give no point back")
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records in quanta, 0 or 2²⁴."""
+        """Return embedding positions of records in quanta, 0 or 2²⁴."""
         return np.multiply(self._sides(points), QUANTA, dtype=np.int32)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""
-        places = _units(queries)
-        own = (places * places).sum(axis=1)
+        """Return angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""
+        query_units = _units(queries)
+        query_squares = (query_units * query_units).sum(axis=1)
         result = np.empty((len(records), len(queries)))
         rows = max(1, BLOCK // max(len(queries), self.dim))
         for start in range(0, len(records), rows):
             vectors = _units(records[start : start + rows])
-            squares = (vectors * vectors).sum(axis=1)[:, None] + own[None]
-            products = 2 * (vectors @ places.T)
+            squares = (vectors * vectors).sum(axis=1)[:, None] + query_squares[None]
+            products = 2 * (vectors @ query_units.T)
             result[start : start + rows] = angle(squares - products, squares + products)
         return result
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Angles of queries to queries: these are public and few, so that none are rounded to integers."""
-        even = (_even(part, VECTOR_BITS) for part in (left, right))
-        u, v = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in even)
+        """Return angles of queries to queries; these are public and few, so they are not rounded to integers."""
+        scaled = (_scale_rows(part, VECTOR_BITS) for part in (left, right))
+        u, v = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in scaled)
         products = 2 * (u @ v.T)
         minus, plus = 2 - products, 2 + products
-        for square, sign in ((minus, -1), (plus, 1)):  # of a small one a product leaves few digits
+        for square, sign in ((minus, -1), (plus, 1)):  # products leave few digits of a small square
             near = np.argwhere(square < NEAR)
             for i, j in (part.T for part in np.array_split(near, 1 + len(near) * self.dim // BLOCK)):
                 square[i, j] = ((u[i] + sign * v[j]) ** 2).sum(axis=1)
@@ -205,28 +205,29 @@ class Angular(RowSpace):
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By the whole sphere: a point and its opposite are together as far from every point."""
+        """Covariances with ν uniform on the sphere: the distances of any point to a point and its opposite sum to π."""
         off = 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)
         return level(math.pi / 4, self.between, math.pi, off, ROUNDING * math.pi).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
-        """Expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""
-        return self._measured[0] if pairs == PAIRS else self._measure(pairs)[0]
+        """Return expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""
+        return self._measurement[0] if pairs == PAIRS else self._measure(pairs)[0]
 
     @cached_property
-    def _measured(self) -> tuple[Distortion, float]:
+    def _measurement(self) -> tuple[Distortion, float]:
+        """The result of `_measure` for the default number of pairs."""
         return self._measure(PAIRS)
 
     def _measure(self, pairs: int) -> tuple[Distortion, float]:
-        """Distortion, and the deviation ÷ π that a pair at the worst angle, π/2, keeps with a chance of 95 %.
+        """Return the distortion, and the deviation ÷ π that 95 % of the pairs at the worst angle, π/2, keep.
 
-        D independent sides are off by ∝ √(p(1 − p)/D) at angle πp, so pairs of all angles say what the worst is.
+        D independent sides are off by ∝ √(p(1 − p)/D) at angle πp, so pairs at all angles give the worst deviation.
         """
         if self.dim == 1:
             return Distortion.of(np.empty(0)), 0.0
         generator = np.random.default_rng([self.random_state, pairs])
         share = (np.arange(pairs) + 0.5) / pairs
-        host = np.empty(pairs)
+        embedded = np.empty(pairs)
         for part in np.array_split(np.arange(pairs), max(1, pairs * self.count // BLOCK)):
             left, other = generator.standard_normal((2, len(part), self.dim))
             left /= np.linalg.norm(left, axis=1, keepdims=True)
@@ -234,15 +235,15 @@ class Angular(RowSpace):
             other /= np.linalg.norm(other, axis=1, keepdims=True)
             turn = math.pi * share[part, None]
             right = np.cos(turn) * left + np.sin(turn) * other
-            host[part] = (self._sides(left) != self._sides(right)).mean(axis=1)
-        ratio, off = host / share, np.abs(host - share)
-        found = Distortion.of(ratio)
+            embedded[part] = (self._sides(left) != self._sides(right)).mean(axis=1)
+        ratio, off = embedded / share, np.abs(embedded - share)
+        distortion = Distortion.of(ratio)
         if self.dim == 2:  # even directions: any arc is crossed by tD/π of them, rounded up or down
-            return found, 1 / len(self.thetas)
-        return found, float(np.quantile(off / np.sqrt(share * (1 - share)), 0.95)) / 2
+            return distortion, 1 / len(self.thetas)
+        return distortion, float(np.quantile(off / np.sqrt(share * (1 - share)), 0.95)) / 2
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return {
             "kind": self.kind,
             "dim": self.dim,
@@ -253,28 +254,28 @@ class Angular(RowSpace):
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
-        """The inverse of `to_json`."""
+        """Return the space that `to_json` described."""
         return cls(**{key: value for key, value in card.items() if key != "kind"})
 
 
 @lru_cache(maxsize=16)
 def variants(space: Angular) -> tuple[Angular, ...]:
-    """A space with each number of directions to choose from; kept, since their distortion takes a while to measure."""
-    least = max(MIN_DIRECTIONS, space.dim)
-    counts = [least << k for k in range((space.count // least).bit_length())]
+    """Return a space with each number of directions to choose from; cached, since measuring distortion is slow."""
+    min_count = max(MIN_DIRECTIONS, space.dim)
+    counts = [min_count << k for k in range((space.count // min_count).bit_length())]
     return tuple(space.with_directions(count) for count in counts)
 
 
-def _even(vectors: FloatArray, bits: int) -> FloatArray:
-    """Each row times the power of two that brings its largest entry to 2^(bits−1)..2^bits: exact."""
+def _scale_rows(vectors: FloatArray, bits: int) -> FloatArray:
+    """Return each row times the power of two that brings its largest entry to 2^(bits−1)..2^bits: exact."""
     exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0))[1]
     return np.asarray(np.ldexp(vectors, (bits - exponent)[:, None]))
 
 
 def _units(vectors: FloatArray) -> FloatArray:
-    """Unit vectors × 2²⁵, rounded; the length is summed column by column, the same way in any batch."""
-    even = _even(vectors, 0)
-    square = np.zeros(len(even))
-    for column in even.T:
+    """Return unit vectors × 2²⁵, rounded; the length is summed column by column, the same way in any batch."""
+    scaled = _scale_rows(vectors, 0)
+    square = np.zeros(len(scaled))
+    for column in scaled.T:
         square += column * column
-    return np.rint(even / np.sqrt(square)[:, None] * (1 << UNIT_BITS))
+    return np.rint(scaled / np.sqrt(square)[:, None] * (1 << UNIT_BITS))

@@ -1,4 +1,4 @@
-"""AnyMetric: objects of any kind with a distance of the user's own, and the queries that will be asked."""
+"""AnyMetric: objects of any kind with a user-defined distance, and the queries that can be asked."""
 
 import contextlib
 from collections.abc import Callable, Hashable, Sequence
@@ -52,7 +52,7 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
-    threads: ClassVar[bool] = False  # a user's function may not bear it
+    threads: ClassVar[bool] = False  # a user's function may not be thread-safe
     geographic: ClassVar[bool] = False
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
@@ -62,13 +62,13 @@ class AnyMetric:
     found: ClassVar[None] = None
     extent: ClassVar[None] = None
 
-    metric: Metric | None  # None in a file whose metric only its maker has
+    metric: Metric | None  # None in a space from a file that cannot name its metric
     diameter: float
     queries: tuple[Any, ...]
     repetitions: int | str
     calibrate: bool
     random_state: int
-    records: int | None  # how many there are in the universe; None where any object may be one
+    records: int | None  # the size of the universe; None where any object may be a record
     _universe: Universe | None = field(repr=False)
 
     def __init__(
@@ -91,8 +91,8 @@ class AnyMetric:
         points = tuple(object_list(queries))
         if not 1 <= len(points) <= MAX_QUERIES:
             raise MilepostError(f"queries must be 1 to {MAX_QUERIES:,} points to ask about, got {len(points)}")
-        whole = isinstance(repetitions, int) and not isinstance(repetitions, bool)
-        if repetitions != "paper" and not (whole and 1 <= int(repetitions) <= 1 << 16):
+        is_integer = isinstance(repetitions, int) and not isinstance(repetitions, bool)
+        if repetitions != "paper" and not (is_integer and 1 <= int(repetitions) <= 1 << 16):
             raise MilepostError(f'repetitions must be a whole number of at least 1, or "paper", got {repetitions!r}')
         check_whole("random_state", random_state, 0)
         records = None if universe is None else object_list(universe)
@@ -108,7 +108,7 @@ class AnyMetric:
                 "_universe": None,
             }
         )
-        _ = self._positions  # queries that cannot be told apart are refused now
+        _ = self._indices  # refuses queries that have no key
         self._check()
         if records is not None:
             self._set({"_universe": Universe.of(records, points, self.diameter, self._matrix)})
@@ -121,7 +121,7 @@ class AnyMetric:
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         if self.records is not None:
             return (
                 f"a record that is not one of the {self.records:,} of the public universe counts as the first of them"
@@ -130,47 +130,47 @@ class AnyMetric:
 
     @property
     def center(self) -> FloatArray:
-        """There is none."""
+        """Raise an error: there is no centre."""
         raise MilepostError("an arbitrary metric has no centre")
 
     @property
     def known(self) -> IntArray:
-        """The queries, by position."""
+        """The indices of the queries."""
         return np.arange(len(self.queries))
 
     @cached_property
-    def _positions(self) -> dict[Hashable, int]:
-        """Where a query stands in the list, the first of equal ones."""
-        return {key(query): position for position, query in reversed(list(enumerate(self.queries)))}
+    def _indices(self) -> dict[Hashable, int]:
+        """The index of each query in the list, the first of equal ones."""
+        return {key(query): index for index, query in reversed(list(enumerate(self.queries)))}
 
     def knows(self, point: Any) -> bool:
-        """Whether it is one of the queries."""
+        """Return whether an object is one of the queries."""
         with contextlib.suppress(MilepostError):
-            return key(point) in self._positions
+            return key(point) in self._indices
         return False
 
     def user_point(self, query: AnyArray) -> Any:
-        """The query itself."""
+        """Return the query itself."""
         return self.queries[int(query)]
 
     def parse(self, text: str) -> str:
-        """The text itself."""
+        """Return the text itself."""
         return text
 
     def cells(self, query: Any) -> tuple[Any, ...]:
-        """Its spelling."""
+        """Return the text of a query."""
         return (str(query),)
 
     def inside(self, queries: AnyArray) -> AnyArray:
-        """They are."""
+        """Return queries unchanged: all are inside."""
         return queries
 
     def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
-        """There is no moving about."""
+        """Raise an error: there are no points but the queries."""
         raise MilepostError("an arbitrary metric has no points but its queries")
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private objects as their distances to the queries: float64[n, k], within 0..diameter."""
+        """Return the distances of private objects to the queries: float64[n, k], within 0..diameter."""
         if self.metric is None:
             raise MilepostError("this space came from a file, which answers its queries but cannot read records")
         records = objects_of(batch)
@@ -180,66 +180,66 @@ class AnyMetric:
         if self._universe is not None:
             return self._universe.read(records)
         if self.metric.alone:
-            with SuppressFailures():  # whatever the user's function raises on a private record
-                return self._clipped(self._matrix(records))
-        return np.concatenate([np.empty((0, len(self.queries))), *(self._alone(record) for record in records)])
+            with SuppressFailures():  # anything that the user's function raises on a private record
+                return self._clip(self._matrix(records))
+        return np.concatenate([np.empty((0, len(self.queries))), *(self._read_one(record) for record in records)])
 
-    def _alone(self, record: Any) -> FloatArray:
-        """One record's distances; the diameter where there is none to be had, and no word about it."""
+    def _read_one(self, record: Any) -> FloatArray:
+        """Return the distances of a record; silently the diameter where the function fails."""
         with SuppressFailures():
-            return self._clipped(self._matrix([record]))
+            return self._clip(self._matrix([record]))
         return np.full((1, len(self.queries)), self.diameter)
 
-    def _clipped(self, distances: FloatArray) -> FloatArray:
+    def _clip(self, distances: FloatArray) -> FloatArray:
         np.nan_to_num(distances, copy=False, nan=self.diameter, posinf=self.diameter)
         return np.clip(distances, 0, self.diameter, out=distances)
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> IntArray:
-        """Positions of objects in the list of queries; others are refused."""
-        found = [self._positions.get(key(point)) for point in objects_of(batch)]
-        if None in found:
-            row = found.index(None)
-            stranger = f"{objects_of(batch)[row]!r} (row {first_row + row + 1})"
+        """Return the indices of objects in the list of queries; refuse others."""
+        indices = [self._indices.get(key(point)) for point in objects_of(batch)]
+        if None in indices:
+            row = indices.index(None)
+            unknown = f"{objects_of(batch)[row]!r} (row {first_row + row + 1})"
             raise MilepostError(
-                f"{stranger} is not one of the {len(self.queries):,} queries "
+                f"{unknown} is not one of the {len(self.queries):,} queries "
                 "of this space: its embedding was made for them, so nothing is known about other points (Remark 15.1); "
                 "make a release with it in queries"
             )
-        return np.array(found, dtype=np.int64)
+        return np.array(indices, dtype=np.int64)
 
     # distances
 
     def _matrix(self, objects: Sequence[Any], queries: Sequence[Any] | None = None) -> FloatArray:
-        """Distances as the function gives them, checked for shape."""
+        """Return the distances that the function gives, checked for shape."""
         if self.metric is None:
             raise MilepostError("this space came from a file and has no distance function")
         to = self.queries if queries is None else queries
-        batches = [objects] if self.metric.alone else [[one] for one in objects]
+        batches = [objects] if self.metric.alone else [[item] for item in objects]
         distances = np.concatenate([np.array(self.metric.matrix(batch, to), dtype=np.float64) for batch in batches])
         if distances.shape != (len(objects), len(to)):
             raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
         return distances
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Distances of queries to queries, by position."""
-        return self._clipped(self._matrix([self.queries[k] for k in left], [self.queries[k] for k in right]))
+        """Return the distances of queries to queries, given by index."""
+        return self._clip(self._matrix([self.queries[k] for k in left], [self.queries[k] for k in right]))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Those that are optimised for a universe; without one, none: nothing is known about the metric."""
+        """Covariances that are optimised for a universe; none without one, since nothing is known about the metric."""
         return () if self._universe is None else self._universe.kernels
 
     @property
-    def _picked(self) -> IntArray:
-        """Positions of some of the queries, spread over the list."""
+    def _sample(self) -> IntArray:
+        """Indices of some of the queries, spread over the list."""
         count = len(self.queries)
         return np.arange(min(count, SAMPLE)) * count // min(count, SAMPLE)
 
     def _check(self) -> None:
-        """Refuse a function that is no distance between the queries."""
-        picked = [self.queries[k] for k in self._picked]
+        """Refuse a function that is not a distance between the queries."""
+        sample = [self.queries[k] for k in self._sample]
         try:
-            distances = self._matrix(picked, picked)
+            distances = self._matrix(sample, sample)
         except (MilepostError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -247,16 +247,16 @@ class AnyMetric:
                 f"distance fails on the queries: {type(error).__name__}: {error}; it must take two objects, or two "
                 "batches with batches=True"
             ) from error
-        check_distances(distances, picked, self.diameter)
+        check_distances(distances, sample, self.diameter)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Distances of records to some of the queries."""
+        """Return the distances of records to some of the queries, given by index."""
         return np.asarray(records[:, queries])
 
     # embedding coordinates
 
     def sized(self, n: int) -> Sequence[Self]:
-        """The paper's number of repetitions grows with the table."""
+        """Return the space, with the number of repetitions for n rows where these are those of the paper."""
         if self.repetitions != "paper":
             return (self,)
         result = object.__new__(type(self))
@@ -272,12 +272,12 @@ class AnyMetric:
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One embedding coordinate a set of queries: the distance to its nearest member, within 0..diameter.
+        """One embedding coordinate per set of queries: the distance to its nearest member, within 0..diameter.
 
-        The reach is that of the box, so that privacy does not rest on the triangle inequality. The embedding is
-        off by what 95 % of the pairs of queries keep: there are no other public points to measure it on.
+        The sensitivity bound is that of the box, so that privacy does not rest on the triangle inequality. The
+        relative error is one that 95 % of the pairs of queries keep: no other public points can be measured.
         """
-        weight = self._weight * self._measured.factor
+        weight = self._weight * self._calibration.factor
         high = np.full(len(weight), self.diameter)
         span = np.full(len(weight), QUANTA, dtype=np.int64)
         quantum = weight * high / span
@@ -296,46 +296,46 @@ class AnyMetric:
         return self._subsets.weight
 
     def distortion(self) -> Distortion:
-        """Expansion and contraction (Definition 5) on pairs of queries, the only public points there are."""
-        return self._measured.distortion
+        """Return expansion and contraction (Definition 5) on pairs of queries, the only public points."""
+        return self._calibration.distortion
 
     @cached_property
-    def _measured(self) -> Calibration:
+    def _calibration(self) -> Calibration:
         """Embedded distances ÷ exact ones, over pairs of some queries that are apart."""
-        picked = self._picked
-        distances = self._clipped(self._matrix([self.queries[k] for k in picked]))
+        sample = self._sample
+        distances = self._clip(self._matrix([self.queries[k] for k in sample]))
         images = self.quantize(distances) * (self.diameter / QUANTA)
-        return measure(distances[:, picked], np.asarray(images), self._weight, self.calibrate)
+        return measure(distances[:, sample], np.asarray(images), self._weight, self.calibrate)
 
     @cached_property
     def places(self) -> IntArray:
         """Embedding positions of the queries in quanta: int64[k, D]."""
         rows = max(1, BLOCK // max(len(self.queries), len(self._weight)))
         starts = range(0, len(self.queries), rows)
-        parts = [self.quantize(self._clipped(self._matrix(self.queries[start : start + rows]))) for start in starts]
+        parts = [self.quantize(self._clip(self._matrix(self.queries[start : start + rows]))) for start in starts]
         return np.concatenate(parts).astype(np.int64)
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Embedding positions of queries, given by their place in the list."""
+        """Return the embedding positions of queries, given by index."""
         return self.places[queries].astype(np.float64)
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """Distances to sets have no inverse here."""
+        """Raise an error: distances to sets have no inverse here."""
         raise MilepostError(
             f"{len(positions)} embedding positions are distances to sets of queries and give no point back"
         )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records, given by their distances to the queries."""
+        """Return the embedding positions of records, given by their distances to the queries."""
         nearest = self._subsets.nearest(points)
         return np.rint(nearest * (QUANTA / self.diameter)).astype(np.int32)
 
     # the file
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it; queries that JSON does not have are stored as positions in the list.
+        """Return the JSON that the card stores; queries that JSON cannot represent are stored as indices.
 
-        Of a universe only its size is kept. A file answers without it, but reads no records.
+        Of a universe it has the size only. A file answers without the universe, but reads no records.
         """
         try:
             queries = [json_of(query) for query in self.queries]
@@ -353,27 +353,27 @@ class AnyMetric:
         }
 
     def tensors(self) -> dict[str, AnyArray]:
-        """Embedding positions of the queries, weights and what was measured: a file answers without the metric."""
-        measured = [self._measured.factor, *vars(self.distortion()).values()]
-        return {"places": self.places.astype(np.int32), "weight": self._weight, "measured": np.array(measured)}
+        """Return positions of the queries, weights and calibration, with which a file answers without the metric."""
+        calibration = [self._calibration.factor, *vars(self.distortion()).values()]
+        return {"places": self.places.astype(np.int32), "weight": self._weight, "measured": np.array(calibration)}
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
-        """The inverse of `to_json` and `tensors`."""
+        """Return the space that `to_json` and `tensors` described."""
         result = object.__new__(cls)
         _check_diameter(card["diameter"])
         fields = {key: card[key] for key in ("diameter", "repetitions", "calibrate", "random_state")}
         result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
         result._set({"records": card.get("universe"), "_universe": None})
         if tensors:
-            places, weight, measured = (tensors[name] for name in ("places", "weight", "measured"))
-            if places.shape != (len(result.queries), len(weight)) or measured.shape != (4,):
+            positions, weight, numbers = (tensors[name] for name in ("places", "weight", "measured"))
+            if positions.shape != (len(result.queries), len(weight)) or numbers.shape != (4,):
                 raise MilepostError("the file's embedding positions do not fit its queries")
-            factor, *distortion = measured.tolist()
+            factor, *distortion = numbers.tolist()
             if not min(factor, *distortion[:2]) > 0:
                 raise MilepostError("the file's distortion is none")
-            found = Calibration(factor, Distortion(*distortion))
-            result._set({"places": places.astype(np.int64), "_weight": weight, "_measured": found})
+            calibration = Calibration(factor, Distortion(*distortion))
+            result._set({"places": positions.astype(np.int64), "_weight": weight, "_calibration": calibration})
         return result
 
 

@@ -1,4 +1,4 @@
-"""Space: what a point is and how far two points are; the public side of every release."""
+"""The protocol of a space: what a point is and how far apart two points are."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
@@ -14,7 +14,7 @@ from milepost.spaces.numeric import Aliases
 
 
 def require_space(space: Any) -> None:
-    """Refuse what is no space, such as a table, or bounds that are none yet."""
+    """Refuse an argument that is not a space, such as a table or plain bounds."""
     if isinstance(space, type) or not hasattr(type(space), "read_queries"):
         got = f"the class {space.__name__}" if isinstance(space, type) else f"a {type(space).__name__}"
         raise MilepostError(
@@ -23,46 +23,43 @@ def require_space(space: Any) -> None:
 
 
 class Space(Protocol):
-    """Public knowledge only: frozen, JSON in the card, and blind to the private table.
+    """Public knowledge only: frozen, stored as JSON in the card, and independent of the private table.
 
-    Records and queries are arrays with one row a point; which numbers stand in a row is the space's own matter, and
-    nothing else looks at them.
+    Records and queries are arrays with one row per point. Only the space interprets the numbers in a row.
     """
 
     kind: ClassVar[str]
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
-    oblivious: ClassVar[
-        bool
-    ]  # False: embedding coordinates depend on the queries, so no session can be had (Remark 8.2)
-
+    # False: embedding coordinates depend on the queries, so sessions are not possible (Remark 8.2)
+    oblivious: ClassVar[bool]
     threads: ClassVar[bool]  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property
     def found(self) -> BoundsProvenance | None:
-        """How its bounds were found in the private table; None where they are public knowledge."""
+        """How the bounds were found in the private table; None where they are public knowledge."""
 
     @property
     def unit(self) -> str:
-        """Of distances, as labels show it; empty where it is not known."""
+        """The unit of distances, as labels show it; empty where it is unknown."""
 
     @property
     def outside(self) -> str:
-        """What became of private values outside the space: the rule, in words."""
+        """The rule for private values outside the space, as text."""
 
     @property
     def extent(self) -> tuple[tuple[float, float], ...] | None:
-        """The interval of each column, which a picture shows; None where points are no rows of numbers in a box."""
+        """The interval of each column, for plots; None where points are not rows of numbers in a box."""
 
     aliases: ClassVar[Aliases]  # other names that columns may have in a table
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns a point is read from, or None for positions."""
+        """Names of the columns that a point is read from; None where columns go by position."""
 
     @property
     def width(self) -> int:
-        """How many columns a point has."""
+        """The number of columns of a point."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,11 +71,11 @@ class Space(Protocol):
 
     @property
     def known(self) -> AnyArray | None:
-        """The only points that can be asked about, as `read_queries` gives them; None for any."""
+        """The only points that can be queried, as `read_queries` returns them; None where any point can."""
 
     @property
     def embedding_columns(self) -> IntArray | None:
-        """The column behind each embedding coordinate, or None where embedding coordinates are no columns."""
+        """The column of each embedding coordinate; None where embedding coordinates are not columns."""
 
     @property
     def diameter(self) -> float:
@@ -86,56 +83,56 @@ class Space(Protocol):
 
     @property
     def embedding(self) -> Embedding:
-        """The embedding coordinates."""
+        """The embedding of the space into weighted ℓ₁."""
 
     def sized(self, n: int) -> Sequence["Space"]:
-        """The same space with fewer or more embedding coordinates, in that order: what may suit a table of n rows."""
+        """Return variants of the space for a table of n rows, from few embedding coordinates to many."""
 
     def knows(self, point: Any) -> bool:
-        """Whether an object is one point that can be asked about, rather than several."""
+        """Return whether an object is a single query point, rather than several."""
 
     def read(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> FloatArray:
-        """Records of a batch of private rows, clipped into the space; missing values are refused."""
+        """Return the records of a batch of private rows, clipped into the space; refuse missing values."""
 
     def read_queries(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> AnyArray:
-        """A batch of public queries, as they are; errors count rows from its first."""
+        """Return a batch of public queries, unclipped; errors count rows from `first_row`."""
 
     def inside(self, queries: AnyArray) -> AnyArray:
-        """Queries moved into the space, as `read` moves records."""
+        """Return queries moved into the space, as `read` moves records."""
 
     def around(self, point: FloatArray, distance: float) -> FloatArray:
-        """Points on all sides of a point, about this far from it."""
+        """Return points on all sides of a point, at about this distance."""
 
     def user_point(self, query: AnyArray) -> Any:
-        """One query as a user writes it."""
+        """Return a query as a user writes it."""
 
     def parse(self, text: str) -> Any:
-        """One query as the command line writes it."""
+        """Return the query that a text on the command line stands for."""
 
     def cells(self, query: Any) -> tuple[Any, ...]:
-        """One query as a user writes it, a value for each of `names`."""
+        """Return the cells of a query that a user wrote, a value for each of `names`."""
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Embedding positions of queries in quanta: float64[n, D], 0..2²⁴ inside the space, unrounded and unclipped."""
+        """Return positions of queries in quanta, float64[n, D]: 0..2²⁴ inside the space, unrounded and unclipped."""
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points at embedding positions, where embedding coordinates are columns."""
+        """Return the points at embedding positions, where embedding coordinates are columns."""
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records: int32[n, D] in 0..2²⁴; each row depends on its own record only."""
+        """Return positions of records, int32[n, D] in 0..2²⁴; each row depends on its own record only."""
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The distance itself: float64[n, k]."""
+        """Return the distances of records to queries: float64[n, k]."""
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Distances of queries to queries: float64[m, k]."""
+        """Return the distances of queries to queries: float64[m, k]."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Covariances that `field` may give its noise; none where the metric is not known to be of negative type."""
+        """Covariances for the noise of `field`; none where the metric may not be of negative type."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
 
     def tensors(self) -> dict[str, IntArray]:
-        """What a file keeps besides the card, so that it answers without the metric."""
+        """Return the arrays that a file stores beside the card, so that it answers without the metric."""

@@ -1,4 +1,4 @@
-"""BoundsProvenance: the record that a space's bounds were found in the private table, and at what price."""
+"""BoundsProvenance: the record that the bounds of a space were found in the private table, and at which cost."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,48 +7,48 @@ from typing import Any
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
 
-WORDS = {"replace": "one row replaced by another", "add-remove": "one row added or removed"}
+NEIGHBOR_TEXTS = {"replace": "one row replaced by another", "add-remove": "one row added or removed"}
 
 
 @dataclass(frozen=True)
 class BoundsProvenance:
-    """A release of its own that chose the bounds: ε-differentially private, δ = 0, for neighbors of this relation.
+    """A separate release that chose the bounds: ε-differentially private, δ = 0, for neighbors of this relation.
 
-    It adds to the guarantee of whatever is released from the same table in this space.
+    It adds to the guarantee of everything that is released from the same table in this space.
     """
 
     epsilon: float
     neighbors: str
-    columns: int  # how many bounds it found
+    columns: int  # the number of columns whose bounds it found
     unit: str | None = None  # whose rows are protected together; None where a row is a person
-    contributions: int = 1  # and how many of them are used at most
+    contributions: int = 1  # the number of these rows that are used, at most
 
     def __post_init__(self) -> None:
         if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float) or not self.epsilon > 0:
             raise MilepostError(f"found: epsilon must be a positive number, got {self.epsilon!r}")
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        if self.neighbors not in WORDS:
-            raise MilepostError(f"found: neighbors must be one of {', '.join(WORDS)}, got {self.neighbors!r}")
+        if self.neighbors not in NEIGHBOR_TEXTS:
+            raise MilepostError(f"found: neighbors must be one of {', '.join(NEIGHBOR_TEXTS)}, got {self.neighbors!r}")
         check_whole("found: columns", self.columns, 1)
         check_whole("found: contributions", self.contributions, 1)
         if self.unit is not None and not isinstance(self.unit, str):
             raise MilepostError(f"found: unit must be a column's name, got {self.unit!r}")
 
     @classmethod
-    def of(cls, words: Any) -> "BoundsProvenance | None":
-        """As a card or a file spells it; None where bounds are public knowledge."""
-        if words is None or isinstance(words, BoundsProvenance):
-            return words
-        known = set(cls.__dataclass_fields__)
-        if not isinstance(words, Mapping) or not known - {"unit", "contributions"} <= set(words) <= known:
-            raise MilepostError(f"found must have {', '.join(cls.__dataclass_fields__)}, got {words!r}")
-        return cls(**words)
+    def of(cls, params: Any) -> "BoundsProvenance | None":
+        """Return the provenance that a card or a file describes; None where bounds are public knowledge."""
+        if params is None or isinstance(params, BoundsProvenance):
+            return params
+        fields = set(cls.__dataclass_fields__)
+        if not isinstance(params, Mapping) or not fields - {"unit", "contributions"} <= set(params) <= fields:
+            raise MilepostError(f"found must have {', '.join(cls.__dataclass_fields__)}, got {params!r}")
+        return cls(**params)
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
-        return {word: value for word, value in asdict(self).items() if value != getattr(BoundsProvenance, word, None)}
+        """Return the JSON that the card stores."""
+        return {name: value for name, value in asdict(self).items() if value != getattr(BoundsProvenance, name, None)}
 
     def __str__(self) -> str:
         bounds = "the bounds of 1 column" if self.columns == 1 else f"the bounds of {self.columns} columns"
         whose = f" ({self.contributions} of one {self.unit} at most)" if self.unit is not None else ""
-        return f"{bounds} by a release of ε = {self.epsilon:g} for {WORDS[self.neighbors]}{whose}"
+        return f"{bounds} by a release of ε = {self.epsilon:g} for {NEIGHBOR_TEXTS[self.neighbors]}{whose}"

@@ -1,4 +1,4 @@
-"""Rows and Box: what spaces over numeric columns have in common."""
+"""Base classes of spaces over numeric columns: RowSpace and Box."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from milepost.spaces.numeric import (
 
 
 class RowSpace(ABC):
-    """Points that are rows of numbers, of which any can be asked about."""
+    """Points that are rows of numbers, any of which can be queried."""
 
     objects: ClassVar[bool] = False
     oblivious: ClassVar[bool] = True
@@ -40,7 +40,7 @@ class RowSpace(ABC):
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many columns a point has."""
+        """The number of columns of a point."""
 
     @property
     @abstractmethod
@@ -49,27 +49,27 @@ class RowSpace(ABC):
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         return "values outside the bounds were moved to the nearest bound"
 
     def knows(self, point: Any) -> bool:
-        """One point is a list of as many numbers as there are columns."""
+        """Return whether an object is a single point: one number for each column."""
         return tuple(np.shape(point)) == (self.width,)
 
     def user_point(self, query: AnyArray) -> FloatArray:
-        """One query as a user writes it."""
+        """Return a query as a user writes it."""
         return query
 
     @abstractmethod
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The distance itself: float64[n, k]."""
+        """Return the distances of records to queries: float64[n, k]."""
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Distances of queries to queries, which are points as records are."""
+        """Return the distances of queries to queries, which are points like records."""
         return self.distance(left, right)
 
     def parse(self, text: str) -> list[float]:
-        """Numbers with commas between."""
+        """Return the numbers of a comma-separated text."""
         try:
             row = [float(number) for number in text.split(",")]
         except ValueError:
@@ -79,11 +79,11 @@ class RowSpace(ABC):
         return row
 
     def cells(self, query: Any) -> tuple[Any, ...]:
-        """Its numbers."""
+        """Return the numbers of a query."""
         return tuple(query)
 
     def tensors(self) -> dict[str, IntArray]:
-        """The card says it all."""
+        """Return no arrays: the card is complete."""
         return {}
 
 
@@ -102,7 +102,7 @@ class Box(RowSpace):
 
     @property
     def width(self) -> int:
-        """How many columns a point has."""
+        """The number of columns of a point."""
         return len(self.low)
 
     @property
@@ -131,11 +131,11 @@ class Box(RowSpace):
 
     @property
     def rounding(self) -> float:
-        """At least how far a computed distance is off when both of its points were rounded to floats."""
+        """An upper bound on the error of a computed distance whose two points were rounded to floats."""
         return ROUNDING * self.diameter + 2 * HALF_ULP * self.offset
 
     def check_offset(self) -> None:
-        """Refuse a box so far from 0 that its points, and its middle, are lost to rounding."""
+        """Refuse a box so far from 0 that rounding destroys its points and its middle."""
         if not self.offset <= MAX_OFFSET * self.diameter:
             columns = zip(self.names, self.low, self.high, strict=True)
             differing = [column for column in columns if column[1] < column[2]]
@@ -149,31 +149,31 @@ class Box(RowSpace):
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the card says of `found`: nothing where bounds are public knowledge."""
+        """The entry `found` of the card; empty where bounds are public knowledge."""
         return {} if self.found is None else {"found": self.found.to_json()}
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Embedding coordinates are as many as they are."""
+        """Return the space alone: its number of embedding coordinates is fixed."""
         return (self,)
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as points, clipped to the bounds; NaN and text are refused."""
+        """Return private rows as points, clipped to the bounds; refuse NaN and text."""
         points = read_matrix(batch, self.columns, self.width, within=(self.low, self.high))
         refuse_missing(points, self.names, "private rows", first_row)
         return points
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Public queries as points; they may lie outside the bounds, but not beyond all reason."""
+        """Return public queries as points; they may lie outside the bounds, but not absurdly far."""
         points = read_matrix(batch, self.columns, self.width)
         refuse_missing(points, self.names, "query points", first_row)
         refuse_far(points, self.low, self.high, self.names, first_row)
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:
-        """Queries moved into the space, as `read` moves records."""
+        """Return queries moved into the space, as `read` moves records."""
         return self.read(queries)
 
     def around(self, point: FloatArray, distance: float) -> FloatArray:
-        """Points on all sides of a point, along the axes."""
+        """Return points on all sides of a point, along the axes."""
         axes = distance * np.eye(self.width)
         return np.vstack([point + axes, point - axes])

@@ -12,7 +12,7 @@ from milepost._typing import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.embeddings.embedding import QUANTA
-from milepost.spaces.objects import encoded, is_missing, listed, plain, untyped
+from milepost.spaces.objects import encode_cells, is_missing, listed, plain, untyped
 
 OTHER = "other"
 MAX_LABELS = 1 << 12
@@ -20,39 +20,39 @@ TRUE, FALSE = ("true", "yes", "1", "t", "y"), ("false", "no", "0", "f", "n")
 
 
 class Column(Protocol):
-    """What a column holds; a difference of 1 is the largest there is."""
+    """The type of a column; the largest difference of two values is 1."""
 
     kind: ClassVar[str]
 
     @property
     def size(self) -> int:
-        """How many embedding coordinates it has."""
+        """The number of embedding coordinates."""
 
     @property
     def span(self) -> tuple[int, int]:
-        """Quanta of a embedding coordinate, and between two places where a record can sit."""
+        """Quanta of an embedding coordinate, and between two neighboring positions of records."""
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval of a embedding coordinate."""
+        """The interval of an embedding coordinate."""
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
-        """Cells as numbers float64[n]; private ones are moved into the column where they are outside."""
+        """Return cells as numbers float64[n]; private cells outside the column are moved into it."""
 
     def position(self, values: FloatArray) -> FloatArray:
-        """Embedding positions of numbers: float64[n, size] in quanta."""
+        """Return the embedding positions of numbers, float64[n, size] in quanta."""
 
     def value(self, positions: FloatArray) -> float:
-        """The number nearest to embedding positions float64[size]."""
+        """Return the number nearest to embedding positions float64[size]."""
 
     def user_point(self, value: float) -> Any:
-        """A number as a user writes it."""
+        """Return a number as a user writes it."""
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """0..1 for numbers, element by element."""
+        """Return the differences of numbers, 0..1, element by element."""
 
     def to_json(self) -> list[Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Number:
 
     @property
     def span(self) -> tuple[int, int]:
-        """As fine as can be, or whole steps."""
+        """All quanta and 1, or whole steps."""
         if not self.step:
             return QUANTA, 1
         count = round((self.high - self.low) / self.step)
@@ -81,7 +81,7 @@ class Number:
         return self.low, self.high
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
-        """Numbers, or text that spells one; missing ones are refused."""
+        """Return numbers, from numbers or text; refuse missing ones."""
         what = "query points" if query else "private rows"
         values = _numbers(cells, name, what, first_row)
         numeric.refuse_missing(values[:, None], [name], what, first_row)
@@ -90,23 +90,23 @@ class Number:
         return values if query else np.clip(values, self.low, self.high)
 
     def position(self, values: FloatArray) -> FloatArray:
-        """Along the bounds."""
+        """Return positions between the bounds."""
         return ((values - self.low) * (self.span[0] / (self.high - self.low)))[:, None]
 
     def value(self, positions: FloatArray) -> float:
-        """Along the bounds."""
+        """Return the number at a position between the bounds."""
         return self.low + float(positions[0]) / self.span[0] * (self.high - self.low)
 
     def user_point(self, value: float) -> float:
-        """Itself."""
+        """Return the number itself."""
         return float(value)
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """The share of the bounds between two numbers."""
+        """Return differences as shares of the width of the bounds."""
         return np.asarray(np.abs(left - right) / (self.high - self.low))
 
     def to_json(self) -> list[Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return [self.kind, self.low, self.high, self.step]
 
 
@@ -126,9 +126,9 @@ class Category:
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
-        """Positions of labels; an unknown or missing one is `other`, and refused in a query."""
+        """Return indices of labels; an unknown or missing label is `other`, or refused in a query."""
         positions = {label: float(k) for k, label in enumerate((*self.labels, OTHER))}
-        values, codes = encoded(cells, name)
+        values, codes = encode_cells(cells, name)
         labels = [_label(cell) for cell in values]
         if query and not positions.keys() >= set(labels):
             row = next(row for row, label in enumerate(labels) if label not in positions)
@@ -140,23 +140,23 @@ class Category:
         return np.array([positions.get(label, other) for label in labels], dtype=np.float64)[codes]
 
     def position(self, values: FloatArray) -> FloatArray:
-        """At the far end of the label's coordinate and the near end of the others."""
+        """Return positions at the far end of the label's coordinate and at the near end of the others."""
         return np.where(values[:, None] == np.arange(self.size), float(QUANTA), 0.0)
 
     def value(self, positions: FloatArray) -> float:
-        """The label whose coordinate is nearest to its far end."""
+        """Return the index of the label whose coordinate is nearest to its far end."""
         return float(np.argmax(positions))
 
     def user_point(self, value: float) -> str:
-        """The label."""
+        """Return the label."""
         return (*self.labels, OTHER)[int(value)]
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Whether two labels differ."""
+        """Return 1 where two labels differ, else 0."""
         return np.asarray(left != right, dtype=np.float64)
 
     def to_json(self) -> list[Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return [self.kind, list(self.labels)]
 
 
@@ -170,10 +170,10 @@ class Flag:
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def read(self, cells: Any, name: str, query: bool, first_row: int) -> FloatArray:
-        """Booleans, 0 and 1, or words such as yes and no; anything else is refused."""
-        values = dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
-        found, codes = encoded(cells, name)
-        result = np.array([values.get(_label(cell).lower(), math.nan) for cell in found], dtype=np.float64)[codes]
+        """Return 0 and 1 for booleans, 0 and 1, or texts such as yes and no; refuse anything else."""
+        numbers = dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
+        values, codes = encode_cells(cells, name)
+        result = np.array([numbers.get(_label(cell).lower(), math.nan) for cell in values], dtype=np.float64)[codes]
         wrong = np.flatnonzero(np.isnan(result))
         if len(wrong):
             what = "query points" if query else "private rows"
@@ -183,49 +183,49 @@ class Flag:
         return result
 
     def position(self, values: FloatArray) -> FloatArray:
-        """At one end or the other."""
+        """Return positions at one end or the other."""
         return (values * QUANTA)[:, None]
 
     def value(self, positions: FloatArray) -> float:
-        """The nearer end."""
+        """Return the nearer end, 0 or 1."""
         return float(positions[0] > QUANTA / 2)
 
     def user_point(self, value: float) -> bool:
-        """True or false."""
+        """Return True or False."""
         return bool(value)
 
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Whether two differ."""
+        """Return 1 where two flags differ, else 0."""
         return np.asarray(np.abs(left - right))
 
     def to_json(self) -> list[Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return [self.kind]
 
 
 def number(low: float, high: float, *, step: float | None = None) -> Number:
-    """A column of numbers with public bounds; step: of whole steps, whose answers have no interpolation error."""
-    _, [(least, most)] = numeric.named_pairs([(low, high)])
-    if not (least < most and 1e-100 < most - least < 1e100):
+    """Return a column of numbers with public bounds; with a `step`, answers have no interpolation error."""
+    _, [(low, high)] = numeric.named_pairs([(low, high)])
+    if not (low < high and 1e-100 < high - low < 1e100):
         raise MilepostError(
-            f"a number needs low below high, and a distance between them of 1e-100 to 1e100, got ({least:g}, {most:g})"
+            f"a number needs low below high, and a distance between them of 1e-100 to 1e100, got ({low:g}, {high:g})"
         )
-    if max(abs(least), abs(most)) > numeric.MAX_OFFSET * (most - least):
-        raise numeric.too_far("a number", least, most)
+    if max(abs(low), abs(high)) > numeric.MAX_OFFSET * (high - low):
+        raise numeric.too_far("a number", low, high)
     if step is None:
-        return Number(least, most)
+        return Number(low, high)
     if isinstance(step, bool) or not isinstance(step, int | float) or not step > 0:
         raise MilepostError(f"step must be a positive number, got {step!r}")
-    count = (most - least) / step
+    count = (high - low) / step
     if not (1 <= round(count) <= 1 << 16 and abs(count - round(count)) < 1e-9 * count):
         raise MilepostError(
-            f"step {step:g} must divide ({least:g}, {most:g}) into 1 to {1 << 16:,} whole steps, got {count:g}"
+            f"step {step:g} must divide ({low:g}, {high:g}) into 1 to {1 << 16:,} whole steps, got {count:g}"
         )
-    return Number(least, most, float(step))
+    return Number(low, high, float(step))
 
 
 def category(labels: Sequence[Any]) -> Category:
-    """A column of labels, which are public; any other value counts as `other`."""
+    """Return a column of labels, which are public; any other value counts as `other`."""
     if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MAX_LABELS:
         raise MilepostError(f"a category needs a list of 1 to {MAX_LABELS:,} labels, got {labels!r}")
     names = [_label(label) for label in labels]
@@ -237,23 +237,23 @@ def category(labels: Sequence[Any]) -> Category:
 
 
 def flag() -> Flag:
-    """A column that is true or false."""
+    """Return a column that is true or false."""
     return Flag()
 
 
 def column_from_json(card: Sequence[Any]) -> Column:
-    """The inverse of `to_json`."""
-    kind, *words = card
+    """Return the column that `to_json` described."""
+    kind, *params = card
     if kind == Category.kind:
-        return category(*words)
+        return category(*params)
     if kind == Number.kind:
-        low, high, step = words
+        low, high, step = params
         return number(low, high, step=step or None)
     return Flag()
 
 
 def _label(cell: Any) -> str:
-    """A cell as a label: whole numbers are the same whether they came as 1 or 1.0; a missing cell has none."""
+    """Return a cell as a label: 1 and 1.0 have the same label, and a missing cell has the empty one."""
     if isinstance(cell, str):
         return cell
     if is_missing(cell):
@@ -267,14 +267,14 @@ def _label(cell: Any) -> str:
 
 
 def _numbers(cells: Any, name: str, what: str, first_row: int) -> FloatArray:
-    """Cells as float64, one by one where they are text or objects, so that no row depends on another's type."""
+    """Return cells as float64; text and objects one by one, so that no row depends on another's type."""
     if isinstance(cells, pa.Array):
         kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             return numeric.from_column(cells, name)
-    found = plain(cells, name)
-    result = np.empty(len(found))
-    for row, cell in enumerate(found):
+    values = plain(cells, name)
+    result = np.empty(len(values))
+    for row, cell in enumerate(values):
         try:
             result[row] = _number(cell)
         except (MilepostError, ValueError):  # its reason would quote a private value
@@ -285,7 +285,7 @@ def _numbers(cells: Any, name: str, what: str, first_row: int) -> FloatArray:
 
 
 def _number(cell: Any) -> float:
-    """One cell as a float: text that spells one, too; empty text is a missing value."""
+    """Return a cell, a number or text, as a float; empty text is a missing value."""
     if isinstance(cell, str):
         return float(cell) if cell.strip() else math.nan
     return math.nan if is_missing(cell) else numeric.number(cell)

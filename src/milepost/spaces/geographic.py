@@ -25,14 +25,14 @@ from milepost.spaces.numeric import Aliases, find, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle, sine_cosine
 
 COLUMNS = ("lat", "lon")
-WIDE = 10.0  # degrees, about 1,100 km
+MAX_SWAP_RADIUS = 10.0  # degrees, about 1,100 km, up to which a cap tells (lat, lon) from (lon, lat)
 ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
 MIN_RADIUS_KM = 1e-3
 CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
-BORDER = 1e-6  # a share of the radius by which a query may lie outside and stay where it is
+BORDER = 1e-6  # share of the radius by which a query may lie outside the cap without being moved
 BLOCK = 1 << 15  # numbers that fit the cache
 ROUNDING_KM = 1e-10  # of a computed distance
 
@@ -66,7 +66,7 @@ class GreatCircle(RowSpace):
     directions: int | None
 
     def __init__(self, center: Any, radius_km: Any, directions: Any = None) -> None:
-        latitude, longitude = named_place(center)
+        latitude, longitude = read_center(center)
         number = isinstance(radius_km, int | float) and not isinstance(radius_km, bool)
         if not (number and MIN_RADIUS_KM <= radius_km <= QUARTER_KM):
             raise MilepostError(
@@ -86,7 +86,7 @@ class GreatCircle(RowSpace):
 
     @property
     def width(self) -> int:
-        """lat and lon."""
+        """The number of columns, lat and lon."""
         return 2
 
     @property
@@ -96,12 +96,12 @@ class GreatCircle(RowSpace):
 
     @property
     def diameter(self) -> float:
-        """Across the cap, in km."""
+        """The largest distance in the cap, in km."""
         return 2 * self.radius_km
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         return "places outside the cap were moved to its border"
 
     @property
@@ -117,55 +117,55 @@ class GreatCircle(RowSpace):
 
     @property
     def count(self) -> int:
-        """How many directions there are."""
+        """The number of directions."""
         return CANDIDATES[-1] if self.directions is None else self.directions
 
     def with_directions(self, count: int) -> Self:
-        """The same cap with this many directions."""
+        """Return the same cap with another number of directions."""
         return type(self)((self.latitude, self.longitude), self.radius_km, count)
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Caps with fewer and more directions, unless their number was given."""
+        """Return caps with few to many directions, or the cap alone where their number was given."""
         return (self,) if self.directions is not None else [self.with_directions(count) for count in CANDIDATES]
 
     # points
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as unit vectors, moved into the cap: float64[n, 3]; NaN and text are refused, nothing else."""
+        """Return private rows as unit vectors float64[n, 3], moved into the cap; refuse NaN and text only."""
         points = read_matrix(batch, self.columns, self.width, self.aliases)
         refuse_missing(points, self.names, "private rows", first_row)
         longitude = np.where(np.isinf(points[:, 1]), self.longitude, points[:, 1])
-        return self._moved(self._vectors(np.clip(points[:, 0], -90, 90), longitude))
+        return self._move_into_cap(self._vectors(np.clip(points[:, 0], -90, 90), longitude))
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Public queries as (lat, lon), longitudes within ±180."""
+        """Return public queries as (lat, lon), longitudes within ±180."""
         points = read_matrix(batch, self.columns, self.width, self.aliases)
         refuse_missing(points, self.names, "query points", first_row)
         for row in np.flatnonzero(~(np.abs(points) <= [90, 360]).all(axis=1)).tolist():
-            raise impossible(f"query points (row {first_row + row + 1})", *points[row].tolist())
+            raise invalid_coordinates(f"query points (row {first_row + row + 1})", *points[row].tolist())
         points[:, 1] -= 360 * np.rint(points[:, 1] / 360)
         warn_swapped(points, self.latitude, self.longitude, math.degrees(self._radius))
         return points
 
     def inside(self, queries: AnyArray) -> FloatArray:
-        """Queries outside the cap moved to its border, along the great circle to the centre."""
+        """Return queries, moved to the border along the great circle to the centre where they are outside the cap."""
         vectors, result = self._vectors(queries[:, 0], queries[:, 1]), np.array(queries, dtype=np.float64)
         up = np.array([[0.0, 0.0, 1.0]])
         far = _angles(vectors, up)[:, 0] > self._radius * (1 + BORDER)
         for row in np.flatnonzero(far).tolist():
-            (moved,) = self._moved(vectors[row : row + 1])
-            result[row] = geographic(moved, self.latitude, self.longitude)
+            (vector,) = self._move_into_cap(vectors[row : row + 1])
+            result[row] = geographic(vector, self.latitude, self.longitude)
         return result
 
     def around(self, point: FloatArray, distance: float) -> FloatArray:
-        """Places this far to the north, east, south and west."""
-        away = distance / EARTH_KM
+        """Return the points at this distance to the north, east, south and west."""
+        angle = distance / EARTH_KM
         sides = [(0, 1), (1, 0), (0, -1), (-1, 0)]
-        vectors = [np.array([x * math.sin(away), y * math.sin(away), math.cos(away)]) for x, y in sides]
+        vectors = [np.array([x * math.sin(angle), y * math.sin(angle), math.cos(angle)]) for x, y in sides]
         return np.array([geographic(vector, *point.tolist()) for vector in vectors])
 
     def _vectors(self, latitude: FloatArray, longitude: FloatArray) -> FloatArray:
-        """(east, north, up) of places, seen from the centre: float64[n, 3]."""
+        """Return (east, north, up) of points as seen from the centre: float64[n, 3]."""
         sine, cosine = sine_cosine(latitude)
         sine_turn, cosine_turn = sine_cosine(np.fmod(longitude, 360) - self.longitude)
         (sine_center,), (cosine_center,) = sine_cosine(np.array([self.latitude]))
@@ -173,15 +173,15 @@ class GreatCircle(RowSpace):
         up = sine * sine_center + along * cosine_center
         return np.column_stack([cosine * sine_turn, sine * cosine_center - along * sine_center, up])
 
-    def _moved(self, vectors: FloatArray) -> FloatArray:
-        """Vectors beyond the border moved to it; the antipode of the centre, which has no way back, to its north."""
+    def _move_into_cap(self, vectors: FloatArray) -> FloatArray:
+        """Return vectors, moved to the border where they are beyond it; the antipode of the centre moves north."""
         east, north, up = vectors.T
         square = east * east + north * north
-        # each tells where the border is to the last bits, in large and in small caps
+        # each test is exact to the last bits, one in large and one in small caps
         far = up < self._cosine if self._cosine < self._sine else (up < 0) | (square > self._sine * self._sine)
-        lost = far & (square == 0)
-        shrink = np.where(far, self._sine / np.sqrt(np.where(lost | ~far, 1, square)), 1)
-        north = np.where(lost, 1, north)
+        antipodal = far & (square == 0)
+        shrink = np.where(far, self._sine / np.sqrt(np.where(antipodal | ~far, 1, square)), 1)
+        north = np.where(antipodal, 1, north)
         return np.column_stack([east * shrink, north * shrink, np.where(far, self._cosine, up)])
 
     @cached_property
@@ -201,24 +201,24 @@ class GreatCircle(RowSpace):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One coordinate a direction: the sine of the angle at which it sees a record, within ± sin radius."""
+        """One coordinate per direction: the sine of the angle at which it sees a record, within ± sin radius."""
         weight = np.full(self.count, EARTH_KM * math.pi / 2 / self.count)
         ends = np.full(self.count, self._sine)
         total = float(np.sum(weight * 2 * ends))
         off = EARTH_KM * self._deviation
-        # an image is off its place by half a quantum at most, so a pair by one
-        reach = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
-        return Embedding(weight, -ends, ends, reach, relative_error=off / reach, symmetric=True)
+        # an image is off its position by half a quantum at most, so a pair by one
+        bound = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
+        return Embedding(weight, -ends, ends, bound, relative_error=off / bound, symmetric=True)
 
     @cached_property
     def _deviation(self) -> float:
-        """Return at least sup |embedded distance − distance| over pairs of the cap, as an angle: proof, section 3."""
+        """An upper bound on |embedded distance − distance| over pairs of the cap, as an angle: proof, section 3."""
         first = (math.pi / self.count + 2 * TURN) * self._sine
         second = (math.pi**2 / (4 * self.count**2) + math.pi * TURN) * math.tan(self._radius)
         return min(first, second)
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Return positions in quanta, unrounded and unclipped; beyond a quarter of the circumference there are none."""
+        """Return positions in quanta, unrounded and unclipped; refuse points beyond a quarter of the circumference."""
         vectors = self._vectors(queries[:, 0], queries[:, 1])
         for latitude, longitude in queries[vectors[:, 2] < -BORDER][:1].tolist():
             raise MilepostError(
@@ -229,7 +229,7 @@ class GreatCircle(RowSpace):
         return self._positions(vectors)
 
     def _positions(self, vectors: FloatArray) -> FloatArray:
-        """u = a/√(a² + up²) with a = east·cos φ + north·sin φ, elementwise; 0 where both are 0."""
+        """Return positions of u = a/√(a² + up²), a = east·cos φ + north·sin φ, elementwise; u = 0 where both are 0."""
         east, north, up = vectors.T
         sine, cosine = (turn[:, None] for turn in self._turns)
         result: FloatArray = cosine * east
@@ -250,45 +250,45 @@ class GreatCircle(RowSpace):
         return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """Directions have no inverse here."""
+        """Raise an error: directions have no inverse here."""
         raise MilepostError(
             f"{len(positions)} embedding positions of {self.kind} are directions and give no point back"
         )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records in whole quanta."""
+        """Return embedding positions of records in whole quanta."""
         return quantize(points, self._positions, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Great-circle distances in km, to a micrometre, in blocks of bounded memory."""
-        places = self._vectors(queries[:, 0], queries[:, 1])
+        """Return great-circle distances in km, to a micrometre, in blocks of bounded memory."""
+        query_vectors = self._vectors(queries[:, 0], queries[:, 1])
         result = np.empty((len(records), len(queries)))
         rows = max(1, BLOCK // max(1, len(queries)))
         for start in range(0, len(records), rows):
-            result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], places)
+            result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], query_vectors)
         return result
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Great-circle distances of queries to queries."""
+        """Return great-circle distances of queries to queries."""
         return self.distance(self._vectors(left[:, 0], left[:, 1]), right)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By equally spaced places on the border."""
+        """Covariances with ν on equally spaced points of the border."""
 
-        def grid(away: FloatArray, turns: FloatArray) -> FloatArray:
-            angles = away / EARTH_KM
+        def grid(distances: FloatArray, turns: FloatArray) -> FloatArray:
+            angles = distances / EARTH_KM
             side = np.sin(angles)
             vectors = np.column_stack([side * np.sin(turns), side * np.cos(turns), np.cos(angles)])
             return np.array([geographic(vector, self.latitude, self.longitude) for vector in vectors])
 
         radius = EARTH_KM * self._radius
-        places = grid(np.full(POINTS, radius), 2 * math.pi / POINTS * np.arange(float(POINTS)))
-        off = ROUNDING_KM + BORDER * radius  # a query may stay that far outside, and be a diameter and more away
-        return around_cap(radius, places, grid, self.between, off, ROUNDING_KM).kernels()
+        border = grid(np.full(POINTS, radius), 2 * math.pi / POINTS * np.arange(float(POINTS)))
+        off = ROUNDING_KM + BORDER * radius  # a query may stay that far outside, beyond the diameter
+        return around_cap(radius, border, grid, self.between, off, ROUNDING_KM).kernels()
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
-        """Expansion and contraction (Definition 5) on public pairs, spread over the cap."""
+        """Return expansion and contraction (Definition 5) on public pairs, spread over the cap."""
         generator = np.random.default_rng(pairs)
         up = 1 - generator.random(2 * pairs) * (1 - self._cosine)
         turn, side = generator.uniform(0, 2 * math.pi, 2 * pairs), np.sqrt(1 - up * up)
@@ -297,12 +297,12 @@ class GreatCircle(RowSpace):
         for block in np.array_split(vectors, max(1, 2 * pairs * self.count // (BLOCK << 6))):
             left, right = (block[k : len(block) // 2 * 2 : 2] for k in (0, 1))
             exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
-            host = np.abs(self._positions(left) - self._positions(right)) @ self.embedding.quantum
-            ratios.append(host / exact)
+            embedded = np.abs(self._positions(left) - self._positions(right)) @ self.embedding.quantum
+            ratios.append(embedded / exact)
         return Distortion.of(np.concatenate(ratios))
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return {
             "kind": self.kind,
             "center": [self.latitude, self.longitude],
@@ -312,12 +312,12 @@ class GreatCircle(RowSpace):
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
-        """The inverse of `to_json`."""
+        """Return the space that `to_json` described."""
         return cls(card["center"], card["radius_km"], card["directions"])
 
 
 def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Angles between unit vectors float64[n, 3] and float64[k, 3], column by column: float64[n, k]."""
+    """Return the angles between unit vectors float64[n, 3] and float64[k, 3], column by column: float64[n, k]."""
     minus, plus = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
     for x, y in zip(left.T, right.T, strict=True):
         minus += (x[:, None] - y[None]) ** 2
@@ -326,35 +326,35 @@ def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def geographic(vector: FloatArray, latitude: float, longitude: float) -> tuple[float, float]:
-    """(lat, lon) of a public vector (east, north, up), seen from a place."""
+    """Return (lat, lon) of a public vector (east, north, up) as seen from a point."""
     east, north, up = vector.tolist()
     sine, cosine = math.sin(math.radians(latitude)), math.cos(math.radians(latitude))
     outward = up * cosine - north * sine
-    turned = longitude + math.degrees(math.atan2(east, outward))
+    meridian = longitude + math.degrees(math.atan2(east, outward))
     return (
         math.degrees(math.atan2(up * sine + north * cosine, math.hypot(outward, east))),
-        turned - 360 * round(turned / 360),
+        meridian - 360 * round(meridian / 360),
     )
 
 
-def named_place(center: Any) -> tuple[float, float]:
-    """A centre by name or in order; one that is none is refused."""
+def read_center(center: Any) -> tuple[float, float]:
+    """Return the latitude and longitude of a centre, by name or in order; refuse anything else."""
     if isinstance(center, Mapping):
         names = [str(name) for name in center]
-        found = [find(names, name, ALIASES) for name in COLUMNS]
-        known = [list(center.values())[position] for position in found if position is not None]
-        center = known if len(names) == 2 else names
+        indices = [find(names, name, ALIASES) for name in COLUMNS]
+        values = [list(center.values())[index] for index in indices if index is not None]
+        center = values if len(names) == 2 else names
     try:
         latitude, longitude = (float(value) for value in center)
     except (TypeError, ValueError):
         raise MilepostError(f"center must be a place (lat, lon) in degrees, got {center!r}") from None
     if not (abs(latitude) <= 90 and abs(longitude) <= 360):
-        raise impossible("center", latitude, longitude)
+        raise invalid_coordinates("center", latitude, longitude)
     return latitude, longitude
 
 
-def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
-    """That there is no such place, and the other order where that would be one."""
+def invalid_coordinates(what: str, latitude: float, longitude: float) -> MilepostError:
+    """Return the error for coordinates out of range, with a hint where the other order would be in range."""
     swapped = abs(longitude) <= 90 and abs(latitude) <= 360
     return MilepostError(
         f"{what} must be (lat, lon) in degrees, lat within ±90 and lon within ±360, got lat {latitude:g} and lon "
@@ -363,11 +363,11 @@ def impossible(what: str, latitude: float, longitude: float) -> MilepostError:
 
 
 def warn_swapped(points: FloatArray, latitude: float, longitude: float, radius: float) -> None:
-    """Say when all queries are out of a cap, of this radius in degrees, but would be in it the other way around.
+    """Warn when all queries are outside a cap, of this radius in degrees, but inside it with lat and lon swapped.
 
-    Not of a cap that is so wide that this may well be meant.
+    A wide cap gets no warning, since such queries may be intended.
     """
-    if radius > WIDE or not len(points):
+    if radius > MAX_SWAP_RADIUS or not len(points):
         return
     lat, lon = points[:, 0], points[:, 1]
     narrow = math.cos(math.radians(latitude))

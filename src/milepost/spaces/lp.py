@@ -1,4 +1,4 @@
-"""The ℓp family: L1, L2, Lp."""
+"""Spaces with ℓp distances: L1, L2, Lp."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
 from milepost.spaces.numeric import named_numbers, named_pairs, sum_over_columns, unit_of
 
-MIN_WIDTH = 1e-100  # of the intervals of columns: positions in them are then ordinary floats
+MIN_WIDTH = 1e-100  # of the interval of a column, so that positions in it are ordinary floats
 
 
 @dataclass(frozen=True, init=False)
@@ -27,10 +27,10 @@ class L1(Box):
     bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
     weights: what one unit of a column counts, by name or position; 1 by default.
     step: for columns of whole steps (ages in years: 1), by name or position; answers then have no interpolation error.
-    A record off the steps is moved to the nearest, low + k·step, which is no part of the error that is reported.
+    A record off the steps is moved to the nearest, low + k·step; the reported error does not include this.
     None or 0: records can be anywhere.
     unit: of distances, for labels: "km".
-    found: as `find_bounds` says it, where bounds come from there.
+    found: as `find_bounds` reports it, where bounds come from there.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -94,29 +94,29 @@ class L1(Box):
         )
 
     def _steps(self, i: int) -> tuple[int, int]:
-        """Quanta in the whole column and in one of its steps."""
+        """Return the quanta of a column and of one of its steps."""
         if not self.step[i]:
             return QUANTA, 1
         count = (self.high[i] - self.low[i]) / self.step[i]
-        most = default_cells(len(self.embedding_columns))
-        if not (1 <= round(count) <= most and abs(count - round(count)) < 1e-9 * count):
+        max_steps = default_cells(len(self.embedding_columns))
+        if not (1 <= round(count) <= max_steps and abs(count - round(count)) < 1e-9 * count):
             raise MilepostError(
                 f"step {self.step[i]:g} of column {self.names[i]!r} must divide its bounds "
-                f"({self.low[i]:g}, {self.high[i]:g}) into 1 to {most:,} whole steps, got {count:g}"
+                f"({self.low[i]:g}, {self.high[i]:g}) into 1 to {max_steps:,} whole steps, got {count:g}"
             )
         step = QUANTA >> (round(count) - 1).bit_length()
         return round(count) * step, step
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Embedding positions in quanta, unrounded and unclipped."""
+        """Return embedding positions in quanta, unrounded and unclipped."""
         embedding = self.embedding
-        whole = embedding.dimension == self.width  # picking columns would copy them
-        result: FloatArray = (queries if whole else queries[:, self.embedding_columns]) - embedding.low
+        all_columns = embedding.dimension == self.width  # indexing would copy them
+        result: FloatArray = (queries if all_columns else queries[:, self.embedding_columns]) - embedding.low
         result *= embedding.span / (embedding.high - embedding.low)
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points at embedding positions: the inverse of `place`, with the middle where a column adds nothing."""
+        """Return the points at embedding positions, with the middle in columns that add nothing."""
         result = np.tile(self.center, (len(positions), 1))
         result[:, self.embedding_columns] = self.embedding.low + positions / self.embedding.span * (
             self.embedding.high - self.embedding.low
@@ -124,11 +124,11 @@ class L1(Box):
         return result
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records in whole quanta."""
+        """Return embedding positions of records in whole quanta."""
         return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
+        """Return Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
 
         def term(i: int, x: FloatArray, y: FloatArray) -> FloatArray:
             result: FloatArray = x - y
@@ -140,11 +140,11 @@ class L1(Box):
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By two opposite corners, half of ν at each: together they are a diameter away from every point."""
+        """Covariances with ν on two opposite corners, whose distances to any point sum to the diameter."""
         return level(self.diameter / 4, self.between, self.diameter, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         bounds = [list(pair) for pair in zip(self.low, self.high, strict=True)]
         return {
             "kind": self.kind,
@@ -157,7 +157,7 @@ class L1(Box):
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
-        """The inverse of `to_json`."""
+        """Return the space that `to_json` described."""
         return cls(card["bounds"], card["weights"], card["step"], unit=card["unit"], found=card.get("found"))
 
 
@@ -170,14 +170,14 @@ class L2(Projected):
     distortion: or as many as bring distances within this share of the metric's.
     unit: of distances, for labels: "km".
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
-    found: as `find_bounds` says it, where bounds come from there.
+    found: as `find_bounds` reports it, where bounds come from there.
 
     >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
     10.0
     """
 
     kind: ClassVar[str] = "l2"
-    fewest: ClassVar[int] = 8
+    min_directions: ClassVar[int] = 8
 
     def __init__(
         self,
@@ -192,11 +192,11 @@ class L2(Projected):
         unit: Any = "",
         found: Any = None,
     ) -> None:
-        self._settle(bounds, center, radius, directions, distortion, clip, random_state, unit, found)
+        self._set_fields(bounds, center, radius, directions, distortion, clip, random_state, unit, found)
 
     @staticmethod
     def default_directions(width: int) -> int:
-        """The most that are tried: in the plane few suffice; above, more are needed."""
+        """Return the largest number of directions to try: few suffice in the plane, higher dimensions need more."""
         return {1: 1}.get(width, min(max(512, 8 * width), 1 << 12))
 
     @property
@@ -210,16 +210,16 @@ class L2(Projected):
         return length_factor(self.width)
 
     def term(self, differences: FloatArray) -> FloatArray:
-        """Its square."""
+        """Return the squares of differences."""
         return differences * differences
 
     def root(self, total: FloatArray) -> FloatArray:
-        """√."""
+        """Return the square root of a sum."""
         return np.asarray(np.sqrt(total))
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By the sphere around the ball, or around the box, whose middle is rounded."""
+        """Covariances with ν on the sphere around the ball, or around the box, whose middle is rounded."""
         radius = self.diameter / 2 + self.rounding
         return around_ball(self.center, radius, self.between, self.rounding).kernels()
 
@@ -229,7 +229,7 @@ class Lp(Projected):
     """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
 
     kind: ClassVar[str] = "lp"
-    fewest: ClassVar[int] = 32
+    min_directions: ClassVar[int] = 32
     p: float
 
     def __init__(
@@ -247,11 +247,11 @@ class Lp(Projected):
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._settle(bounds, None, None, directions, distortion, clip, random_state, unit, found)
+        self._set_fields(bounds, None, None, directions, distortion, clip, random_state, unit, found)
 
     @staticmethod
     def default_directions(width: int) -> int:
-        """Random ones, whatever the width."""
+        """Return the number of random directions, the same for any width above 1."""
         return 1024 if width > 1 else 1
 
     @property
@@ -265,19 +265,19 @@ class Lp(Projected):
         return float(self.width)
 
     def term(self, differences: FloatArray) -> FloatArray:
-        """Its p-th power."""
+        """Return the p-th powers of differences."""
         return np.asarray(differences**self.p)
 
     def root(self, total: FloatArray) -> FloatArray:
-        """The p-th root."""
+        """Return the p-th root of a sum."""
         return np.asarray(total ** (1 / self.p))
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By opposite corners of the box."""
+        """Covariances with ν on opposite corners of the box."""
         middle, half = self.center, (np.asarray(self.high) - np.asarray(self.low)) / 2
         return corners(self.p, middle, half, self.between, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         return super().to_json() | {"p": self.p}

@@ -1,4 +1,4 @@
-"""Metrics: ready distances between objects, for `AnyMetric`."""
+"""Ready-made distances between objects, for `AnyMetric`."""
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -17,12 +17,12 @@ Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]
 
 @dataclass(frozen=True)
 class Metric:
-    """A distance between objects, a whole matrix at a time.
+    """A distance between objects, computed a matrix at a time.
 
     matrix: distances of two batches, float64[len(x), len(y)].
     alone: the promise that a row depends on its own object only, to the last bit, whatever else is in the batch (a
-    matrix product does not keep it). Private objects are handed over in batches then, and one by one otherwise.
-    name: by which a file finds the metric again; None for one that only its maker has.
+    matrix product breaks it). Private objects are then passed in batches, and otherwise one by one.
+    name: identifies the metric in a file; None for a metric that a file cannot name.
 
     >>> edit_distance("colour", "color")
     1.0
@@ -33,12 +33,12 @@ class Metric:
     name: str | None = None
 
     def __call__(self, x: Any, y: Any) -> float:
-        """The distance of two objects."""
+        """Return the distance of two objects."""
         return float(self.matrix([x], [y])[0, 0])
 
 
 def check_distances(distances: FloatArray, points: Sequence[Any], diameter: float) -> None:
-    """Refuse a matrix float64[m, m] that is none of distances between these public points, and name a pair."""
+    """Refuse a matrix float64[m, m] that cannot be the distances between public points, naming a wrong pair."""
     for what, wrong in (
         ("not a number", np.isnan(distances)),
         ("negative", distances < 0),
@@ -53,7 +53,7 @@ def check_distances(distances: FloatArray, points: Sequence[Any], diameter: floa
 
 
 def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
-    """The metric of a function of two objects, called once a pair."""
+    """Return the metric of a function of two objects, called once per pair."""
 
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
         return np.array([[distance(left, right) for right in y] for left in x], dtype=np.float64).reshape(
@@ -64,7 +64,7 @@ def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
 
 
 def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Metric:
-    """The metric of a public matrix of distances; points are row numbers, or labels where they are given.
+    """Return the metric of a public matrix of distances; points are row numbers, or labels where they are given.
 
     distances: float64[N, N], of a universe of N objects that is itself public.
 
@@ -80,64 +80,64 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
         shape = " × ".join(str(size) for size in table.shape)
         raise MilepostError(f"precomputed takes a square matrix of distances, got an array of shape {shape}")
     names: Sequence[Hashable] = range(len(table)) if labels is None else list(labels)
-    positions = {name: position for position, name in enumerate(names)}
-    if len(positions) != len(table) or len(names) != len(table):
+    indices = {name: index for index, name in enumerate(names)}
+    if len(indices) != len(table) or len(names) != len(table):
         raise MilepostError(f"precomputed needs one label a row, each once: {len(table)} rows, {len(names)} labels")
 
-    def position(point: Any) -> int:
-        # a row number may have been read from a file; 3.0 is found as 3
-        return positions[int(point) if labels is None and isinstance(point, str) else point]
+    def index_of(point: Any) -> int:
+        # a row number may have been read from a file; 3.0 finds 3
+        return indices[int(point) if labels is None and isinstance(point, str) else point]
 
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
-        return table[np.ix_([position(point) for point in x], [position(point) for point in y])]
+        return table[np.ix_([index_of(point) for point in x], [index_of(point) for point in y])]
 
     return Metric(matrix, alone=True)
 
 
 def shortest_path(graph: Any) -> Metric:
-    """The metric of a public graph: the length of the shortest way between two nodes, which are the points.
+    """Return the metric of a public graph: the length of the shortest path between two nodes, which are the points.
 
     graph: an undirected NetworkX graph, whose edges have the length `weight` or 1; or a SciPy sparse matrix of edge
     lengths, which lead both ways, with row numbers for nodes. Text finds a node by its spelling, as in a file.
-    What cannot be reached, or is no node, is infinitely far: AnyMetric counts it as the diameter.
-    Ways are looked for from the second points only, the queries, once each; then a row is what its own node finds in
-    their tables (a number for each query and node), whatever else is in the batch.
+    A point that cannot be reached, or is not a node, is infinitely far: AnyMetric counts it as the diameter.
+    Paths are computed from the second points only, the queries, once for each. A row then depends on its own node and
+    on the tables of the queries (a number for each query and node), whatever else is in the batch.
 
     >>> from scipy.sparse import csr_array
     >>> shortest_path(csr_array([[0, 2, 9], [0, 0, 3], [0, 0, 0]]))(0, 2)
     5.0
     """
     nodes, lengths = _edges(graph)
-    positions = {node: position for position, node in enumerate(nodes)}
-    spelt = {str(node): position for position, node in reversed(list(enumerate(nodes)))}
+    indices = {node: index for index, node in enumerate(nodes)}
+    indices_by_text = {str(node): index for index, node in reversed(list(enumerate(nodes)))}
     tables: dict[int, FloatArray] = {}
 
-    def position(point: Any) -> int | None:
+    def index_of(point: Any) -> int | None:
         node = tuple(point) if isinstance(point, list) else point
-        with contextlib.suppress(TypeError):  # an object that cannot be looked up is no node
-            return positions.get(node, spelt.get(node) if isinstance(node, str) else None)
+        with contextlib.suppress(TypeError):  # an object that is not hashable is not a node
+            return indices.get(node, indices_by_text.get(node) if isinstance(node, str) else None)
         return None
 
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
-        to = [position(point) for point in y]
-        found = [place for place in to if place is not None]
-        if len(found) < len(to):
-            raise MilepostError(f"{y[to.index(None)]!r} is no node of the graph")
-        if new := sorted(set(found) - tables.keys()):
+        query_indices = [index_of(point) for point in y]
+        sources = [index for index in query_indices if index is not None]
+        if len(sources) < len(query_indices):
+            raise MilepostError(f"{y[query_indices.index(None)]!r} is no node of the graph")
+        if new := sorted(set(sources) - tables.keys()):
             tables.update(zip(new, scipy.sparse.csgraph.dijkstra(lengths, directed=False, indices=new), strict=True))
-        places = [position(point) for point in x]
-        rows = np.array([place is not None for place in places], dtype=bool)
-        known = np.array([place for place in places if place is not None], dtype=np.int64)
-        result = np.full((len(places), len(found)), np.inf)
-        for column, place in enumerate(found):
-            result[rows, column] = tables[place][known]
+        row_indices = [index_of(point) for point in x]
+        is_node = np.array([index is not None for index in row_indices], dtype=bool)
+        targets = np.array([index for index in row_indices if index is not None], dtype=np.int64)
+        result = np.full((len(row_indices), len(sources)), np.inf)
+        for column, source in enumerate(sources):
+            result[is_node, column] = tables[source][targets]
         return result
 
     return Metric(matrix, alone=True)
 
 
 def _edges(graph: Any) -> tuple[list[Any], Any]:
-    """Nodes, and a sparse matrix of the lengths of the edges between them; the shortest of parallel ones."""
+    """Return the nodes and a sparse matrix of the lengths of edges; of parallel edges, the shortest."""
     if scipy.sparse.issparse(graph):
         if graph.ndim != 2 or graph.shape[0] != graph.shape[1] or not graph.shape[0]:
             shape = " × ".join(str(size) for size in graph.shape)
@@ -148,15 +148,13 @@ def _edges(graph: Any) -> tuple[list[Any], Any]:
         if graph.is_directed():
             raise MilepostError("shortest_path takes an undirected graph: a distance is the same both ways")
         nodes = list(graph)
-        positions = {node: position for position, node in enumerate(nodes)}
+        indices = {node: index for index, node in enumerate(nodes)}
         shortest: dict[tuple[int, int], float] = {}
         for left, right, length in graph.edges(data="weight", default=1):
-            pair = positions[left], positions[right]
+            pair = indices[left], indices[right]
             shortest[pair] = min(float(length), shortest.get(pair, np.inf))
-        places = np.array(list(shortest), dtype=np.int64).reshape(-1, 2).T
-        lengths = scipy.sparse.coo_array(
-            (list(shortest.values()), tuple(places)), shape=(len(nodes), len(nodes))
-        ).tocsr()
+        ends = np.array(list(shortest), dtype=np.int64).reshape(-1, 2).T
+        lengths = scipy.sparse.coo_array((list(shortest.values()), tuple(ends)), shape=(len(nodes), len(nodes))).tocsr()
         if not nodes:
             raise MilepostError("shortest_path takes a graph with nodes, got none")
     else:
@@ -169,19 +167,19 @@ def _edges(graph: Any) -> tuple[list[Any], Any]:
 
 
 def _jaccard_matrix(x: Sequence[Iterable[Hashable]], y: Sequence[Iterable[Hashable]]) -> FloatArray:
-    """Members in common are counted by looking each member up; counts are whole, and a pair takes one division."""
+    """Return Jaccard distances from exact counts of common members, with one division per pair."""
     queries = [_set(point) for point in y]
-    holders: dict[Hashable, list[int]] = {}
-    for place, query in enumerate(queries):
+    queries_with: dict[Hashable, list[int]] = {}
+    for index, query in enumerate(queries):
         for member in query:
-            holders.setdefault(member, []).append(place)
+            queries_with.setdefault(member, []).append(index)
     sizes = np.array([len(query) for query in queries], dtype=np.int64)
     result = np.empty((len(x), len(y)))
     for row, point in enumerate(x):
         members = _set(point)
         common = np.zeros(len(y), dtype=np.int64)
         for member in members:
-            common[holders.get(member, [])] += 1
+            common[queries_with.get(member, [])] += 1
         union = len(members) + sizes - common
         result[row] = np.where(union > 0, (union - common) / np.maximum(union, 1), 0.0)
     return result
@@ -206,7 +204,7 @@ def _edit_matrix(x: Sequence[Any], y: Sequence[Any]) -> AnyArray:
 
 
 edit_distance = Metric(_edit_matrix, alone=True, name="edit")
-# 1 − |A∩B|/|A∪B| for any iterables of hashable members; two empty sets are the same. It has no name because a file may
-# have kept its sets by position only, from which nothing can be measured.
+# 1 − |A∩B|/|A∪B| for any iterables of hashable members; two empty sets are equal. It has no name because a file may
+# store its sets by index only, from which no distance can be computed.
 jaccard = Metric(_jaccard_matrix, alone=True)
 NAMED = {"edit": edit_distance}

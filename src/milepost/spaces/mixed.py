@@ -1,4 +1,4 @@
-"""Mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories alone."""
+"""Spaces over mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories."""
 
 import csv
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, sum_over_columns
 from milepost.spaces.objects import cells_of, is_series, listed
 
-MIN_SHARE = 1e-9  # of all weights: one column's
+MIN_SHARE = 1e-9  # of the weight of a column in the sum of all weights
 
 
 @dataclass(frozen=True, init=False)
@@ -40,7 +40,8 @@ class MixedTable(ABC):
     parts: tuple[Column, ...]
     weights: tuple[float, ...]
 
-    def _settle(self, columns: Any, weights: Any) -> None:
+    def _set_fields(self, columns: Any, weights: Any) -> None:
+        """Check the arguments and set the fields."""
         if isinstance(columns, str) or not isinstance(columns, Mapping | Sequence):
             raise MilepostError(f"columns must be a dict by name or a list, got {columns!r}")
         named = isinstance(columns, Mapping)
@@ -55,34 +56,36 @@ class MixedTable(ABC):
                 raise MilepostError(
                     f"column {name!r} must be mp.number(low, high), mp.category(labels) or mp.flag(), got {part!r}"
                 )
-        given = named_numbers("weights", weights, names, len(parts), 1.0)
-        if not all(weight > 0 for weight in given):
-            raise MilepostError(f"weights must be positive, got {given}; leave a column out instead")
-        if not min(given) > MIN_SHARE * sum(given) > 0:
-            raise MilepostError(f"every weight must be at least {MIN_SHARE:g} of their sum, got {given}")
-        fields = {"columns": names, "parts": parts, "weights": self._scaled(given)}
+        numbers = named_numbers("weights", weights, names, len(parts), 1.0)
+        if not all(weight > 0 for weight in numbers):
+            raise MilepostError(f"weights must be positive, got {numbers}; leave a column out instead")
+        if not min(numbers) > MIN_SHARE * sum(numbers) > 0:
+            raise MilepostError(f"every weight must be at least {MIN_SHARE:g} of their sum, got {numbers}")
+        fields = {"columns": names, "parts": parts, "weights": self._scale_weights(numbers)}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        most = default_cells(self.embedding.dimension)
+        max_steps = default_cells(self.embedding.dimension)
         for name, part in zip(self.names, parts, strict=True):
-            if isinstance(part, Number) and part.step and part.span[0] // part.span[1] > most:
-                raise MilepostError(f"column {name!r} has more than the {most:,} steps that fit with this many columns")
+            if isinstance(part, Number) and part.step and part.span[0] // part.span[1] > max_steps:
+                raise MilepostError(
+                    f"column {name!r} has more than the {max_steps:,} steps that fit with this many columns"
+                )
 
     @staticmethod
     @abstractmethod
-    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
-        """Weights as the distance has them."""
+    def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the weights that the distance uses."""
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         return (
             "numbers outside their bounds were moved to the nearest bound, and labels that are not listed are `other`"
         )
 
     @property
     def width(self) -> int:
-        """How many columns a point has."""
+        """The number of columns of a point."""
         return len(self.parts)
 
     @property
@@ -92,7 +95,7 @@ class MixedTable(ABC):
 
     @property
     def diameter(self) -> float:
-        """The distance between points that differ as much as can be in every column."""
+        """The distance between points that differ as much as possible in every column."""
         return sum(self.weights)
 
     @property
@@ -114,44 +117,50 @@ class MixedTable(ABC):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One coordinate a number or flag; one a label, of half the weight, since a change of label moves two."""
+        """One coordinate per number or flag, and one per label, of half the weight: a change of label moves two."""
         weight, low, high, span, step = (np.empty(len(self.embedding_columns)) for _ in range(5))
         for part, where, own in zip(self.parts, self._slices, self.weights, strict=True):
             low[where], high[where] = part.ends
             weight[where] = own / (part.ends[1] - part.ends[0]) / (2 if isinstance(part, Category) else 1)
             span[where], step[where] = part.span
-        blocks = [isinstance(part, Category) for part in self.parts]
-        simplex = tuple(where for where, block in zip(self._slices, blocks, strict=True) if block)
+        categorical = [isinstance(part, Category) for part in self.parts]
+        blocks = tuple(where for where, block in zip(self._slices, categorical, strict=True) if block)
         spread = weight * (high - low) * (1 + 2**-51)
-        moved = [
-            float(spread[where.start]) * (2 if block else 1) for where, block in zip(self._slices, blocks, strict=True)
+        widths = [
+            float(spread[where.start]) * (2 if block else 1)
+            for where, block in zip(self._slices, categorical, strict=True)
         ]
-        whole = span.astype(np.int64), step.astype(np.int64)
         return Embedding(
-            weight, low, high, round_up(np.array(moved)), span=whole[0], step=whole[1], category_blocks=simplex
+            weight,
+            low,
+            high,
+            round_up(np.array(widths)),
+            span=span.astype(np.int64),
+            step=step.astype(np.int64),
+            category_blocks=blocks,
         )
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Embedding coordinates are as many as they are."""
+        """Return the space alone: its number of embedding coordinates is fixed."""
         return (self,)
 
     def distortion(self) -> Distortion:
-        """Embedded distances are the metric's."""
+        """Return no distortion: embedded distances are those of the metric."""
         return Distortion.of(np.empty(0))
 
     def knows(self, point: Any) -> bool:
-        """One point is a dict or a row of a frame with all columns, or a list with one plain value a column."""
+        """Return whether an object is a single point: a dict, a row of a frame, or a list of one value per column."""
         if isinstance(point, Mapping) or (is_series(point) and {*self.names} <= {*map(str, point.index)}):
             return True
         plain = isinstance(point, list | tuple | np.ndarray) and len(point) == self.width
         return plain and not any(isinstance(cell, list | tuple | Mapping | np.ndarray) for cell in point)
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as numbers: float64[n, columns]."""
+        """Return private rows as numbers: float64[n, columns]."""
         return self._read(batch, False, first_row)
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Public queries as numbers; numbers may lie outside their bounds."""
+        """Return public queries as numbers, which may lie outside their bounds."""
         return self._read(batch, True, first_row)
 
     def _read(self, batch: pa.RecordBatch | AnyArray, query: bool, first_row: int) -> FloatArray:
@@ -160,7 +169,7 @@ class MixedTable(ABC):
         return np.column_stack([part.read(cells, name, query, first_row) for part, name, cells in pairs])
 
     def inside(self, queries: AnyArray) -> FloatArray:
-        """Numbers moved to their bounds."""
+        """Return queries with numbers clipped to their bounds."""
         result: FloatArray = np.array(queries)
         for i, part in enumerate(self.parts):
             if isinstance(part, Number):
@@ -168,16 +177,16 @@ class MixedTable(ABC):
         return result
 
     def around(self, point: AnyArray, distance: float) -> FloatArray:
-        """Nothing: the centre of a table is found column by column."""
+        """Raise an error: the centre of a table is found column by column."""
         raise MilepostError(f"a table has no points {distance:g} around {point.tolist()}")
 
     def user_point(self, query: AnyArray) -> Any:
-        """A dict of the columns' values, or a tuple where they have no names."""
+        """Return a dict of the columns' values, or a tuple where columns have no names."""
         values = [part.user_point(float(value)) for part, value in zip(self.parts, query, strict=True)]
         return dict(zip(self.columns, values, strict=True)) if self.columns else tuple(values)
 
     def parse(self, text: str) -> Any:
-        """One value a column, with commas between; a sequence of letters stays as it is."""
+        """Return the values of a comma-separated text, one per column; a sequence of letters stays text."""
         cells = [cell.strip() for cell in next(csv.reader([text]), [])]
         if len(cells) == self.width:
             return tuple(cells)
@@ -186,45 +195,45 @@ class MixedTable(ABC):
         return text
 
     def cells(self, query: Any) -> tuple[Any, ...]:
-        """Its values."""
+        """Return the values of a query."""
         return tuple(query.values() if isinstance(query, Mapping) else query)
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Embedding positions in quanta."""
+        """Return embedding positions in quanta."""
         result = np.empty((len(queries), self.embedding.dimension), order="F")
         for i, (part, where) in enumerate(zip(self.parts, self._slices, strict=True)):
             result[:, where] = part.position(queries[:, i])
         return result
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """The points nearest to embedding positions."""
+        """Return the points nearest to embedding positions."""
         rows = [
             [part.value(row[where]) for part, where in zip(self.parts, self._slices, strict=True)] for row in positions
         ]
         return np.array(rows).reshape(len(positions), self.width)
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records in whole quanta."""
+        """Return embedding positions of records in whole quanta."""
         return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The weighted sum of differences for every pair."""
+        """Return the weighted sum of differences for every pair."""
         return sum_over_columns(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
 
     def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Distances of queries to queries, which are points as records are."""
+        """Return the distances of queries to queries, which are points like records."""
         return self.distance(left, right)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """By both ends of every number and flag, and by all labels of a category alike."""
+        """Covariances with ν on both ends of every number and flag, and evenly on all labels of a category."""
         shares = [(1 - 1 / part.size) / 2 if isinstance(part, Category) else 1 / 4 for part in self.parts]
         height = sum(share * weight for share, weight in zip(shares, self.weights, strict=True))
         rounding = (ROUNDING + 2 * HALF_ULP * MAX_OFFSET) * self.diameter  # as `number` allows bounds to be
         return level(height, self.between, self.diameter, rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         parts = [part.to_json() for part in self.parts]
         return {
             "kind": self.kind,
@@ -233,18 +242,18 @@ class MixedTable(ABC):
         }
 
     def tensors(self) -> dict[str, IntArray]:
-        """The card says it all."""
+        """Return no arrays: the card is complete."""
         return {}
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
-        """The inverse of `to_json`."""
-        given = card["columns"]
+        """Return the space that `to_json` described."""
+        columns = card["columns"]
         result = object.__new__(cls)
-        object.__setattr__(result, "columns", tuple(given) if isinstance(given, dict) else None)
-        parts = given.values() if isinstance(given, dict) else given
+        object.__setattr__(result, "columns", tuple(columns) if isinstance(columns, dict) else None)
+        parts = columns.values() if isinstance(columns, dict) else columns
         object.__setattr__(result, "parts", tuple(column_from_json(part) for part in parts))
-        object.__setattr__(result, "weights", _checked(card["weights"], len(result.parts)))
+        object.__setattr__(result, "weights", _read_weights(card["weights"], len(result.parts)))
         return result
 
 
@@ -252,8 +261,8 @@ class MixedTable(ABC):
 class Gower(MixedTable):
     """Gower's distance: the weighted mean of the columns' differences, between 0 and 1.
 
-    columns: what each holds, by name or in a list: `number(18, 90)`, `category(["a", "b"])`, `flag()`.
-    weights: what a column counts, by name or position; 1 by default.
+    columns: the type of each column, by name or in a list: `number(18, 90)`, `category(["a", "b"])`, `flag()`.
+    weights: of columns, by name or position; 1 by default.
 
     >>> from milepost import category, flag, number
     >>> Gower({"age": number(18, 90), "plan": category(["a", "b"]), "member": flag()}).diameter
@@ -263,19 +272,19 @@ class Gower(MixedTable):
     kind: ClassVar[str] = "gower"
 
     def __init__(self, columns: Any, weights: Any = None) -> None:
-        self._settle(columns, weights)
+        self._set_fields(columns, weights)
 
     @staticmethod
-    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+    def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(weight / sum(weights) for weight in weights)
 
 
 @dataclass(frozen=True, init=False)
 class Hamming(MixedTable):
-    """Hamming's distance: in how many places two sequences of labels differ.
+    """Hamming's distance: the number of positions at which two sequences of labels differ.
 
-    alphabets: the labels of each place, by name or in a list: `["ACGT"] * 8`, `{"plan": ["a", "b"], "city": […]}`.
-    Sequences are rows of a table, tuples, or text with one letter a place.
+    alphabets: the labels of each position, by name or in a list: `["ACGT"] * 8`, `{"plan": ["a", "b"], "city": […]}`.
+    Sequences are rows of a table, tuples, or text with one letter per position.
 
     >>> Hamming(["ACGT"] * 8).diameter
     8.0
@@ -287,16 +296,16 @@ class Hamming(MixedTable):
         if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
             raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")
         if isinstance(alphabets, Mapping):
-            self._settle({name: _alphabet(labels) for name, labels in alphabets.items()}, None)
+            self._set_fields({name: _alphabet(labels) for name, labels in alphabets.items()}, None)
         else:
-            self._settle([_alphabet(labels) for labels in alphabets], None)
+            self._set_fields([_alphabet(labels) for labels in alphabets], None)
 
     @staticmethod
-    def _scaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+    def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
         return weights
 
     def knows(self, point: Any) -> bool:
-        """One sequence may be text; as many texts as there are places may be sequences, unless they are labels."""
+        """Return whether an object is one sequence: text, or labels rather than as many sequences as positions."""
         if isinstance(point, str):
             return True
         if not super().knows(point) or isinstance(point, Mapping) or self.width == 1:
@@ -308,12 +317,12 @@ class Hamming(MixedTable):
 
 
 def _alphabet(labels: Any) -> Category:
-    """The labels of a place: letters of a text, or a list."""
+    """Return the labels of a position: letters of a text, or a list."""
     return category(list(labels) if isinstance(labels, str) else labels)
 
 
-def _checked(weights: Any, width: int) -> tuple[float, ...]:
-    """Weights of a card, in which all that a space may have are; as they are, to the last bit."""
+def _read_weights(weights: Any, width: int) -> tuple[float, ...]:
+    """Return the weights of a card, unchanged to the last bit; refuse those that no space can have."""
     result = named_numbers("weights", weights, None, width, 1.0)
     if not (result and MIN_SHARE / 2 * sum(result) <= min(result) and 1e-100 < sum(result) < 1e100):
         raise MilepostError("weights of the card must be positive numbers, one a column")

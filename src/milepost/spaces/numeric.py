@@ -1,4 +1,4 @@
-"""Numeric tables: columns by name or position become float64 points, with clear errors."""
+"""Reading of numeric tables: columns by name or position become float64 points, with clear errors."""
 
 import math
 import numbers
@@ -16,20 +16,20 @@ from milepost.spaces.objects import MISSING, listed
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
-MAX_DISTANCE = 1e100  # widths of the bounds from them to a query
-HALF_ULP = 2.0**-53  # of a float, relatively: what rounding moves it by
-MAX_OFFSET = 1 << 22  # diameters from 0 to a space: a point's rounding is then below 2⁻³¹ of the diameter
+MAX_DISTANCE = 1e100  # of a query from the bounds, in widths of the bounds
+HALF_ULP = 2.0**-53  # the largest relative error of rounding to a float
+MAX_OFFSET = 1 << 22  # of a space from 0, in diameters: rounding of a point is then below 2⁻³¹ of the diameter
 CACHE_NUMBERS = 1 << 17  # numbers that fit the cache
-TRANSPOSED_ROWS = 1 << 10  # rows turned into columns at a time, so that they stay in the cache meanwhile
+TRANSPOSED_ROWS = 1 << 10  # rows turned into columns at a time, so that they stay in the cache
 
 
 def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
-    """Where a column stands among those present: by its name, else by an alias in small or large letters."""
-    spellings = [text.lower() for text in present] if name in aliases else present
-    for known in (name, *aliases.get(name, ())):
-        for names in (present, spellings):
-            if known in names:
-                return list(names).index(known)
+    """Return the index of a column among those present: by name, else by an alias in any case; None if absent."""
+    lowercase = [text.lower() for text in present] if name in aliases else present
+    for alias in (name, *aliases.get(name, ())):
+        for names in (present, lowercase):
+            if alias in names:
+                return list(names).index(alias)
     return None
 
 
@@ -40,9 +40,9 @@ def read_matrix(
     aliases: Aliases = NO_ALIASES,
     within: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> FloatArray:
-    """The float64[n, width] matrix of a batch: named columns where both sides have names, else by position.
+    """Return the float64[n, width] matrix of a batch: columns by name where both sides have names, else by position.
 
-    It is a copy, each column of which lies in one piece. within: the ends of each column, to which values are moved.
+    It is a copy with contiguous columns. within: the lower and upper ends of the columns, to which values are clipped.
     """
     if isinstance(batch, np.ndarray):
         result = _from_array(batch, width)
@@ -56,18 +56,18 @@ def read_matrix(
             )
         columns = tuple(names)
     result = np.empty((batch.num_rows, width), order="F")
-    for place, name in enumerate(columns):
-        position = find(names, name, aliases)
-        if position is None:
+    for column, name in enumerate(columns):
+        index = find(names, name, aliases)
+        if index is None:
             raise MilepostError(
                 f"the table has no column {name!r}; it has {listed(names) or 'no columns'}. "
                 "Rename them, or name the ones of a private table with columns=[…], in the order of the space"
             )
-        values = from_column(batch.column(position), names[position])
+        values = from_column(batch.column(index), names[index])
         if within is None:
-            result[:, place] = values
+            result[:, column] = values
         else:
-            np.clip(values, within[0][place], within[1][place], out=result[:, place])
+            np.clip(values, within[0][column], within[1][column], out=result[:, column])
     return result
 
 
@@ -96,7 +96,7 @@ def refuse_infinite(points: FloatArray, names: Sequence[str], first_row: int = 0
 def refuse_far(
     points: FloatArray, low: Sequence[float], high: Sequence[float], names: Sequence[str], first_row: int = 0
 ) -> None:
-    """Refuse query points from which distances would not be floats: infinite ones, and those beyond all reason.
+    """Refuse query points whose distances would overflow: infinite and absurdly distant ones.
 
     low, high: the bounds of each column; where they are the same, those of the widest column count.
     """
@@ -113,7 +113,7 @@ def refuse_far(
 
 
 def too_far(column: str, low: float, high: float) -> MilepostError:
-    """The error for bounds so far from 0 that points between them are lost to rounding."""
+    """Return the error for bounds so far from 0 that points between them are lost to rounding."""
     return MilepostError(
         f"bounds of {column} are too far from 0 for their width: got ({low!r}, {high!r}). Beyond {MAX_OFFSET:,} "
         f"diameters from 0 distances are lost to rounding; subtract an offset, such as {low!r}, from the values and "
@@ -143,22 +143,22 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
 
 
 def number(value: Any) -> float:
-    """One object as a float, whatever its neighbors in a column are; a missing value is NaN."""
+    """Return an object as a float, independently of its neighbors in a column; a missing value is NaN."""
     if type(value).__name__ in MISSING:
         return math.nan
     if isinstance(value, numbers.Real | Decimal | np.bool_):
-        plain: Any = value
+        real: Any = value
         try:
-            return float(plain)
+            return float(real)
         except OverflowError:  # a whole number beyond all floats
-            return -math.inf if plain < 0 else math.inf
+            return -math.inf if real < 0 else math.inf
         except ValueError:  # a signalling NaN
             return math.nan
     raise MilepostError("points must be numbers, got text or another object among them; convert it, or leave it out")
 
 
 def from_column(column: Any, name: str) -> FloatArray:
-    """An Arrow column as float64; each value alone decides its own."""
+    """Return an Arrow column as float64; each result depends on its own value only."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
@@ -174,14 +174,14 @@ def from_column(column: Any, name: str) -> FloatArray:
 
 
 def unit_of(unit: Any) -> str:
-    """A short word for labels."""
+    """Return a unit of distances for labels; refuse anything but a short text."""
     if not isinstance(unit, str) or len(unit) > 20:
         raise MilepostError(f"unit must be a short word such as km, got {unit!r}")
     return unit
 
 
 def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, float]]]:
-    """Bounds as names (None for positions) and (low, high) pairs, each checked."""
+    """Return the names (None for positions) and the (low, high) pairs of bounds, each checked."""
     named = isinstance(bounds, Mapping)
     items = (
         list(bounds.items()) if named else list(enumerate(bounds if isinstance(bounds, Sequence | np.ndarray) else ()))
@@ -213,7 +213,10 @@ def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, 
 def named_numbers(
     what: str, values: Any, columns: tuple[str, ...] | None, width: int, default: float
 ) -> tuple[float, ...]:
-    """One finite number of at least 0 a column, by name or position, or one for all; the default where none is."""
+    """Return one finite number of at least 0 per column, from values by name, by position or one for all columns.
+
+    A column without a value has the default.
+    """
     if values is None:
         return (default,) * width
     if isinstance(values, Mapping):
@@ -237,9 +240,9 @@ def named_numbers(
 def sum_over_columns(
     records: FloatArray, queries: AnyArray, term: Callable[[int, FloatArray, FloatArray], FloatArray]
 ) -> FloatArray:
-    """Σᵢ term(i, xᵢ, yᵢ) for every pair: float64[n, k]; column by column, so that a pair's is the same in any batch.
+    """Return Σᵢ term(i, xᵢ, yᵢ) for every pair, float64[n, k]; column by column, so that batches do not matter.
 
-    term: takes columns float64[rows, 1] and float64[1, k], of so many rows that they fit the cache.
+    term: takes columns float64[rows, 1] and float64[1, k], with as many rows as fit the cache.
     """
     result = np.zeros((len(records), len(queries)))
     rows = max(1, CACHE_NUMBERS // max(1, len(queries)))

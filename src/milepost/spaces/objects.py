@@ -1,4 +1,4 @@
-"""Objects: points that are no rows of numbers, in lists and batches, and what makes two of them the same."""
+"""Points that are objects rather than rows of numbers: reading lists and batches of them, and their keys."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,14 +13,14 @@ from milepost._typing import AnyArray, IntArray
 from milepost._validation import unmask
 from milepost.errors import MilepostError
 
-MAX_LISTED = 20  # names in an error text
+MAX_NAMES = 20  # names in an error text
 SPARK = "pyspark"
 TABLES = ("pyarrow", "pandas", "geopandas", "polars", SPARK)  # packages whose tables are read as they are
 MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of cells without a value
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell has no value: None, NaN, what pandas has for them, or a hidden entry of a masked array."""
+    """Return whether a cell has no value: None, NaN, their pandas equivalents or a masked entry of an array."""
     if isinstance(cell, float | np.floating):
         return math.isnan(cell)
     if isinstance(cell, Decimal):
@@ -29,7 +29,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def object_list(data: Any) -> list[Any]:
-    """The objects of a list, an array (its entries, or its rows), a Series, an Arrow column or anything iterable."""
+    """Return the objects of a list, an array (entries or rows), a Series, an Arrow column or another iterable."""
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise MilepostError(f"expected a list of objects, got {data!r}; put a single one in a list")
     data = unmask(data)
@@ -42,7 +42,7 @@ def object_list(data: Any) -> list[Any]:
 
 
 def plain(cells: Any, name: str) -> list[Any]:
-    """The cells of a column as Python's objects."""
+    """Return the cells of a column as Python objects."""
     if not isinstance(cells, pa.Array):
         return list(cells)
     try:
@@ -52,19 +52,19 @@ def plain(cells: Any, name: str) -> list[Any]:
     return result
 
 
-def encoded(cells: Any, name: str) -> tuple[list[Any], IntArray]:
-    """The different cells of a column as Python's objects, or all of them, and which of them stands in each row."""
+def encode_cells(cells: Any, name: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct cells of a column (or all cells) as Python objects, and the index of each row's cell."""
     if isinstance(cells, pa.Array) and not pa.types.is_nested(cells.type):
         with suppress(pa.ArrowException):
             cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-            found = cells.dictionary_encode("encode")
-            return plain(found.dictionary, name), found.indices.to_numpy().astype(np.int64)
-    whole = plain(cells, name)
-    return whole, np.arange(len(whole))
+            column = cells.dictionary_encode("encode")
+            return plain(column.dictionary, name), column.indices.to_numpy().astype(np.int64)
+    values = plain(cells, name)
+    return values, np.arange(len(values))
 
 
 def untyped(cell: Any) -> Any:
-    """A cell without the mark of its column's type: 3.0 is 3, since another row's 1.5 may have made it a float."""
+    """Return a cell independently of its column's type: 3.0 is 3, since another row's 1.5 may have made it a float."""
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     if isinstance(cell, Decimal) and cell.is_finite():
@@ -73,27 +73,27 @@ def untyped(cell: Any) -> Any:
 
 
 def object_array(objects: list[Any]) -> AnyArray:
-    """A one-dimensional array of objects, whatever they are."""
+    """Return a one-dimensional array of any objects."""
     result = np.empty(len(objects), dtype=object)
-    for position, item in enumerate(objects):
-        result[position] = item
+    for index, item in enumerate(objects):
+        result[index] = item
     return result
 
 
 def entries(array: AnyArray) -> list[Any]:
-    """Entries of a one-dimensional array as Python objects, rows of one with more dimensions."""
+    """Return the entries of a one-dimensional array as Python objects, or the rows of an array of more dimensions."""
     if array.ndim > 1:
         return list(array.astype(np.float64) if array.dtype.kind in "iufb" else array)
     return list(array) if array.dtype == object else [untyped(cell) for cell in array.tolist()]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some names for an error text."""
-    return ", ".join(names[:MAX_LISTED]) + (f", … ({len(names):,} in all)" if len(names) > MAX_LISTED else "")
+    """Return names, up to a maximum number, as text for an error message."""
+    return ", ".join(names[:MAX_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > MAX_NAMES else "")
 
 
 def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bool, first_row: int = 0) -> list[Any]:
-    """The cells of each column: of a table by name or position, of rows that are sequences, dicts or text."""
+    """Return the cells of each column, from a table by name or position or from rows (sequences, dicts or text)."""
     width = len(names)
     if isinstance(batch, pa.RecordBatch):
         present = batch.schema.names
@@ -111,13 +111,13 @@ def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bo
 
 
 def _columns(rows: list[Any], names: Sequence[str], first_row: int) -> list[Any]:
-    """Columns of rows that are dicts, sequences or text."""
-    parsed = [_row(row, names, first_row + place + 1) for place, row in enumerate(rows)]
-    return [list(column) for column in zip(*parsed, strict=True)] if parsed else [[] for _ in names]
+    """Return the columns of rows that are dicts, sequences or text."""
+    cells = [_row(row, names, first_row + index + 1) for index, row in enumerate(rows)]
+    return [list(column) for column in zip(*cells, strict=True)] if cells else [[] for _ in names]
 
 
-def _row(row: Any, names: Sequence[str], place: int) -> list[Any]:
-    """One value a column, with a clear word where they do not fit."""
+def _row(row: Any, names: Sequence[str], number: int) -> list[Any]:
+    """Return one value per column; refuse a row that does not fit. number: of the row in error messages, from 1."""
     if is_series(row):
         row = {str(name): value for name, value in row.items()}
     if hasattr(row, "_asdict"):  # a named tuple
@@ -125,33 +125,33 @@ def _row(row: Any, names: Sequence[str], place: int) -> list[Any]:
     if isinstance(row, Mapping):
         absent = [name for name in names if name not in row]
         if absent:
-            raise MilepostError(f"row {place} has no value for {absent[0]!r}; the columns are {listed(names)}")
+            raise MilepostError(f"row {number} has no value for {absent[0]!r}; the columns are {listed(names)}")
         return [row[name] for name in names]
     if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
         return [row]
     if not isinstance(row, Sequence | np.ndarray) or len(row) != len(names):
-        raise MilepostError(f"expected rows of {len(names)} values ({listed(names)}), which row {place} is not")
+        raise MilepostError(f"expected rows of {len(names)} values ({listed(names)}), which row {number} is not")
     return list(row)
 
 
 def is_series(point: Any) -> bool:
-    """Whether it is a row of a pandas frame."""
+    """Return whether a point is a row of a pandas frame."""
     return package(point) == "pandas" and getattr(point, "ndim", 0) == 1
 
 
 def package(data: Any) -> str:
-    """The name of the library that an object, or a class that its own is derived from, comes from."""
+    """Return the name of the library that defines the class of an object, or one of its base classes."""
     return package_of(type(data))
 
 
 def package_of(kind: type) -> str:
-    """The same of a class."""
+    """Return the name of the library that defines a class, or one of its base classes."""
     roots = [base.__module__.split(".")[0] for base in kind.__mro__]
     return next((root for root in roots if root in TABLES), roots[0])
 
 
 def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:
-    """The objects of a batch: cells of one column, tuples of several, entries or rows of an array."""
+    """Return the objects of a batch: cells of one column, tuples of several, or entries or rows of an array."""
     if isinstance(batch, pa.RecordBatch):
         columns = [object_list(column) for column in batch.columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
@@ -161,7 +161,7 @@ def objects_of(batch: pa.RecordBatch | AnyArray) -> list[Any]:
 
 
 def key(point: Any) -> Hashable:
-    """Equal points have equal keys; lists, arrays and sets go by their entries."""
+    """Return a hashable key, the same for equal points; lists, arrays and sets are compared by their entries."""
     if isinstance(point, np.ndarray | np.generic):
         point = point.tolist()
     if isinstance(point, list | tuple):
@@ -177,7 +177,7 @@ def key(point: Any) -> Hashable:
 
 
 def json_of(point: Any) -> Any:
-    """A query that JSON gives back with an equal key; TypeError for others."""
+    """Return a JSON value whose key equals that of a query; raise TypeError where there is none."""
     if isinstance(point, np.ndarray | np.generic):
         point = point.tolist()
     if isinstance(point, list | tuple):

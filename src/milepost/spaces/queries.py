@@ -1,4 +1,4 @@
-"""Queries: points given beforehand, the public side of a release that answers them and no others."""
+"""Queries: public points that are fixed before a release, which answers these and no others."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from milepost.spaces.embeddings.embedding import QUANTA
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """k points of a space, as its `read_queries` gives them."""
+    """k points of a space, as its `read_queries` returns them."""
 
     points: AnyArray
     space: Space
 
     @property
     def diameter(self) -> float:
-        """The largest distance that a record can have to one."""
+        """The largest distance of a record to a query."""
         return self.space.diameter
 
     @cached_property
     def for_queries(self) -> dict[str, Any]:
-        """What mechanisms have found out about them, by name; copies have it, too."""
+        """A cache of what mechanisms computed for these queries, by name of the mechanism; copies share it."""
         return {}
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of queries."""
         return len(self.points)
 
     @property
@@ -42,20 +42,20 @@ class Queries:
 
     @property
     def bias(self) -> float:
-        """How far rounding to quanta may move a mean distance."""
+        """The largest error of a mean distance by rounding to quanta."""
         return self.quantum / 2 * (1 + 1e-6)
 
     def quantize(self, distances: FloatArray) -> IntArray:
-        """Distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever came."""
+        """Return distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever the input."""
         quanta = np.asarray(distances * (QUANTA / self.diameter))
         np.rint(quanta, out=quanta)
         np.fmin(quanta, QUANTA, out=quanta)  # of NaN, too
         return np.maximum(quanta, 0, out=quanta).astype(np.int64)
 
     def find(self, points: AnyArray) -> IntArray:
-        """Positions of points among the queries; one that is not there is refused."""
+        """Return the indices of points among the queries; refuse a point that is not one of them."""
         try:
-            return np.array([self._positions[key_of(point)] for point in points], dtype=np.int64)
+            return np.array([self._indices[key_of(point)] for point in points], dtype=np.int64)
         except KeyError as missing:
             raise MilepostError(
                 f"this release answers the {self.count:,} queries it was made for and no others; "
@@ -63,28 +63,28 @@ class Queries:
             ) from None
 
     @cached_property
-    def _positions(self) -> dict[Hashable, int]:
-        return {key_of(point): position for position, point in reversed(list(enumerate(self.points)))}
+    def _indices(self) -> dict[Hashable, int]:
+        return {key_of(point): index for index, point in reversed(list(enumerate(self.points)))}
 
     def to_json(self) -> list[Any]:
-        """As the card stores them."""
+        """Return the JSON that the card stores."""
         result: list[Any] = self.points.tolist()
         return result
 
     @classmethod
     def from_json(cls, space: Space, points: list[Any]) -> "Queries":
-        """The inverse of `to_json`."""
+        """Return the queries that `to_json` described."""
         return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space)
 
 
 def key_of(point: AnyArray) -> Hashable:
-    """Equal points have equal keys: 0.0 and −0.0 are the same."""
+    """Return a hashable key, the same for equal points: 0.0 and −0.0 are equal."""
     return tuple(point.tolist()) if point.ndim else point.item()
 
 
 def move_inside(space: Space, queries: AnyArray) -> AnyArray:
-    """Queries moved into the space, with a warning where there is something to move."""
+    """Return queries moved into the space, with a warning where some lie outside."""
     inside = space.inside(queries)
-    if moved := len(np.unique(np.nonzero(inside != queries)[0])):
-        warn(f"{moved} of {len(queries)} queries lie outside the space; they are answered at its border")
+    if count := len(np.unique(np.nonzero(inside != queries)[0])):
+        warn(f"{count} of {len(queries)} queries lie outside the space; they are answered at its border")
     return inside

@@ -17,7 +17,7 @@ KINDS: dict[str, type[L1 | L2 | Lp | GreatCircle | Angular | Gower | Hamming | A
 
 
 def space_from_json(card: dict[str, Any], tensors: dict[str, AnyArray]) -> Space:
-    """The space that `to_json` and `tensors` described."""
+    """Return the space that `to_json` and `tensors` described."""
     kind = card.get("kind")
     if kind not in KINDS:
         raise MilepostError(f"unknown space {kind!r}; this version knows {', '.join(KINDS)}")

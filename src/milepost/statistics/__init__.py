@@ -1,1 +1,1 @@
-"""Exact integers that add up; nothing after them sees a record."""
+"""Exact, mergeable statistics of integers; no later layer sees a record."""

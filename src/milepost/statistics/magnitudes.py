@@ -1,4 +1,4 @@
-"""Magnitudes: how many values each column has by sign, power of two and 8 bits more, as integers that add up."""
+"""Counts of the values of each column by sign, power of two and 8 more bits, as integers that add up."""
 
 from functools import lru_cache
 from typing import Self
@@ -30,11 +30,11 @@ class Magnitudes:
 
     @property
     def columns(self) -> int:
-        """How many columns a record has."""
+        """Return the number of columns of a record."""
         return len(self.counts)
 
     def add(self, points: FloatArray, weight: AnyArray | None = None) -> None:
-        """Add records float64[n, columns], infinite values among them, with an integer weight each."""
+        """Add records float64[n, columns], which may hold infinite values, each with an integer weight."""
         weights = np.ones(len(points), dtype=np.int64) if weight is None else weight.astype(np.int64)
         check_weight(self.total + int(weights.sum()))
         for column, counts in enumerate(self.counts):
@@ -42,15 +42,15 @@ class Magnitudes:
         self.total += int(weights.sum())
 
     def __add__(self, other: Self) -> "Magnitudes":
-        """The counts of both tables together."""
+        """Return the counts of both tables together."""
         result = Magnitudes(self.columns)
         result.counts, result.total = self.counts + other.counts, self.total + other.total
         return result
 
     def between(self, column: int, borders: FloatArray) -> IntArray:
-        """A column's values in the cells between borders, which are edges of the grid; those outside in the end cells.
+        """Count a column's values between borders, which are edges of the grid.
 
-        Every value is in one of the cells.
+        Values outside of the borders count in the first or last cell, so that every value is in one cell.
         """
         starts = np.searchsorted(edges(), borders[:-1])
         starts[0] = 0
@@ -58,18 +58,18 @@ class Magnitudes:
 
 
 def cell_of(values: FloatArray) -> IntArray:
-    """The cell of each value, which depends on that value alone; NaN must have been refused."""
+    """Return the cell of each value, which depends on that value alone; NaN must have been refused."""
     # the largest size below 2⁶⁰ stands for all from there on, infinity included
     size = np.minimum(np.abs(values), np.nextafter(2.0**MAX_VALUE, 0))
     share, power = np.frexp(size)  # size = share·2^power, ½ ≤ share < 1
-    inside = (power - 1 - MIN_VALUE) * SUBCELLS + np.floor((2 * share - 1) * SUBCELLS).astype(np.int64)
-    place = np.where(size < 2.0**MIN_VALUE, 0, 1 + inside)
-    return np.where(values < 0, SIDE - 1 - place, SIDE + place)
+    subcell = (power - 1 - MIN_VALUE) * SUBCELLS + np.floor((2 * share - 1) * SUBCELLS).astype(np.int64)
+    index = np.where(size < 2.0**MIN_VALUE, 0, 1 + subcell)
+    return np.where(values < 0, SIDE - 1 - index, SIDE + index)
 
 
 @lru_cache(maxsize=1)
 def edges() -> FloatArray:
-    """The 2·SIDE + 1 borders of the cells: 0, and ±2^k·(1 + j/256) for k from −40 to 60; exact and public."""
+    """Return the 2·SIDE + 1 borders of the cells: 0, and ±2^k·(1 + j/256) for k from −40 to 60; exact and public."""
     powers = 2.0 ** np.arange(MIN_VALUE, MAX_VALUE)
     octaves = (powers[:, None] * (1 + np.arange(SUBCELLS) / SUBCELLS)).ravel()
     upper = np.concatenate([octaves, [2.0**MAX_VALUE]])
@@ -80,7 +80,7 @@ def edges() -> FloatArray:
 
 @lru_cache(maxsize=1)
 def octave_borders() -> FloatArray:
-    """Those of them that are 0 or a power of two, of either sign."""
+    """Return the edges that are 0 or a power of two, of either sign."""
     upper = 2.0 ** np.arange(MIN_VALUE, MAX_VALUE + 1)
     result = np.concatenate([-upper[::-1], [0.0], upper])
     result.setflags(write=False)

@@ -1,7 +1,7 @@
-"""Fingerprint: a keyed digest of the rows that a pass over a table has read, to notice that another pass reads others.
+"""Keyed digests of the rows that a pass over a table has read, which show if another pass reads other rows.
 
 The hash of a row is SipHash-2-4 with 128 bits, a pseudorandom function, of the row's point as the space reads it, its
-group and its weight. A digest is the sum of the hashes of all rows that enter a statistic, each 16 bits for themselves,
+group and its weight. A digest is the sum of the hashes of all rows that enter a statistic, each 16 bits separately,
 as integers that do not wrap around. So it does not depend on the order of rows, and digests of parts of a table add up.
 
 Why two different tables have different digests: let d be how much more often the one table has some row than the other,
@@ -67,23 +67,23 @@ class Fingerprint:
 
     def check(self, digest: RowDigest) -> None:
         """Refuse the rows of this digest if they are not those of the table."""
-        # sealed, because sums grow with the number of rows, and a store keeps this beside what was released
-        found = blake2b(digest.to_bytes(), key=self.key, person=b"milepost table", digest_size=32).digest()
-        self.expected = self.expected or found
-        if not hmac.compare_digest(found, self.expected):
+        # sealed, because sums grow with the number of rows, and a store keeps this together with what was released
+        seal = blake2b(digest.to_bytes(), key=self.key, person=b"milepost table", digest_size=32).digest()
+        self.expected = self.expected or seal
+        if not hmac.compare_digest(seal, self.expected):
             raise MilepostError(self.changed)
 
 
 def row_hashes(key: bytes, points: FloatArray, group: IntArray | None, weight: IntArray | None) -> AnyArray:
     """Return SipHash-2-4-128 of each row, uint64[n, 2]; 0.0 and −0.0 are the same."""
-    short = np.frombuffer(blake2b(key=key, digest_size=16, person=b"milepost rows").digest(), dtype="<u8")
+    hash_key = np.frombuffer(blake2b(key=key, digest_size=16, person=b"milepost rows").digest(), dtype="<u8")
     result = np.empty((len(points), 2), dtype=np.uint64)
     for start in range(0, len(points), ROWS):
         rows = slice(start, start + ROWS)
         numbers = np.ascontiguousarray(points[rows].T, dtype=np.float64) + 0.0
         words = [*numbers.view(np.uint64)]
         words += [part[rows].astype(np.int64).view(np.uint64) for part in (group, weight) if part is not None]
-        result[rows] = siphash(short, words)
+        result[rows] = siphash(hash_key, words)
     return result
 
 
@@ -93,7 +93,7 @@ def siphash(key: AnyArray, words: Sequence[AnyArray]) -> AnyArray:
     key: uint64[2]. words: the first 64 bits of each message, uint64[n], then the next ones, and so on.
     """
     count = len(words[0])
-    state = [np.full(count, start ^ int(key[place % 2]), dtype=np.uint64) for place, start in enumerate(START)]
+    state = [np.full(count, start ^ int(key[k % 2]), dtype=np.uint64) for k, start in enumerate(START)]
     spare = np.empty(count, dtype=np.uint64)
     length = np.full(count, (8 * len(words) & 0xFF) << 56, dtype=np.uint64)
     for word in (*words, length):
@@ -101,8 +101,8 @@ def siphash(key: AnyArray, words: Sequence[AnyArray]) -> AnyArray:
         _rounds(state, spare, 2)
         state[0] ^= word
     result = np.empty((count, 2), dtype=np.uint64)
-    for half, (place, mark) in enumerate(((2, 0xEE), (1, 0xDD))):
-        state[place] ^= np.uint64(mark)
+    for half, (k, mark) in enumerate(((2, 0xEE), (1, 0xDD))):
+        state[k] ^= np.uint64(mark)
         _rounds(state, spare, 4)
         result[:, half] = state[0] ^ state[1] ^ state[2] ^ state[3]
     return result

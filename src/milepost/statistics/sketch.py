@@ -1,4 +1,4 @@
-"""Sketch: per embedding coordinate, exact integers from which the mean distance at every cell border follows."""
+"""Sketches: exact integers per embedding coordinate, which give the mean distance at every cell border."""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -13,8 +13,8 @@ from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_c
 from milepost.statistics.accumulate import sum_by_index
 
 MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
-ROWS = 1 << 17  # records counted at a time, which fit the cache
-FEW = 1 << 12  # records for which a sum by cells is not worth its while
+ROWS = 1 << 17  # records at a time, which fit the cache
+FEW = 1 << 12  # fewer records than this are added one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class CellBorders:
 
 
 class Sketch:
-    """Two integer histograms a coordinate: weight in each cell, and weighted offsets from the cell's left border.
+    """Two integer histograms per coordinate: weight in each cell, and weighted offsets from the cell's left border.
 
     All sums are int64 and do not depend on the order of records; sketches of parts of a table add up to its sketch.
     counts, offsets: int64[groups, D, cells]; totals: int64[groups].
@@ -47,11 +47,11 @@ class Sketch:
         self.totals = np.zeros(groups, dtype=np.int64)
         self._packed: IntArray | None = None
         self._weight = 0  # of the records that are packed
-        self._unpacking = Lock()  # noise is added to several coordinates at once, each of which asks for the counts
+        self._unpack_lock = Lock()  # noise is added to several coordinates at once, each of which reads the counts
 
     @property
     def counts(self) -> IntArray:
-        """The weight in each cell."""
+        """Return the weight in each cell."""
         self._unpack()
         return self._counts
 
@@ -62,7 +62,7 @@ class Sketch:
 
     @property
     def offsets(self) -> IntArray:
-        """Weighted offsets from the cell's left border."""
+        """Return the weighted offsets from the cell's left border."""
         self._unpack()
         return self._offsets
 
@@ -73,113 +73,115 @@ class Sketch:
 
     @property
     def dimension(self) -> int:
-        """D, the number of embedding coordinates."""
+        """Return D, the number of embedding coordinates."""
         return self._counts.shape[1]
 
     @property
     def groups(self) -> int:
-        """How many groups are kept apart."""
+        """Return the number of groups."""
         return self._counts.shape[0]
 
     @property
     def bits(self) -> int:
-        """A cell has 2^bits quanta."""
+        """Return bits, where a cell has 2^bits quanta."""
         return QUANTUM_BITS - (self.cells.bit_length() - 1)
 
     @property
-    def _most(self) -> int:
-        """The weight of which counts and offsets fit 62 bits side by side."""
+    def _max_packed_weight(self) -> int:
+        """Return the maximum weight whose counts and offsets fit 62 bits together."""
         return (1 << (62 - self.bits) // 2) - 1
 
     @property
-    def _room(self) -> int:
-        """Bits of the offsets of so much weight."""
+    def _offset_bits(self) -> int:
+        """Return the number of bits for the offsets of that weight."""
         return self.bits + (62 - self.bits) // 2
 
     def add(self, quanta: AnyArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
-        """Add records at whole quanta [n, D] in 0..2²⁴, with a group index and an integer weight each.
+        """Add records at whole quanta [n, D] in 0..2²⁴, each with a group index and an integer weight.
 
-        It is quickest where columns lie in one piece, in Fortran's order, and there are as many rows as cells.
+        It is quickest if columns are contiguous (Fortran order) and there are as many rows as cells.
         """
-        added = total_weights(len(quanta), self.groups, group, weight)
-        check_weight(int(self.totals.sum()) + int(added.sum()))
+        totals = total_weights(len(quanta), self.groups, group, weight)
+        check_weight(int(self.totals.sum()) + int(totals.sum()))
         cells = self.groups * self.cells
-        rows = min(max(ROWS, 2 * cells), self._most // (1 if weight is None else int(weight.max(initial=1))))
+        rows = min(
+            max(ROWS, 2 * cells), self._max_packed_weight // (1 if weight is None else int(weight.max(initial=1)))
+        )
         if min(rows, len(quanta)) < max(FEW, cells // 4):
             add, rows = self._add_few, max(1, ROWS // self.dimension)
         else:
             add = self._add_many
         for start in range(0, len(quanta), rows):
             part = slice(start, start + rows)
-            add(quanta[part], *(None if of is None else of[part].astype(np.int64) for of in (group, weight)))
-        self.totals += added
+            add(quanta[part], *(None if each is None else each[part].astype(np.int64) for each in (group, weight)))
+        self.totals += totals
 
     def _add_few(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
-        """One by one, which takes no longer where there are many cells."""
+        """Add records one by one, which takes no longer if there are many cells."""
         check_quanta(quanta)
         offset = quanta.astype(np.int64)
-        place = np.minimum(offset >> self.bits, self.cells - 1)
-        offset -= place << self.bits
-        place += np.arange(self.dimension) * self.cells
+        index = np.minimum(offset >> self.bits, self.cells - 1)
+        offset -= index << self.bits
+        index += np.arange(self.dimension) * self.cells
         if group is not None:
-            place += (group * (self.dimension * self.cells))[:, None]
+            index += (group * (self.dimension * self.cells))[:, None]
         if weight is not None:
             offset *= weight[:, None]
-        places, each = place.ravel(order="F"), 1 if weight is None else np.tile(weight, self.dimension)
+        indices, weights = index.ravel(order="F"), 1 if weight is None else np.tile(weight, self.dimension)
         self._counts, self._offsets = np.ascontiguousarray(self._counts), np.ascontiguousarray(self._offsets)
-        np.add.at(self._counts.reshape(-1), places, each)
-        np.add.at(self._offsets.reshape(-1), places, offset.ravel(order="F"))
+        np.add.at(self._counts.reshape(-1), indices, weights)
+        np.add.at(self._offsets.reshape(-1), indices, offset.ravel(order="F"))
 
     def _add_many(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
-        """Some coordinates in one sum of counts·2^room + offsets, with a cell more for records at the far end."""
+        """Add coordinates in sums of counts·2^offset_bits + offsets, with one more cell for records at the far end."""
         total = len(quanta) if weight is None else int(weight.sum())
-        if self._packed is None or self._weight + total > self._most:
+        if self._packed is None or self._weight + total > self._max_packed_weight:
             self._unpack()
             self._packed = np.zeros((self.dimension, self.groups, self.cells + 1), dtype=np.int64)
         self._weight += total
-        cells, inside, one = self.cells + 1, (1 << self.bits) - 1, np.int64(1 << self._room)
-        together = max(1, ROWS // max(len(quanta), 2 * self.groups * self.cells))
-        for first in range(0, self.dimension, together):
-            part = slice(first, first + together)
+        cells, offset_mask, one_count = self.cells + 1, (1 << self.bits) - 1, np.int64(1 << self._offset_bits)
+        coordinates = max(1, ROWS // max(len(quanta), 2 * self.groups * self.cells))
+        for first in range(0, self.dimension, coordinates):
+            part = slice(first, first + coordinates)
             images = quanta[:, part]
             check_quanta(images)
-            places, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
-            np.bitwise_and(images, inside, out=places, casting="unsafe")
-            np.add(places, one, out=records)
-            np.right_shift(images, self.bits, out=places, casting="unsafe")
+            indices, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
+            np.bitwise_and(images, offset_mask, out=indices, casting="unsafe")
+            np.add(indices, one_count, out=records)
+            np.right_shift(images, self.bits, out=indices, casting="unsafe")
             if images.shape[1] > 1:
-                places += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
+                indices += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
             if group is not None:
-                places += (group * cells).astype(np.int32)[:, None]
+                indices += (group * cells).astype(np.int32)[:, None]
             if weight is not None:
                 records *= weight[:, None]
             sums = self._packed[part]
-            sums += sum_by_index(places.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
+            sums += sum_by_index(indices.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
 
     def _unpack(self) -> None:
-        """Counts and offsets, where they are still side by side, each to its own."""
-        with self._unpacking:
+        """Move packed sums to the separate counts and offsets."""
+        with self._unpack_lock:
             if self._packed is None:
                 return
             packed = self._packed.swapaxes(0, 1)
-            last = packed[:, :, -1] >> self._room
+            last = packed[:, :, -1] >> self._offset_bits
             packed = packed[:, :, :-1]
-            self._counts += packed >> self._room
-            packed &= (1 << self._room) - 1
+            self._counts += packed >> self._offset_bits
+            packed &= (1 << self._offset_bits) - 1
             self._offsets += packed
             self._counts[:, :, -1] += last
             self._offsets[:, :, -1] += last << self.bits
             self._packed, self._weight = None, 0
 
     def __add__(self, other: Self) -> "Sketch":
-        """The sketch of both tables together."""
+        """Return the sketch of both tables together."""
         if self.counts.shape != other.counts.shape:
             raise MilepostError(f"sketches of shapes {self.counts.shape} and {other.counts.shape} do not add up")
         check_weight(int(self.totals.sum()) + int(other.totals.sum()))
         return self._with(self.counts + other.counts, self.offsets + other.offsets, self.totals + other.totals)
 
     def coarsen(self, cells: int) -> "Sketch":
-        """The same table on fewer cells, exactly."""
+        """Return the exact sketch of the same table with fewer cells."""
         if cells > self.cells:
             raise MilepostError(f"a sketch of {self.cells} cells cannot be refined to {cells}")
         ratio = self.cells // cells
@@ -190,24 +192,25 @@ class Sketch:
         return self._with(counts.sum(axis=3), offsets, self.totals, cells)
 
     def repeat(self, times: int) -> "Sketch":
-        """The sketch of the table in which every record stands `times` times."""
+        """Return the sketch of the table in which every record occurs `times` times."""
         check_weight(int(self.totals.sum()) * times)
         return self._with(self.counts * times, self.offsets * times, self.totals * times)
 
     def only(self, i: int, group: int | None = None) -> "Sketch":
-        """The sketch of embedding coordinate i alone, of one group alone where it is named."""
-        part, of = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)
+        """Return the sketch of embedding coordinate i alone, and of one group alone if it is given."""
+        part, groups = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)
         result = Sketch(1, cells=self.cells)
-        result.counts, result.offsets, result.totals = self.counts[of, part], self.offsets[of, part], self.totals[of]
+        result.counts, result.offsets = self.counts[groups, part], self.offsets[groups, part]
+        result.totals = self.totals[groups]
         return result
 
     def cumulative(self, group: int = 0) -> IntArray:
-        """C_j = Σ clip((j+1)·2^bits − q, 0, 2^bits), the share of each cell at or above a record: int64[D, cells]."""
+        """Return the share of cells at or above records: C_j = Σ clip((j+1)·2^bits − q, 0, 2^bits), int64[D, cells]."""
         result: IntArray = (np.cumsum(self.counts[group], axis=1) << self.bits) - self.offsets[group]
         return result
 
     def borders(self, group: int = 0) -> CellBorders:
-        """Exact sums at every cell border of one group."""
+        """Return the exact sums at every cell border of one group."""
         counts, total = self.counts[group], int(self.totals[group])
         below = np.zeros((self.dimension, self.cells + 1), dtype=np.int64)
         np.cumsum(counts, axis=1, out=below[:, 1:])
@@ -215,8 +218,8 @@ class Sketch:
         np.cumsum(self.cumulative(group), axis=1, out=value[:, 1:])  # Σ_{j<J} C_j = Σ max(0, J·2^bits − q)
         # Σ|q − t| = 2·Σ max(0, t − q) + Σq − n·t
         grid = np.arange(self.cells + 1, dtype=np.int64) << self.bits
-        everything = total * QUANTA - value[:, -1:]
-        return CellBorders(2 * value + everything - total * grid, below, total, self.bits)
+        quanta_sum = total * QUANTA - value[:, -1:]
+        return CellBorders(2 * value + quanta_sum - total * grid, below, total, self.bits)
 
     def _with(self, counts: IntArray, offsets: IntArray, totals: IntArray, cells: int | None = None) -> "Sketch":
         result = Sketch(self.dimension, self.groups, cells or self.cells)
@@ -225,7 +228,7 @@ class Sketch:
 
 
 def check_weight(total: int) -> None:
-    """Refuse more than 64-bit sums have room for; how much more is not said, since a total may be private."""
+    """Refuse more weight than 64-bit sums can hold; the error does not tell the total, which may be private."""
     if total > MAX_TOTAL:
         raise MilepostError(
             f"a table may have at most {MAX_TOTAL:,} rows, or with weights as many as come to "
@@ -235,7 +238,7 @@ def check_weight(total: int) -> None:
 
 
 def total_weights(records: int, groups: int, group: AnyArray | None, weight: AnyArray | None) -> IntArray:
-    """The total weight of records in each group: int64[groups]; a record of no group is refused."""
+    """Return the total weight of records in each group: int64[groups]; refuse a record in no group."""
     if group is None:
         return np.array([records if weight is None else int(weight.sum())] + [0] * (groups - 1))
     if len(group) and not 0 <= int(group.min()) <= int(group.max()) < groups:
@@ -245,6 +248,6 @@ def total_weights(records: int, groups: int, group: AnyArray | None, weight: Any
 
 
 def check_quanta(quanta: AnyArray) -> None:
-    """Refuse images outside of their intervals: they would be counted elsewhere."""
+    """Refuse images outside of their intervals: they would count in another cell."""
     if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
         raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")

@@ -1,1 +1,1 @@
-"""Files that survive a crash: written as a whole or not at all, and SQLite databases."""
+"""Crash-safe storage: files that are written completely or not at all, and SQLite databases."""

@@ -1,4 +1,4 @@
-"""Whole: a file that appears whole or not at all."""
+"""Atomic writes: a file appears complete or not at all."""
 
 import os
 import secrets
@@ -13,10 +13,10 @@ from milepost.storage.paths import WRITE_REMEDY, local_path
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """A stream into a temporary file beside `path`, which takes its name once everything is on the disk.
+    """Yield a stream into a temporary file next to `path`, which replaces `path` once its content is on the disk.
 
-    Whatever is raised meanwhile, Ctrl-C included, leaves what was there before and nothing else. A process that is
-    killed may leave the temporary file, whose name begins with a dot.
+    Any exception, Ctrl-C included, leaves what was there before and nothing else. A process that is killed may leave
+    the temporary file, whose name begins with a dot.
     """
     path = local_path(path, WRITE_REMEDY)
     if path.is_dir() or not path.name:

@@ -1,4 +1,4 @@
-"""Paths: files of this computer, told from addresses."""
+"""Paths of local files; addresses are refused."""
 
 import os
 import re
@@ -11,15 +11,15 @@ READ_REMEDY = "download it first; in Python a table can also be read with pyarro
 WRITE_REMEDY = "write a file here, and copy it there"
 
 
-def local_path(given: str | os.PathLike[str], remedy: str) -> Path:
-    """The path of a file or folder here; an address, such as s3a://bucket/homes.parquet, is refused.
+def local_path(path: str | os.PathLike[str], remedy: str) -> Path:
+    """Return the path of a local file or folder; refuse an address such as s3a://bucket/homes.parquet.
 
-    pathlib makes one slash of two, so that an address which came as a Path is spelled out again.
+    pathlib turns two slashes into one: the error restores an address that came as a Path.
     """
-    text = os.fspath(given)
-    found = ADDRESS.fullmatch(text)
-    if found is None or Path(f"{found[1]}:").exists():
+    text = os.fspath(path)
+    match = ADDRESS.fullmatch(text)
+    if match is None or Path(f"{match[1]}:").exists():
         return Path(text)
-    scheme, slashes, rest = found.groups()
+    scheme, slashes, rest = match.groups()
     address = text if len(slashes) > 1 else f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
     raise MilepostError(f"{address} is an address, and only files of this computer are used; {remedy}")

@@ -1,7 +1,7 @@
-"""Durable: a SQLite file in which what a transaction wrote is on the disk when it ends, whoever else uses the file.
+"""Durable SQLite files: what a transaction wrote is on the disk when it ends, even if other programs use the file.
 
-Each transaction opens the file, and closes it. So an object may be used from many threads and after a fork, the file is
-a single one whenever nobody is writing, and another one that was put in its place is seen at once.
+Each transaction opens the file and closes it. So an object may be used from many threads and after a fork, the database
+is a single file while no transaction runs, and a file that replaces it is seen at once.
 """
 
 import os
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from milepost.errors import MilepostError
 
-WAIT = 30.0  # seconds that a transaction waits for those of others
+WAIT = 30.0  # seconds that a transaction waits for others
 PAUSE = 0.005  # seconds between tries where SQLite itself does not wait
-MAX_INTEGER = (1 << 63) - 1  # that a column holds
+MAX_INTEGER = (1 << 63) - 1  # that fits a column
 
-# SQLite's result codes: what is said about the file, and what to do
+# by SQLite's result code: what is wrong with the file, and what to do
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 IN_USE = "is in use by another program, and has been for {wait:g} s", "try again, or end the program that holds it"
 DAMAGED = "is damaged", "keep it, put the latest backup in its place, and write down again what happened since"
@@ -39,10 +39,10 @@ REASONS = {
 
 @dataclass(frozen=True)
 class SqliteSchema:
-    """What a file must be.
+    """The schema of a file.
 
-    noun: what errors call it. application_id: SQLite's mark of whose file it is. version, schema: of its tables, and
-    the statements that make them.
+    noun: its name in errors. application_id: SQLite's mark of the program that owns it. version, statements: of its
+    tables, and the SQL that creates them.
     """
 
     noun: str
@@ -53,9 +53,9 @@ class SqliteSchema:
 
 @dataclass(frozen=True)
 class Database:
-    """A file of one layout, which exists or is made by the first `writing(create=True)`.
+    """A file with a schema, which exists or is created by the first `write_transaction(create=True)`.
 
-    Every failure is a MilepostError that says what to do; the transaction is then undone as a whole.
+    Every failure is a MilepostError that says what to do; the transaction is then undone completely.
     """
 
     path: Path
@@ -64,37 +64,37 @@ class Database:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is at the path, or an empty file, which a program leaves that ends while it makes one."""
+        """Return whether there is no file, or an empty one, as a program leaves that ends while it creates the file."""
         return not os.path.lexists(self.path) or (self.path.is_file() and not self.path.stat().st_size)
 
     @contextmanager
     def write_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that nobody else writes beside: durable when the block ends, undone when it raises.
+        """Run a transaction with exclusive write access: durable when the block ends, undone when it raises.
 
-        create: make the file where there is none.
+        create: create the file if there is none.
         """
         with self._transaction("BEGIN IMMEDIATE", create) as connection:
             yield connection
             connection.execute("COMMIT")
-            # Beside others this has to wait until another time; commits are as durable either way.
+            # While others use the file, this fails and is left to a later time; commits are as durable either way.
             with suppress(sqlite3.Error):
                 connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees the file as it was at one instant."""
+        """Run a transaction that sees the file as it was at one instant."""
         with self._transaction("BEGIN", create=False) as connection:
             yield connection
 
     def check(self) -> None:
-        """Refuse a file that is not of this layout, or whose pages are damaged."""
+        """Refuse a file with another schema, or whose pages are damaged."""
         with self.read_transaction() as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise self.damaged()
 
     def damaged(self) -> MilepostError:
-        """The error for a file whose content contradicts itself."""
+        """Return the error for a file whose content contradicts itself."""
         return self._error(*DAMAGED)
 
     @contextmanager
@@ -108,13 +108,13 @@ class Database:
                 _close(connection)
         except sqlite3.ProgrammingError:
             raise
-        except UnicodeDecodeError:  # SQLite quotes what it finds
+        except UnicodeDecodeError:  # SQLite quotes the text
             raise self.damaged() from None
         except sqlite3.Error as error:
             raise self._error(*REASONS.get(_code(error), FAILED), because=f" ({error})") from error
 
     def _begun(self, begin: str, create: bool) -> sqlite3.Connection:
-        """A connection with a transaction on the right layout; tried again where SQLite gives up without waiting."""
+        """Return a connection with a transaction on the right schema; retry where SQLite gives up without waiting."""
         deadline = time.monotonic() + self.wait
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -124,7 +124,7 @@ class Database:
                 for setting in ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON"):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute(begin)
-                self._settle_layout(connection, create)
+                self._ensure_schema(connection, create)
             except BaseException as error:
                 _close(connection)
                 waits = isinstance(error, sqlite3.Error) and _code(error) in BUSY
@@ -134,29 +134,29 @@ class Database:
             else:
                 return connection
 
-    def _settle_layout(self, connection: sqlite3.Connection, create: bool) -> None:
-        """Make the layout in an empty file, or refuse one that has another."""
+    def _ensure_schema(self, connection: sqlite3.Connection, create: bool) -> None:
+        """Create the schema in an empty file; refuse a file that has another."""
         noun, application_id, version = self.schema.noun, self.schema.application_id, self.schema.version
         (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        (whose,) = connection.execute("PRAGMA application_id").fetchone()
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        if not tables and not whose and not found:
+        (file_id,) = connection.execute("PRAGMA application_id").fetchone()
+        (file_version,) = connection.execute("PRAGMA user_version").fetchone()
+        if not tables and not file_id and not file_version:
             if not create:
                 raise self._error(f"is empty, and not yet a {noun}", "create something in it first")
             for statement in self.schema.statements:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {application_id}")
             connection.execute(f"PRAGMA user_version = {version}")
-        elif whose != application_id:
+        elif file_id != application_id:
             raise self._error(f"is not a {noun}: it is a SQLite file of another program", "give another path")
-        elif found > version:
+        elif file_version > version:
             raise self._error(
-                f"is a {noun} of a newer milepost (its tables have version {found}; this one knows {version})",
+                f"is a {noun} of a newer milepost (its tables have version {file_version}; this one knows {version})",
                 "install that one",
             )
-        elif found < version:
+        elif file_version < version:
             raise self._error(
-                f"has tables of version {found}, which this milepost does not know (it writes {version})",
+                f"has tables of version {file_version}, which this milepost does not know (it writes {version})",
                 "install the milepost that made it, or put the latest backup in its place",
             )
 
@@ -175,12 +175,12 @@ class Database:
 
 
 def connect(uri: str, wait: float) -> sqlite3.Connection:
-    """A connection on which a transaction begins and ends by its own words only."""
+    """Return a connection on which transactions begin and end only by explicit statements."""
     return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
 
 
 def _close(connection: sqlite3.Connection) -> None:
-    """Undo what is not committed, then close: a cursor that somebody still holds would keep a lock otherwise."""
+    """Roll back what is not committed, then close: otherwise a cursor that is still referenced would keep a lock."""
     with suppress(sqlite3.Error):  # some failures have undone everything already
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -188,5 +188,5 @@ def _close(connection: sqlite3.Connection) -> None:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; that of damaged content where text is not UTF-8, which has none."""
+    """Return SQLite's primary result code; for text that is not UTF-8, which has none, that of damaged content."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

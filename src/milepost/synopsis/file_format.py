@@ -1,4 +1,4 @@
-"""The file: safetensors with one metadata key, a JSON card and a digest of everything. No pickle."""
+"""The file format: safetensors with one metadata key, which holds a JSON card and a digest. No pickle."""
 
 import hashlib
 import json
@@ -17,8 +17,8 @@ KEY = "milepost"
 
 
 def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> None:
-    """Write card and tensors; the file appears whole or not at all."""
-    text = json.dumps(card, ensure_ascii=False, allow_nan=False)  # in its own order, which is that of the columns
+    """Write card and tensors; the file appears complete or not at all."""
+    text = json.dumps(card, ensure_ascii=False, allow_nan=False)  # in insertion order, which is that of the columns
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     entry = json.dumps({"card": text, "sha256": _digest(text, tensors)})
     content = safetensors.numpy.save(tensors, metadata={KEY: entry})
@@ -27,7 +27,7 @@ def write(path: Path, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Non
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """Card and tensors of a file, once its digest is right."""
+    """Return the card and the tensors of a file; refuse a file whose digest is wrong."""
     try:
         with safetensors.safe_open(path, framework="numpy") as content:
             entry = (content.metadata() or {}).get(KEY)
@@ -41,10 +41,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     try:
         outer = json.loads(entry)
         text, digest = outer["card"], outer["sha256"]
-        card, right = json.loads(text), _digest(text, tensors)
-    except (ValueError, KeyError, TypeError, RecursionError):  # no JSON, or with numbers or nesting beyond all limits
+        card, expected = json.loads(text), _digest(text, tensors)
+    except (ValueError, KeyError, TypeError, RecursionError):  # not JSON, or numbers or nesting beyond the limits
         raise MilepostError(f"{path} is damaged: its card cannot be read") from None
-    if digest != right or not isinstance(card, dict):
+    if digest != expected or not isinstance(card, dict):
         raise MilepostError(f"{path} is damaged: its content does not match its digest")
     return card, tensors
 

@@ -1,4 +1,4 @@
-"""Parameters: what the numbers of a mechanism may be in a file, which somebody may have edited."""
+"""Limits of a mechanism's parameters and tensors in a file, which somebody may have edited."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,16 @@ from milepost.errors import MilepostError
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 from milepost.statistics.sketch import MAX_TOTAL
 
-MAX_ENTRIES = 1e150  # of distances, so that their squares are floats
-SCALES = 1e60  # of noise and shares of a budget, so that fourth powers are
+MAX_MAGNITUDE = 1e150  # of distances, so that their squares are finite floats
+MAX_SCALE = 1e60  # of noise scales and budget shares, so that their fourth powers are finite floats
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A number within bounds, the least of them excluded where it is said to be above; or a list of such numbers."""
+    """Bounds of a number, or of each number in a list.
+
+    whole: integers only. above: the minimum itself is excluded. several: the value is a list.
+    """
 
     minimum: float
     maximum: float
@@ -25,7 +28,7 @@ class Limit:
     several: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Whether it is one, or several of them where several are meant."""
+        """Return whether a value, or each value of a list if `several`, is within the limits."""
         if self.several:
             return isinstance(value, list) and all(map(self._allows, value))
         return self._allows(value)
@@ -36,13 +39,13 @@ class Limit:
         return self.minimum < value <= self.maximum if self.above else self.minimum <= value <= self.maximum
 
 
-SCALE, COUNT = Limit(1 / SCALES, SCALES), Limit(0, 1 << 62, whole=True)
-DISTANCE, ANY = Limit(0, MAX_ENTRIES, above=True), Limit(-MAX_ENTRIES, MAX_ENTRIES)
-EVERY = Limit(-MAX_ENTRIES, MAX_ENTRIES, several=True)
+SCALE, COUNT = Limit(1 / MAX_SCALE, MAX_SCALE), Limit(0, 1 << 62, whole=True)
+DISTANCE, ANY = Limit(0, MAX_MAGNITUDE, above=True), Limit(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+ANY_LIST = Limit(-MAX_MAGNITUDE, MAX_MAGNITUDE, several=True)
 LIMITS = {
     "slopes": {"power": SCALE, "bits": Limit(0, QUANTUM_BITS, whole=True, several=True)},
     "hats": {
-        "epsilons": Limit(1 / SCALES, SCALES, several=True),
+        "epsilons": Limit(1 / MAX_SCALE, MAX_SCALE, several=True),
         "bits": Limit(0, QUANTUM_BITS, whole=True, several=True),
     },
     "tangents": {"alpha": ANY},
@@ -54,7 +57,7 @@ LIMITS = {
         "epsilon_test": SCALE,
         "beta": Limit(0, 1, above=True),
         "threshold": Limit(-(1 << 62), 1 << 62, whole=True),
-        **dict.fromkeys(("value_scale", "slope_scale", "margin", "gap"), EVERY),
+        **dict.fromkeys(("value_scale", "slope_scale", "margin", "gap"), ANY_LIST),
     },
     "total": {"scale": SCALE},
 }
@@ -67,7 +70,7 @@ FLAGS = ("pure", "central")
 
 
 def check_parameters(mechanism: str, parameters: Any) -> None:
-    """Refuse numbers that no release has: text, lists where a number is meant, and those beyond their bounds."""
+    """Refuse parameters that no release has: text, lists in place of a number, and numbers beyond their bounds."""
     if not isinstance(parameters, dict):
         raise MilepostError(f"the card's numbers of {mechanism} are wrong")
     rules = LIMITS.get(mechanism, {})
@@ -80,12 +83,12 @@ def check_parameters(mechanism: str, parameters: Any) -> None:
 
 
 def check_tensors(tensors: dict[str, AnyArray]) -> None:
-    """Refuse other types than a release has, and numbers that are none; names may begin with a group's number."""
+    """Refuse tensors of types that no release has, and numbers out of range; a name may begin with a group's index."""
     for name, tensor in tensors.items():
-        own = name if name.startswith("space.") else name.split(".")[-1]
-        wrong = tensor.dtype != TYPES.get(own, np.int64)
-        if not wrong and tensor.dtype == np.float64:
-            least = 1 / MAX_ENTRIES if own in POSITIVE else -MAX_ENTRIES
-            wrong = not ((tensor >= least) & (tensor <= MAX_ENTRIES)).all()
-        if wrong:
+        key = name if name.startswith("space.") else name.split(".")[-1]
+        invalid = tensor.dtype != TYPES.get(key, np.int64)
+        if not invalid and tensor.dtype == np.float64:
+            minimum = 1 / MAX_MAGNITUDE if key in POSITIVE else -MAX_MAGNITUDE
+            invalid = not ((tensor >= minimum) & (tensor <= MAX_MAGNITUDE)).all()
+        if invalid:
             raise MilepostError(f"the file's tensor {name!r} has another type than a release, or numbers that are none")

@@ -25,7 +25,7 @@ from milepost.synopsis.synopsis import SPACE, Synopsis
 
 
 def load(path: str | Path) -> Synopsis:
-    """Read a synopsis that `save` wrote; a damaged, foreign or newer file is refused."""
+    """Read a synopsis that `save` wrote; refuse a damaged, foreign or newer file."""
     card, tensors = file_format.read(local_path(path, "download it first"))
     if card.get("format") != FORMAT:
         raise MilepostError(
@@ -33,17 +33,19 @@ def load(path: str | Path) -> Synopsis:
         )
     try:
         check_tensors(tensors)
-        own = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
-        space = space_from_json(card["space"], own)
+        space_tensors = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
+        space = space_from_json(card["space"], space_tensors)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
         guarantee, change, labels = Guarantee(**card["guarantee"]), ProtectedChange(**card["change"]), card["labels"]
         if card["n"] is not None or change.public_total:
             check_whole("n", card["n"], 1, MAX_TOTAL)
         if change.public_total:
-            return Synopsis(space, _answerer(card, tensors, space, queries), guarantee, change, card["n"], queries)
-        parts = [group_tensors(tensors, place) for place in range(len(labels))] if labels else [tensors]
-        found = [_answerer(card, part, space, queries) for part in parts]
-        return counted_synopsis(space, found, labels, guarantee, change, queries)
+            return Synopsis(
+                space, _load_statistic(card, tensors, space, queries), guarantee, change, card["n"], queries
+            )
+        parts = [group_tensors(tensors, index) for index in range(len(labels))] if labels else [tensors]
+        statistics = [_load_statistic(card, part, space, queries) for part in parts]
+        return counted_synopsis(space, statistics, labels, guarantee, change, queries)
     except MilepostError:
         raise
     except (KeyError, TypeError, IndexError) as error:
@@ -60,21 +62,21 @@ def counted_synopsis(
     change: ProtectedChange,
     queries: Queries | None = None,
 ) -> Synopsis:
-    """A synopsis whose statistics know how many records they are about; one for each label, or one alone."""
+    """Return a synopsis of statistics with noisy totals: one statistic per label, or a single one."""
     n = sum(statistic.total.size for statistic in statistics)
     statistic = Groups(labels, statistics) if labels else statistics[0]
     return Synopsis(space, statistic, guarantee, change, n, queries)
 
 
-def _answerer(
+def _load_statistic(
     card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None
 ) -> NoisyStatistic:
-    n = 0 if card["n"] is None else card["n"]  # where it is private, the tensors have a noisy one
+    n = 0 if card["n"] is None else card["n"]  # if n is private, the tensors have a noisy one
     mechanism, parameters = card["mechanism"], card["parameters"]
     if queries is None:
-        loading = COORDINATE_STATISTICS[mechanism].load
+        load_statistic = COORDINATE_STATISTICS[mechanism].load
         check_parameters(mechanism, parameters)
-        return loading(space.embedding, n, parameters, tensors)
-    direct = QUERY_MECHANISMS[mechanism].name
-    check_parameters(direct, parameters)
-    return NoisySums.load(direct, queries, n, parameters, tensors)
+        return load_statistic(space.embedding, n, parameters, tensors)
+    name = QUERY_MECHANISMS[mechanism].name
+    check_parameters(name, parameters)
+    return NoisySums.load(name, queries, n, parameters, tensors)

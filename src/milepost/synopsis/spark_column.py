@@ -1,4 +1,4 @@
-"""mean_distance: answers of a synopsis as a column of a Spark frame, worked out where its rows are."""
+"""Answers of a synopsis as a column of a Spark frame, computed on Spark's workers."""
 
 import pickle
 from functools import lru_cache
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = None) -> "Column":
-    """The average distance from each row's point to the people in the table, as a column of doubles.
+    """Return the average distance from each row's point to the people in the table, as a column of doubles.
 
-    columns: of the points, in the order of the space; by default those that the space names.
-    group: whose people, of a release with groups.
-    A row with a null or NaN among them gets null, as it does from Spark's own functions.
+    columns: the columns of the points, in the order of the space; by default those that the space names.
+    group: measure the distance to this group only, in a release with groups.
+    A row with a null or NaN in these columns gets null, as in Spark's own functions.
     """
     require_pyspark()
     from pyspark.sql.functions import arrow_udf
@@ -33,11 +33,11 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
     elif isinstance(synopsis.statistic, Groups):
         synopsis.statistic.refuse()
     space = synopsis.space
-    asked = columns or space.columns or ()
-    if not asked or (space.known is None and len(asked) != space.width):
+    point_columns = columns or space.columns or ()
+    if not point_columns or (space.known is None and len(point_columns) != space.width):
         expected = "the columns of a query" if space.known is not None else f"{space.width} columns"
         raise MilepostError(
-            f"expected {expected} ({', '.join(space.names)}), got {len(asked)}; name them in this order"
+            f"expected {expected} ({', '.join(space.names)}), got {len(point_columns)}; name them in this order"
         )
     payload = pickle_portably(synopsis)
 
@@ -46,25 +46,25 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
 
         return score(payload, cells)
 
-    column: Column = arrow_udf(scores, "double")(*asked)
+    column: Column = arrow_udf(scores, "double")(*point_columns)
     return column
 
 
 def score(payload: bytes, cells: tuple[pa.Array, ...]) -> pa.Array:
-    """Answers to some rows, which know nothing of each other."""
+    """Return the answers for a batch of rows; rows are independent of each other."""
     synopsis = _synopsis(payload)
-    known = ~np.any([_missing(column) for column in cells], axis=0)
+    complete = ~np.any([_missing(column) for column in cells], axis=0)
     names = synopsis.space.names if synopsis.space.known is None else [f"c{k}" for k in range(len(cells))]
-    batch = pa.RecordBatch.from_arrays([column.filter(pa.array(known)) for column in cells], names=list(names))
-    result = np.zeros(len(known))
+    batch = pa.RecordBatch.from_arrays([column.filter(pa.array(complete)) for column in cells], names=list(names))
+    result = np.zeros(len(complete))
     if len(batch):
-        result[known] = synopsis.mean_distance(batch)
-    return pa.array(result, mask=~known)
+        result[complete] = synopsis.mean_distance(batch)
+    return pa.array(result, mask=~complete)
 
 
 @lru_cache(maxsize=4)
 def _synopsis(payload: bytes) -> Synopsis:
-    """Once for each worker."""
+    """Unpickle a synopsis once per worker."""
     result: Synopsis = pickle.loads(payload)  # noqa: S301
     return result
 

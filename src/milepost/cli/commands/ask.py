@@ -110,61 +110,74 @@ def ask(
         raise mp.MilepostError("give the points to ask about either as a file, points.csv, or with --at 35,4")
     if output is not None:
         check_output(output, force)
-        if any(output.exists() and place.exists() and output.samefile(place) for place in (store, table)):
+        if any(output.exists() and path.exists() and output.samefile(path) for path in (store, table)):
             raise mp.MilepostError(f"{output} is the session or the private table itself; choose another output")
         check_suffix(output)
-    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
-    words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    words |= {"unit": distance_unit, "diameter": diameter}
-    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
-    chosen = None if space is None else space_from_options(space, words)
-    if chosen is None and any(value not in (None, []) for value in words.values()):
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options |= {"center": center, "radius": radius, "p": p}
+    space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    space_options |= {"unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    new_space = None if space is None else space_from_options(space, space_options)
+    if new_space is None and any(value not in (None, []) for value in space_options.values()):
         raise mp.MilepostError("these options say what --space is like; give --space too, or none of them")
-    said = {"epsilon": epsilon, "delta": delta, "max_queries": max_queries, "mechanism": mechanism, "beta": beta}
-    said |= {"neighbors": neighbors, "unit": unit, "contributions": contributions}
-    said |= {"weights": weights, "max_weight": max_weight, "n": n}
-    given: dict[str, Any] = {word: value for word, value in said.items() if value is not None}
+    options = {"epsilon": epsilon, "delta": delta, "max_queries": max_queries, "mechanism": mechanism, "beta": beta}
+    options |= {"neighbors": neighbors, "unit": unit, "contributions": contributions}
+    options |= {"weights": weights, "max_weight": max_weight, "n": n}
+    arguments: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
     check_weights(weights, max_weight)
-    used, call = _call(store, chosen, given)
-    asked = [used.parse(text) for text in at or []] if points is None else read_points(points, used)
-    if name and len(name) != len(asked):
-        raise mp.MilepostError(f"--name is given once a point: {len(asked)} points, {len(name)} names")
+    session_space, call_arguments = _session_arguments(store, new_space, arguments)
+    query_points = (
+        [session_space.parse(text) for text in at or []] if points is None else read_points(points, session_space)
+    )
+    if name and len(name) != len(query_points):
+        raise mp.MilepostError(f"--name is given once a point: {len(query_points)} points, {len(name)} names")
     with progress(f"Reading {table}"):
         session = mp.interactive(
-            table, used, columns=split_names(columns), store=store, ledger=open_ledger(ledger), dataset=dataset, **call
+            table,
+            session_space,
+            columns=split_names(columns),
+            store=store,
+            ledger=open_ledger(ledger),
+            dataset=dataset,
+            **call_arguments,
         )
-        answers = session.ask_many(asked, names=name or None) if asked else []
-    _tell(session, asked, answers, name or None, output)
+        answers = session.ask_many(query_points, names=name or None) if query_points else []
+    _print_answers(session, query_points, answers, name or None, output)
 
 
-def _call(store: Path, space: Space | None, given: dict[str, Any]) -> tuple[Space, dict[str, Any]]:
-    """What is said now, and before that when the session was begun: the library refuses what contradicts it."""
+def _session_arguments(store: Path, space: Space | None, arguments: dict[str, Any]) -> tuple[Space, dict[str, Any]]:
+    """Return the space and arguments of the call: those now, and those stored when the session began.
+
+    The library refuses arguments that contradict the stored ones.
+    """
     if not Store(store).empty:
-        then, call = stored_call(store)
-        return then if space is None else space, call | given
-    missing = [f"--{word.replace('_', '-')}" for word in ("epsilon", "max_queries") if word not in given]
+        stored_space, stored_arguments = stored_call(store)
+        return stored_space if space is None else space, stored_arguments | arguments
+    missing = [f"--{option.replace('_', '-')}" for option in ("epsilon", "max_queries") if option not in arguments]
     if space is None or missing:
-        words = ", ".join(["--space"] * (space is None) + missing)
-        raise mp.MilepostError(f"{store} has no session yet; to begin one, give {words} too")
-    return space, given
+        options = ", ".join(["--space"] * (space is None) + missing)
+        raise mp.MilepostError(f"{store} has no session yet; to begin one, give {options} too")
+    return space, arguments
 
 
-def _tell(
-    session: mp.Session, asked: list[Any], answers: list[Any], names: list[str] | None, output: Path | None
+def _print_answers(
+    session: mp.Session, query_points: list[Any], answers: list[Any], names: list[str] | None, output: Path | None
 ) -> None:
-    """Answers, or all questions that have a name where nothing was asked, and what is left."""
-    if not asked:
-        found = session.transcript()
-        names, asked, answers = [one for one, _, _ in found], [point for _, point, _ in found], [a for _, _, a in found]
-    if output is not None and asked:
+    """Print or write the answers, or the transcript if there are no points, and how many queries are left."""
+    if not query_points:
+        transcript = session.transcript()
+        names = [name for name, _, _ in transcript]
+        query_points = [point for _, point, _ in transcript]
+        answers = [answer for _, _, answer in transcript]
+    if output is not None and query_points:
         with table_file(output) as write:
-            write(parse_points(asked, session.space).table(session_answers(answers, names)))
-        typer.echo(f"wrote {output}: {len(asked):,} answers")
-    elif asked:
-        shown = parse_points(asked[:MAX_ROWS], session.space)
-        console(60).print(session_table(shown, answers[:MAX_ROWS], session.space, names))
-        if len(asked) > MAX_ROWS:
-            note(f"these are the first {MAX_ROWS:,} of {len(asked):,} answers; -o answers.csv writes them all")
+            write(parse_points(query_points, session.space).table(session_answers(answers, names)))
+        typer.echo(f"wrote {output}: {len(query_points):,} answers")
+    elif query_points:
+        first_points = parse_points(query_points[:MAX_ROWS], session.space)
+        console(60).print(session_table(first_points, answers[:MAX_ROWS], session.space, names))
+        if len(query_points) > MAX_ROWS:
+            note(f"these are the first {MAX_ROWS:,} of {len(query_points):,} answers; -o answers.csv writes them all")
     left = "any number of queries" if session.limit is None else f"{session.remaining:,} of {session.limit:,} queries"
     typer.echo(f"{left} left; {session.mechanism}, {session.guarantee}, answers within ± {session.error:.3g}")

@@ -49,7 +49,7 @@ def bounds(
             raise mp.MilepostError(f"--output must be a .toml file, which --space takes, got {output}")
         check_output(output, force)
     with progress(f"Reading {table} and finding bounds"):
-        found = mp.find_bounds(
+        bounded_space = mp.find_bounds(
             table,
             split_names(columns),
             epsilon=epsilon,
@@ -61,9 +61,9 @@ def bounds(
             ledger=open_ledger(ledger),
             dataset=dataset,
         )
-    typer.echo(f"{found.found}; this adds to the guarantee of what is released with them")
-    typer.echo(options_of(found))
+    typer.echo(f"{bounded_space.found}; this adds to the guarantee of what is released with them")
+    typer.echo(options_of(bounded_space))
     if output is not None:
         with atomic_write(output) as stream:
-            stream.write(toml_of(found).encode())
+            stream.write(toml_of(bounded_space).encode())
         typer.echo(f"wrote {output}: --space {output} has these bounds, and keeps the record of how they were found")

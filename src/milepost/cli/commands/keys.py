@@ -35,7 +35,7 @@ def create(
     ] = 1.0,
 ) -> None:
     """Make a key, and print it: it is kept nowhere, and a service takes it at once."""
-    _, text = create_key(_register(data_dir), name, role, share)
+    _, text = create_key(_open_database(data_dir), name, role, share)
     typer.echo(text)
 
 
@@ -47,8 +47,8 @@ def revoke(
     data_dir: DataDirOption,
 ) -> None:
     """Take keys back, at once."""
-    revoked = revoke_key(_register(data_dir), name)
-    typer.echo(f"revoked {len(revoked)} key{'s' * (len(revoked) != 1)}")
+    revoked_keys = revoke_key(_open_database(data_dir), name)
+    typer.echo(f"revoked {len(revoked_keys)} key{'s' * (len(revoked_keys) != 1)}")
 
 
 @app.command(name="list", epilog=epilog("keys list"))
@@ -57,11 +57,11 @@ def show(data_dir: DataDirOption) -> None:
     table = Table(box=SIMPLE)
     for heading in ("id", "name", "role", "share", "created", "revoked"):
         table.add_column(heading)
-    for key in _register(data_dir).all(ApiKey):
+    for key in _open_database(data_dir).all(ApiKey):
         table.add_row(key.id, escape(key.name), key.role, f"{key.share:.0%}", key.created, key.revoked)
     console().print(table)
 
 
-def _register(data_dir: Path) -> ServiceDatabase:
-    os.umask(0o077)  # nobody else on the computer reads what is written
+def _open_database(data_dir: Path) -> ServiceDatabase:
+    os.umask(0o077)  # only the owner may read what is written
     return ServiceDatabase(DataDirectory.made(data_dir).register)

@@ -51,8 +51,8 @@ def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
         rows = []
         for account in mp.Ledger(ledger).datasets():
             amounts = account.spent, account.left
-            told = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
-            rows.append((account.name, str(account.cap), f"{account.entries:,}", *told))
+            amount_texts = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
+            rows.append((account.name, str(account.cap), f"{account.entries:,}", *amount_texts))
     _print(("dataset", "cap", "charges", "spent", "left"), rows)
 
 

@@ -71,31 +71,31 @@ def plan(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
-    words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    words |= {"unit": distance_unit, "diameter": diameter}
-    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
-    chosen = space_from_options(space, words, queries)
-    given = None if queries is None else read_points(queries, chosen)
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options |= {"center": center, "radius": radius, "p": p}
+    space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    space_options |= {"unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    parsed_space = space_from_options(space, space_options, queries)
+    query_points = None if queries is None else read_points(queries, parsed_space)
     if plot is not None:
         style.check_plot_path(plot)
     with progress("Planning"):
-        planned = mp.plan(
-            chosen,
+        result = mp.plan(
+            parsed_space,
             n=n,
             epsilon=epsilon,
             error=error,
             delta=delta,
             max_queries=max_queries,
-            queries=given,
+            queries=query_points,
             beta=beta,
             neighbors=neighbors,
             groups=groups,
             contributions=contributions,
         )
         if plot is not None:
-            style.save(planned.plot(), plot)
-    console().print(*planned.tables(), sep="\n")
-    for line in planned.notes:
+            style.save(result.plot(), plot)
+    console().print(*result.tables(), sep="\n")
+    for line in result.notes:
         typer.echo(line)

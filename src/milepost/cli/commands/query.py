@@ -57,8 +57,8 @@ def query(
     """Answer from a released file; asking is free."""
     if output is not None:
         check_suffix(output)
-    written = [path for path in (output, geojson_) if path is not None]
-    for path in written:
+    outputs = [path for path in (output, geojson_) if path is not None]
+    for path in outputs:
         check_output(path, force)
     if nearest and group is not None:
         raise mp.MilepostError("--nearest compares all groups, --group asks about one: give one of these")
@@ -67,84 +67,84 @@ def query(
     synopsis = load_synopsis(file, group, any_group=nearest)
     if geojson_ is not None:
         geojson.check(synopsis.space)
-    most = batch_size(synopsis) if written else MAX_ROWS + 1
-    batches = _asked(synopsis, at, points, split_names(columns), split_names(keep) or [], most)
-    if not written:
+    max_points = batch_size(synopsis) if outputs else MAX_ROWS + 1
+    batches = _point_batches(synopsis, at, points, split_names(columns), split_names(keep) or [], max_points)
+    if not outputs:
         _print(synopsis, batches, nearest)
         return
     answer = partial(comparisons if nearest else answers, synopsis)
     with (
         progress("Answering"),
-        reading("answering", lambda: None if points is None else known_count(points)) as told,
-        _added_up(),
+        reading("answering", lambda: None if points is None else known_count(points)) as reading_progress,
+        _merged_warnings(),
     ):
-        _write(answer_batches(batches, answer), told, synopsis.space, output, geojson_)
-    for path in written:
-        typer.echo(f"wrote {path}: {told.rows:,} answers, each within {error_text(synopsis)}")
+        _write(answer_batches(batches, answer), reading_progress, synopsis.space, output, geojson_)
+    for path in outputs:
+        typer.echo(f"wrote {path}: {reading_progress.rows:,} answers, each within {error_text(synopsis)}")
 
 
-def _asked(
+def _point_batches(
     synopsis: mp.Synopsis,
     at: Sequence[str] | None,
     points: Path | None,
     columns: Sequence[str] | None,
     keep: Sequence[str],
-    most: int,
+    max_points: int,
 ) -> Iterator[QueryPoints]:
-    """Batches of points: those of a file, those on the command line, or all that are known."""
+    """Return batches of points: of a file, of the command line, or all points that the synopsis answers."""
     space = synopsis.space
     if at and points is None:
         return iter([parse_points([space.parse(text) for text in at], space)])
     if points is not None and not at:
-        return point_batches(points, space, columns, keep, most)
-    known = None if at else known_points(synopsis)
-    if known is None:
+        return point_batches(points, space, columns, keep, max_points)
+    all_points = None if at else known_points(synopsis)
+    if all_points is None:
         raise mp.MilepostError("give the points to ask about either as a file, points.csv, or with --at 35,4")
-    return iter([known])
+    return iter([all_points])
 
 
 def _print(synopsis: mp.Synopsis, batches: Iterator[QueryPoints], nearest: bool) -> None:
-    """The first answers as a table; no more points are read than it needs."""
+    """Print the first answers as a table; read no more points than it needs."""
     with progress("Answering"):
-        asked, more = first_points(batches, MAX_ROWS)
-        table = compare_queries(synopsis, asked.queries).table() if nearest else answer_table(asked, synopsis)
+        batch, more = first_points(batches, MAX_ROWS)
+        table = compare_queries(synopsis, batch.queries).table() if nearest else answer_table(batch, synopsis)
     console(60 + 20 * len(synopsis.labels)).print(table)
     if more:
         note(f"these are the first {MAX_ROWS:,} answers, and there are more; -o answers.csv writes them all")
 
 
 def _write(
-    found: Iterator[tuple[QueryPoints, pa.Table]],
-    told: ReadingProgress,
+    batches: Iterator[tuple[QueryPoints, pa.Table]],
+    reading_progress: ReadingProgress,
     space: Space,
     output: Path | None,
-    drawn: Path | None,
+    geojson_path: Path | None,
 ) -> None:
-    """Answers as they come; the files appear when all are there."""
-    shapes: list[dict[str, Any]] = []
+    """Write answers batch by batch; the files appear when all are complete."""
+    geojson_features: list[dict[str, Any]] = []
     with ExitStack() as stack:
         write = None if output is None else stack.enter_context(table_file(output))
-        for asked, table in found:
+        for batch, table in batches:
             if write is not None:
-                write(asked.table(table))
-            if drawn is not None:
-                shapes += features(asked, table, space)
-            told.advance(len(asked))
-        if drawn is not None:
-            geojson.write(drawn, geojson.collection(shapes))
+                write(batch.table(table))
+            if geojson_path is not None:
+                geojson_features += features(batch, table, space)
+            reading_progress.advance(len(batch))
+        if geojson_path is not None:
+            geojson.write(geojson_path, geojson.collection(geojson_features))
 
 
 @contextmanager
-def _added_up() -> Iterator[None]:
-    """Notes once for all batches, those that count points with the sum of their counts."""
-    with warnings.catch_warnings(record=True) as caught:
+def _merged_warnings() -> Iterator[None]:
+    """Merge the warnings of all batches into one each, and add up the counts of points in them."""
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always", mp.PromiseWarning)
         yield
-    sums: dict[str, tuple[int, int]] = {}
-    for message in (str(warning.message) for warning in caught):
+    totals: dict[str, tuple[int, int]] = {}
+    for message in (str(warning.message) for warning in records):
         counts = re.match(r"(\d+) of (\d+) ", message)
-        words = message[counts.end() :] if counts else message
-        some, of = sums.get(words, (0, 0))
-        sums[words] = (some + int(counts[1]), of + int(counts[2])) if counts else (0, 0)
-    for words, (some, of) in sums.items():
-        warn(f"{some} of {of} {words}" if of else words)
+        text = message[counts.end() :] if counts else message
+        count, total = totals.get(text, (0, 0))
+        totals[text] = (count + int(counts[1]), total + int(counts[2])) if counts else (0, 0)
+    for text, (count, total) in totals.items():
+        warn(f"{count} of {total} {text}" if total else text)

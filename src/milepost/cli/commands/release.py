@@ -93,13 +93,13 @@ def release(
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    words: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
-    words |= {"center": center, "radius": radius, "p": p}
-    words |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    words |= {"unit": distance_unit, "diameter": diameter}
-    words |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
-    chosen = space_from_options(space, words, queries)
-    given = None if queries is None else read_points(queries, chosen)
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options |= {"center": center, "radius": radius, "p": p}
+    space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
+    space_options |= {"unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    parsed_space = space_from_options(space, space_options, queries)
+    query_points = None if queries is None else read_points(queries, parsed_space)
     check_weights(weights, max_weight)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
@@ -107,12 +107,12 @@ def release(
     with progress(f"Reading {table} and releasing"):
         synopsis = mp.release(
             table,
-            chosen,
+            parsed_space,
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
             columns=split_names(columns),
-            queries=given,
+            queries=query_points,
             neighbors=neighbors,
             groups=groups,
             labels=() if labels is None else split_labels("--labels", labels),

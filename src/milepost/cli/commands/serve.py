@@ -62,5 +62,5 @@ def serve(
     def ready(url: str) -> None:
         typer.echo(f"serving {data_dir} at {url}")
 
-    os.umask(0o077)  # nobody else on the computer reads what is written
+    os.umask(0o077)  # only the owner may read what is written
     run(data_dir, address, Settings.of(setting or ()), ready)

@@ -43,7 +43,7 @@ def show(
     if statement:
         typer.echo(mp.load(file).statement())
         return
-    known = facts(synopsis) | {"size": f"{file.stat().st_size:,} bytes"}
-    width = max(len(word) for word in known)
-    for word, fact in known.items():
-        typer.echo(f"{word:<{width}}  {fact}")
+    facts_and_size = facts(synopsis) | {"size": f"{file.stat().st_size:,} bytes"}
+    width = max(len(name) for name in facts_and_size)
+    for name, fact in facts_and_size.items():
+        typer.echo(f"{name:<{width}}  {fact}")

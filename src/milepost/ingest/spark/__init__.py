@@ -1,1 +1,1 @@
-"""The exact statistic of a Spark frame, made by tasks where its rows are."""
+"""Exact statistics of Spark frames, computed by tasks on the executors."""

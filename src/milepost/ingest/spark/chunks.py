@@ -1,4 +1,4 @@
-"""Parts: the integers of a statistic as chunks that are sent."""
+"""Chunks: the integers of a statistic as Arrow rows that are sent between tasks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ ARRAYS: dict[type[Any], tuple[str, ...]] = {
 
 
 def chunks(exact: Sketch | DistanceSums | Magnitudes | DigestedStatistic) -> Iterator[IntArray]:
-    """The integers of a statistic, in parts that are views of it."""
+    """Yield the integers of a statistic in chunks that are views of it."""
     if isinstance(exact, DigestedStatistic):
         yield from chunks(exact.exact)
         yield exact.digest.values
@@ -35,13 +35,13 @@ def chunks(exact: Sketch | DistanceSums | Magnitudes | DigestedStatistic) -> Ite
 
 
 def encode_chunk(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
-    """Counts of a part of the rows are small: as few bytes are sent as hold the largest."""
+    """Return a chunk as a row with as few bytes per integer as hold the largest: counts of a partition are small."""
     size = max(np.min_scalar_type(edge).itemsize for edge in (-1 - int(numbers.max()), min(int(numbers.min()), -1)))
     content = bytes([size]) + numbers.astype(f"<i{size}").tobytes()
     return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
 
 
 def decode_chunk(content: Any) -> IntArray:
-    """The integers of a chunk, from an Arrow cell: the bytes that each has stand first."""
+    """Return the integers of a chunk from an Arrow cell, whose first byte is the size of an integer."""
     buffer = content.as_buffer()
     return np.frombuffer(buffer, dtype=f"<i{buffer[0]}", offset=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Jobs: tasks sent to a cluster, what they give added up in a tree, and what fails there said in one sentence."""
+"""Spark jobs: tasks on a cluster, sums of their results in a tree, and short errors for their failures."""
 
 import platform
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-# Spark's name for what went wrong, where its own exceptions begin with one
+# Spark's error condition, where the text of an exception begins with one
 CONDITION = re.compile(r"org\.apache\.spark\.[\w.$]*Exception: \[([A-Z0-9_.]+)\]")
 LAYOUT = "node int, chunk int, content binary, trouble string"
 
@@ -32,15 +32,15 @@ def require_pyspark() -> None:
 
 
 def map_partitions(frame: "DataFrame", task: Task, layout: "StructType | str" = LAYOUT) -> "DataFrame":
-    """What the task gives of every partition, in rows of this layout."""
+    """Return the results of a task on every partition, in rows of this layout."""
     return frame.mapInArrow(portable_task(task), layout)
 
 
 def portable_task(task: Task) -> Callable[[Batches], Batches]:
-    """The task as a function that Spark takes along; where milepost is missing, it says so."""
+    """Return the task as a function that Spark sends to executors, and that reports if milepost is missing there."""
     payload, expected, schema = pickle_portably(task), versions(), task.schema
 
-    def run_there(batches: Batches) -> Batches:
+    def run_on_executor(batches: Batches) -> Batches:
         try:
             from milepost.ingest.spark.tasks import run
         except ImportError:
@@ -50,16 +50,16 @@ def portable_task(task: Task) -> Callable[[Batches], Batches]:
             return
         yield from run(expected, payload, schema, batches)
 
-    return run_there
+    return run_on_executor
 
 
 def pickle_portably(content: Any) -> bytes:
-    """What goes to the executors."""
+    """Return the content as bytes for the executors."""
     from pyspark import cloudpickle
 
     try:
         result: bytes = cloudpickle.dumps(content)
-    except Exception as reason:  # noqa: BLE001  # whatever a user's own objects raise
+    except Exception as reason:  # noqa: BLE001  # whatever the user's objects raise
         raise MilepostError(
             f"the space cannot be sent to Spark's executors: {type(reason).__name__}: {reason}; a distance must be a "
             "function that can be pickled"
@@ -68,7 +68,7 @@ def pickle_portably(content: Any) -> bytes:
 
 
 def tree_sum(parts: "DataFrame", statistic: StatisticSpec[Exact]) -> Exact:
-    """The statistic of all partitions: those of a node are added first, then the nodes; one copy is fetched."""
+    """Return the statistic of all partitions: sums within a node, then between nodes; one copy is fetched."""
     for _ in ("within a node", "between nodes"):
         parts = map_partitions(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), AddTask())
     table = parts.toArrow()
@@ -85,7 +85,7 @@ def tree_sum(parts: "DataFrame", statistic: StatisticSpec[Exact]) -> Exact:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turn whatever Spark says into an error that quotes nothing of it, since its text may hold private values."""
+    """Turn Spark's errors into ones that do not quote their text, which may hold private values."""
     from pyspark.errors import PySparkException
 
     try:
@@ -96,11 +96,11 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, OSError) as reason:
-        raise MilepostError(f"{_said(reason)}; this step has spent nothing") from None
+        raise MilepostError(f"{_describe(reason)}; this step has spent nothing") from None
 
 
-def _said(reason: Exception) -> str:
-    """What may be told about a failure: its class, and Spark's own name for it."""
+def _describe(reason: Exception) -> str:
+    """Return the public description of a failure: its class and Spark's error condition."""
     text = str(reason)
     absent = re.search(r"No module named '([\w.]+)'", text)
     if absent or "PYTHON_VERSION_MISMATCH" in text:
@@ -112,6 +112,6 @@ def _said(reason: Exception) -> str:
     names = [type(reason).__name__]
     if condition := (reason.getCondition() if hasattr(reason, "getCondition") else None):
         names.append(condition)
-    elif found := CONDITION.search(text):
-        names.append(found[1])
+    elif match := CONDITION.search(text):
+        names.append(match[1])
     return f"Spark could not read the frame ({': '.join(names)}); its log says why, and may quote private values"

@@ -1,4 +1,4 @@
-"""session: Spark on this computer, set up so that its workers run the same Python."""
+"""Spark sessions on this computer, with workers that run the same Python."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from milepost.ingest.spark.jobs import require_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JAVA = 17  # the least that Spark 4 runs on
+JAVA = 17  # the minimum version for Spark 4
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -40,15 +40,15 @@ def session(cores: int = 2, **settings: str) -> "SparkSession":
 def check_java() -> None:
     """Refuse to go on without a Java that Spark runs on."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java") if home is None else shutil.which("java", path=str(Path(home) / "bin"))
-    place = "on the PATH" if home is None else f"in JAVA_HOME, {home}"
-    if found is None:
+    java = shutil.which("java") if home is None else shutil.which("java", path=str(Path(home) / "bin"))
+    where = "on the PATH" if home is None else f"in JAVA_HOME, {home}"
+    if java is None:
         raise MilepostError(
-            f"Spark needs Java {JAVA} or later, and there is none {place}; install it (apt-get install "
+            f"Spark needs Java {JAVA} or later, and there is none {where}; install it (apt-get install "
             f"openjdk-{JAVA}-jre-headless, or a package of your system), or set JAVA_HOME to where it is"
         )
-    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     if version is None or int(version[1]) < JAVA:
         what = "one that does not say its version" if version is None else f"Java {version[1]}"
-        raise MilepostError(f"Spark needs Java {JAVA} or later, got {what} {place}; set JAVA_HOME to a later one")
+        raise MilepostError(f"Spark needs Java {JAVA} or later, got {what} {where}; set JAVA_HOME to a later one")

@@ -1,4 +1,4 @@
-"""SparkTable: a private Spark frame, whose statistic is made where its rows are; noise is drawn on the driver."""
+"""Private Spark frames: statistics are computed on the executors, noise is drawn on the driver."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SelectedColumns:
-    """The columns of a frame that are read, called c0, c1, …, and how. schema: theirs, as Arrow's."""
+    """The columns of a frame that are read, named c0, c1, …, their reader and their Arrow schema."""
 
     frame: "DataFrame"
     rows: RowReader
@@ -33,10 +33,10 @@ class SelectedColumns:
 
 @dataclass(frozen=True, eq=False)
 class SparkTable(Table):
-    """A Spark frame: the same integers as of the same rows read here, made by tasks next to them.
+    """A Spark frame: tasks compute the same integers as a local table of the same rows gives.
 
-    Rows stay on the executors. What is fetched is the exact statistic, one copy: the driver is trusted with it, as any
-    computer is with a table of its own.
+    Rows stay on the executors. One copy of the exact statistic is fetched: the driver is trusted with it, as any
+    computer is with a local table.
     """
 
     def __post_init__(self) -> None:
@@ -50,21 +50,21 @@ class SparkTable(Table):
 
     @property
     def here(self) -> bool:
-        """Rows stay on the executors."""
+        """Return False: rows stay on the executors."""
         return False
 
     @property
     def single_pass(self) -> bool:
-        """A frame is read as often as needed."""
+        """Return False: a frame is read as often as needed."""
         return False
 
     @property
     def countable(self) -> bool:
-        """Counting takes a job."""
+        """Return False: counting takes a job."""
         return False
 
     def magnitudes(self) -> Magnitudes:
-        """How many values each column has of each size."""
+        """Return how many values each column has of each size."""
         magnitudes = super().magnitudes()
         magnitudes.total = int(magnitudes.counts[0].sum())  # every record is in one cell of each column
         check_weight(check_some(magnitudes.total))
@@ -74,69 +74,72 @@ class SparkTable(Table):
     def _total(self) -> int:
         if not self.change.public_total or self.roles.unit is not None or self.fingerprint is not None:
             return int(self._aggregate(SumsSpec(self.space, self.roles.group_count)).totals.sum())
-        frame = self._picked.frame
+        frame = self._selected_columns.frame
         with spark_errors():
             return int(frame.count())
 
     def _check(self, totals: IntArray) -> None:
-        """Refuse a frame without rows, or with others than were counted, where their number is public."""
+        """Refuse a frame without rows, or with another number of rows than was counted, where that is public."""
         total = int(totals.sum())
         check_weight(total)
         if self.change.public_total:
             check_count(check_some(total), vars(self).get("_total", total))
 
     def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
-        """One job. The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both."""
-        picked, keyed = self._picked, self.roles.unit is not None
+        """Return the statistic, from one job.
+
+        The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both.
+        """
+        columns, keyed = self._selected_columns, self.roles.unit is not None
         with spark_errors():
-            frame = self._of_persons(picked) if keyed else picked.frame
-            return tree_sum(map_partitions(frame, CountTask(picked.rows, statistic, keyed)), statistic)
+            frame = self._bound_contributions(columns) if keyed else columns.frame
+            return tree_sum(map_partitions(frame, CountTask(columns.rows, statistic, keyed)), statistic)
 
-    def _of_persons(self, picked: SelectedColumns) -> "DataFrame":
-        """Rows of which each person has no more than allowed: those that come first, as `used` takes them.
+    def _bound_contributions(self, columns: SelectedColumns) -> "DataFrame":
+        """Return the first rows of each person by order key, as `select_rows` selects them.
 
-        Spark compares bytes as unsigned numbers, as it must. Rows of the same place are equal, but for a chance of
-        2⁻⁶⁴, so that it does not matter which of them it takes.
+        Spark compares bytes as unsigned numbers, as it must. Rows with the same order key (the column `place`) are
+        equal, but for a chance of 2⁻⁶⁴, so that it does not matter which of them it takes.
         """
         from pyspark.sql.types import StructType
 
-        names = column_names(len(picked.schema) - 1)  # the person's own is not needed any more
+        names = column_names(len(columns.schema) - 1)  # without the last column, the person's
         layout = StructType()
         for name in names:
-            layout = layout.add(name, picked.frame.schema[name].dataType)
+            layout = layout.add(name, columns.frame.schema[name].dataType)
         for name, kind in (("person", "binary"), ("place", "binary"), ("trouble", "string")):
             layout = layout.add(name, kind)
-        passed = pa.schema([picked.schema.field(name) for name in names])
-        keyed = map_partitions(picked.frame, RowKeysTask(picked.rows, passed), layout)
+        passthrough = pa.schema([columns.schema.field(name) for name in names])
+        frame = map_partitions(columns.frame, RowKeysTask(columns.rows, passthrough), layout)
         rank = "row_number() over (partition by person order by place) as rank"
-        chosen = keyed.selectExpr("*", rank).where(f"rank <= {self.roles.contributions} or trouble is not null")
-        return chosen.select(*names, "trouble")
+        bounded = frame.selectExpr("*", rank).where(f"rank <= {self.roles.contributions} or trouble is not null")
+        return bounded.select(*names, "trouble")
 
     @cached_property
-    def _picked(self) -> SelectedColumns:
-        """What is read of the frame; names and types that do not fit are refused before a job runs."""
+    def _selected_columns(self) -> SelectedColumns:
+        """Return the columns that are read; refuse names and types that do not fit before a job runs."""
         frame, space, columns = self.source, self.space, self.columns
         with spark_errors():
             present = frame.columns
-            numbered = frame.toDF(*column_names(len(present)))  # names may be alike, or hold dots
-            schema = numbered.limit(0).toArrow().schema
-        beside = tuple(sorted(self.roles.extra_columns, key=lambda one: one.role == "unit"))  # the person's comes last
-        for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, beside):
-            pass  # refuses what it would refuse of any table
-        asked = [columns] if isinstance(columns, str | int) else columns
-        wanted = ColumnSelection(asked, space.columns, space.aliases, space.width if space.objects else 0, beside)
-        points, others = wanted.points(present), wanted.others(present)
-        names = tuple(present[k] for k in points) if asked is None or space.columns is None else space.columns
-        found = pa.schema([schema.field(k).with_name(f"c{place}") for place, k in enumerate([*points, *others])])
-        rows = RowReader(space, self.roles, names, tuple(one.role for one in beside))
-        rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in found.types], schema=found))
+            renamed = frame.toDF(*column_names(len(present)))  # names may repeat, or hold dots
+            schema = renamed.limit(0).toArrow().schema
+        extra = tuple(sorted(self.roles.extra_columns, key=lambda column: column.role == "unit"))  # the person's last
+        for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, extra):
+            pass  # refuses the same as for any other table
+        columns = [columns] if isinstance(columns, str | int) else columns
+        selection = ColumnSelection(columns, space.columns, space.aliases, space.width if space.objects else 0, extra)
+        points, others = selection.points(present), selection.others(present)
+        names = tuple(present[k] for k in points) if columns is None or space.columns is None else space.columns
+        selected = pa.schema([schema.field(k).with_name(f"c{index}") for index, k in enumerate([*points, *others])])
+        rows = RowReader(space, self.roles, names, tuple(column.role for column in extra))
+        rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in selected.types], schema=selected))
         with spark_errors():
-            picked = numbered.selectExpr(*(f"c{k} as c{place}" for place, k in enumerate([*points, *others])))
-        return SelectedColumns(picked, rows, found)
+            subset = renamed.selectExpr(*(f"c{k} as c{index}" for index, k in enumerate([*points, *others])))
+        return SelectedColumns(subset, rows, selected)
 
 
 def check_frame(frame: Any) -> None:
-    """Refuse what is no Spark frame that has an end."""
+    """Refuse data other than a Spark frame, and a stream, which has no end."""
     if not hasattr(frame, "mapInArrow"):
         remedy = "; to_spark() makes one of it" if hasattr(frame, "to_spark") else ""
         raise MilepostError(f"expected a Spark DataFrame, got {type(frame).__module__}.{type(frame).__name__}{remedy}")

@@ -1,4 +1,4 @@
-"""Tasks: what runs on Spark's executors, from private rows to exact integers, and from those of parts to their sum."""
+"""Tasks on Spark's executors: exact integers from private rows, and sums of the integers of partitions."""
 
 import pickle
 from dataclasses import dataclass
@@ -15,12 +15,15 @@ from milepost.ingest.contribution_bounding import NAME_BYTES, row_keys
 from milepost.ingest.spark.chunks import SENT, chunks, decode_chunk, encode_chunk
 from milepost.ingest.spark.rows import Batches, RowReader
 
-NODES = 8  # sums of parts that are made first, then added up themselves
+NODES = 8  # partial sums in the first level of the tree
 
 
 @dataclass(frozen=True, eq=False)
 class CountTask:
-    """From the rows of a partition to its statistic. keyed: they are what `Keys` passed on."""
+    """Compute the statistic of the rows of a partition.
+
+    keyed: whether the rows are the output of `RowKeysTask`.
+    """
 
     rows: RowReader
     statistic: StatisticSpec[Any]
@@ -28,7 +31,7 @@ class CountTask:
     schema: ClassVar[pa.Schema] = SENT
 
     def run(self, batches: Batches, partition: int) -> Batches:
-        """Its integers in chunks, without those that are all 0."""
+        """Yield the integers in chunks, without those that are all 0."""
         exact = self.statistic.empty()
         for block in self.rows.blocks(raise_errors(batches) if self.keyed else batches, self.statistic.numbers):
             exact.add(*self.statistic.image(block))
@@ -39,56 +42,59 @@ class CountTask:
 
 @dataclass(frozen=True, eq=False)
 class RowKeysTask:
-    """To each row that is in a group, the name of its person and its place among theirs. passed: columns that go on."""
+    """Add the name of the person and the order key to each row that is in a group.
+
+    passthrough: the columns of the output before these.
+    """
 
     rows: RowReader
-    passed: pa.Schema
+    passthrough: pa.Schema
 
     @property
     def schema(self) -> pa.Schema:
-        """Of what it gives."""
-        more = [("person", pa.binary()), ("place", pa.binary()), ("trouble", pa.string())]
-        return pa.schema([*self.passed, *(pa.field(*one) for one in more)])
+        """Return the schema of the output."""
+        added = [("person", pa.binary()), ("place", pa.binary()), ("trouble", pa.string())]
+        return pa.schema([*self.passthrough, *(pa.field(name, kind) for name, kind in added)])
 
     def run(self, batches: Batches, partition: int) -> Batches:  # noqa: ARG002
-        """These columns, and three more."""
-        for batch, points, marks in self.rows.parts(batches, 1):
-            group = np.zeros(marks.rows, dtype=np.int64) if marks.group is None else marks.group
-            keys = row_keys(marks.person, points, group, marks.weights)[marks.grouped]
-            kept = batch.filter(pa.array(marks.grouped)).columns[: len(self.passed)]
-            person, place = (_binary(part) for part in np.hsplit(keys, [NAME_BYTES]))
-            columns = [*kept, person, place, pa.nulls(len(keys), pa.string())]
+        """Yield the columns that pass through, and three more."""
+        for batch, points, attributes in self.rows.parts(batches, 1):
+            group = np.zeros(attributes.rows, dtype=np.int64) if attributes.group is None else attributes.group
+            keys = row_keys(attributes.person, points, group, attributes.weights)[attributes.grouped]
+            inputs = batch.filter(pa.array(attributes.grouped)).columns[: len(self.passthrough)]
+            person, order_key = (_binary(part) for part in np.hsplit(keys, [NAME_BYTES]))
+            columns = [*inputs, person, order_key, pa.nulls(len(keys), pa.string())]
             yield pa.RecordBatch.from_arrays(columns, names=self.schema.names)
 
 
 @dataclass(frozen=True)
 class AddTask:
-    """Chunks of the same node and number, which come one after another, become one."""
+    """Add up chunks of the same node and number, which are adjacent."""
 
     schema: ClassVar[pa.Schema] = SENT
 
     def run(self, batches: Batches, partition: int) -> Batches:  # noqa: ARG002
-        """All of node 0."""
+        """Yield the sums as chunks of node 0."""
         key: tuple[int, int] | None = None
-        added = np.empty(0, dtype=np.int64)
+        total = np.empty(0, dtype=np.int64)
         for batch in raise_errors(batches):
             for node, chunk, content in zip(*(batch.column(name) for name in SENT.names[:3]), strict=True):
-                now, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
-                if now == key:
-                    added += numbers
+                next_key, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
+                if next_key == key:
+                    total += numbers
                     continue
                 if key is not None:
-                    yield encode_chunk(0, key[1], added)
-                key, added = now, numbers
+                    yield encode_chunk(0, key[1], total)
+                key, total = next_key, numbers
         if key is not None:
-            yield encode_chunk(0, key[1], added)
+            yield encode_chunk(0, key[1], total)
 
 
 Task: TypeAlias = CountTask | RowKeysTask | AddTask
 
 
 def versions() -> dict[str, str]:
-    """What has to be the same everywhere, for integers to be."""
+    """Return the versions that must be the same everywhere, so that the integers are."""
     return {name: _version(name) for name in ("milepost", "numpy")}
 
 
@@ -100,7 +106,7 @@ def _version(name: str) -> str:
 
 
 def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Batches) -> Batches:
-    """Do a task on a partition. What cannot be done gives a row that says why, rather than a failure to be retried."""
+    """Run a task on a partition; an error becomes a row with its reason, so that Spark does not retry."""
     from pyspark import TaskContext
 
     partition = TaskContext.get().partitionId()
@@ -129,17 +135,17 @@ def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Ba
 
 
 class ReportedError(MilepostError):
-    """What another task said already."""
+    """An error that another task has reported."""
 
 
 def error_row(schema: pa.Schema, text: str) -> pa.RecordBatch:
-    """A row of nothing but a reason, which stands in the last column."""
+    """Return a row with a reason in the last column and nulls elsewhere."""
     columns = [pa.nulls(1, kind) for kind in schema.types[:-1]]
     return pa.RecordBatch.from_arrays([*columns, pa.array([text])], names=schema.names)
 
 
 def raise_errors(batches: Batches) -> Batches:
-    """Batches without their last column, where no reason stands."""
+    """Yield batches without the last column; raise the reason if that column holds one."""
     for batch in batches:
         reasons = batch.column(batch.num_columns - 1).drop_null()
         if len(reasons):
@@ -148,6 +154,6 @@ def raise_errors(batches: Batches) -> Batches:
 
 
 def _binary(rows: AnyArray) -> pa.Array:
-    """Bytes uint8[n, k] as cells."""
+    """Return bytes uint8[n, k] as binary cells."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(rows))]
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), buffers).cast(pa.binary())

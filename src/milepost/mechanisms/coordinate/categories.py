@@ -1,4 +1,4 @@
-"""Labels: blocks of embedding coordinates, one for each label of a category, whose shares add up to 1."""
+"""Blocks of embedding coordinates, one coordinate for each label of a category; the labels' shares add up to 1."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from milepost.spaces.embeddings.embedding import Embedding
 
 
 def balance_shares(embedding: Embedding, heights: Sequence[FloatArray]) -> list[FloatArray]:
-    """Heights with the shares of a block's labels moved, all alike, so that they add up to 1.
+    """Return heights in which the shares of each block's labels add up to 1, after the same shift of each share.
 
     The answer at a label is then w(1 − its share): the noise of one count instead of all (docs/proofs/slopes.md).
     """
@@ -29,47 +29,47 @@ class CategoryNoise:
     """Noise of one label's coordinate in a block: that of w(1 − its share) at the far end, none at the near one.
 
     deviation: of the answer at a label. labels: of the block. laplace: whether counts had Laplace noise, else Gaussian.
-    leads: the block's first coordinate speaks for all of it where one place is as good as another.
+    first: whether it is the block's first coordinate, which stands for the block where all positions are equal.
     """
 
     deviation: float
     labels: int
     laplace: bool
-    leads: bool
+    first: bool
     span: int
 
     @property
     def excess(self) -> float:
         """Excess kurtosis of a label's noise less the mean of all labels' noises."""
-        mine, others = 1 - 1 / self.labels, 1 / self.labels
-        fourth = mine**4 + (self.labels - 1) * others**4
-        return 3 * fourth / mine**2 if self.laplace else 0.0
+        own, other = 1 - 1 / self.labels, 1 / self.labels
+        fourth = own**4 + (self.labels - 1) * other**4
+        return 3 * fourth / own**2 if self.laplace else 0.0
 
     @property
-    def largest(self) -> tuple[float, float]:
-        """The same at every label."""
-        return (self.deviation**2, self.excess) if self.leads else (0.0, 0.0)
+    def max_moments(self) -> tuple[float, float]:
+        """Variance and excess kurtosis, which all labels share."""
+        return (self.deviation**2, self.excess) if self.first else (0.0, 0.0)
 
     @property
-    def typical(self) -> float:
-        """The same at every label."""
-        return self.deviation if self.leads else 0.0
+    def rms(self) -> float:
+        """The standard deviation, which all labels share."""
+        return self.deviation if self.first else 0.0
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """Of the label that is asked about."""
+        """Return the variance at positions: all of it at the query's label, none at the others."""
         return self.deviation**2 * positions / self.span
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
-        """The same at every label."""
+        """Return the excess kurtosis, which all labels share."""
         return np.full(len(positions), self.excess)
 
     def mass(self, failure: float) -> float:  # noqa: ARG002
-        """Nothing is interpolated."""
+        """Return 0: labels are not interpolated."""
         return 0.0
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
-        """Largest and least over the labels."""
-        if not self.leads:
+        """Return simulated maxima and minima over the labels."""
+        if not self.first:
             return np.zeros((draws, 2))
         shape = draws, self.labels
         noise = generator.laplace(size=shape) / math.sqrt(2) if self.laplace else generator.standard_normal(shape)
@@ -79,7 +79,7 @@ class CategoryNoise:
 
 
 def category_noises(embedding: Embedding, block: slice, share: float, laplace: bool) -> list[CategoryNoise]:
-    """Of a block whose labels' shares have noise of this deviation before they are made to add up to 1."""
+    """Return the noises of a block's coordinates; share: deviation of a label's share before `balance_shares`."""
     labels = block.stop - block.start
     deviation = embedding.width(block) * share * math.sqrt(1 - 1 / labels)
     span = int(embedding.span[block.start])

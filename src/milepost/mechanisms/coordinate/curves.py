@@ -1,7 +1,8 @@
-"""Curves: what slopes and hats have in common, an estimate of each coordinate's function at cell borders.
+"""Curves: the base of slopes and hats, an estimate of each coordinate's function at cell borders.
 
-An answer is off by noise, whose law is public, and by interpolation: inside a cell of mass p the chord lies above F by
-at most 2·ω·h·p·f(1 − f) at fraction f of the cell. Half-widths take both, the mass from its noisy upper limit.
+An answer has an error from noise, whose law is public, and one from interpolation: inside a cell of mass p the chord
+lies above F by at most 2·ω·h·p·f(1 − f) at fraction f of the cell. Half-widths cover both, with a noisy upper limit for
+the mass.
 """
 
 import math
@@ -28,27 +29,27 @@ MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a 
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
 BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
 BAND_SEED = 0
-BAND_FAILURE = 0.01  # down to which simulated paths tell a quantile
+BAND_FAILURE = 0.01  # smallest failure probability whose quantile simulated paths give
 
 
 class CurveNoise(Protocol):
     """The public law of one coordinate's noise, as distances."""
 
     @property
-    def largest(self) -> tuple[float, float]:
-        """The largest variance of all places, and the largest fourth cumulant in its square."""
+    def max_moments(self) -> tuple[float, float]:
+        """The maximum variance over all positions, and the maximum fourth cumulant ÷ the square of that variance."""
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """Of the estimate at embedding positions in quanta."""
+        """Return the variance of the estimate at embedding positions in quanta."""
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
-        """The excess kurtosis there: 0 where the noise is normal."""
+        """Return the excess kurtosis at positions: 0 where the noise is normal."""
 
     def mass(self, failure: float) -> float:
-        """By how much a cell's estimated mass falls short of its upper limit with this probability."""
+        """Return the margin by which a cell's mass exceeds its estimate with this probability."""
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
-        """Largest and least noise over the whole interval: float64[draws, 2]."""
+        """Return simulated maximum and minimum noise over the interval: float64[draws, 2]."""
 
 
 class Curves(CoordinateStatistic):
@@ -70,15 +71,15 @@ class Curves(CoordinateStatistic):
         noise: Sequence[CurveNoise],
         anchors: Sequence[FloatArray] | None = None,
     ) -> None:
-        """anchors: heights that stand for no sums at all, by which the noise of a private total counts."""
+        """Keep heights and noise. anchors: heights without any sums; the noise of a private total scales with F − A."""
         self.embedding, self.total, self.bits = embedding, total, tuple(bits)
         self._heights, self._noise = tuple(balance_shares(embedding, heights)), tuple(noise)
         self._anchors = None if anchors is None else tuple(balance_shares(embedding, anchors))
         self._margins: dict[float, FloatArray] = {}  # of cells' masses, by failure probability
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:
-        """The estimate of each coordinate's function, nearer to a possible one where that helps, unless raw."""
-        return self._raw if raw else self._nearer
+        """Return the estimate of each coordinate's function; unless raw, nearer to a possible one where that helps."""
+        return self._raw if raw else self._adjusted
 
     @cached_property
     def _raw(self) -> tuple[PiecewiseLinear, ...]:
@@ -88,7 +89,7 @@ class Curves(CoordinateStatistic):
         )
 
     @cached_property
-    def _nearer(self) -> tuple[PiecewiseLinear, ...]:
+    def _adjusted(self) -> tuple[PiecewiseLinear, ...]:
         if not self.approaches or self.embedding.dimension > 1:
             return self._raw
         (raw,) = self._raw
@@ -100,65 +101,66 @@ class Curves(CoordinateStatistic):
 
     @property
     def confidence(self) -> float:
-        """Any: the noise's law is known."""
+        """1: half-widths exist at any confidence, since the noise's law is known."""
         return 1.0
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """Noise and interpolation at the worst place; for all places at once when uniform."""
+        """Return noise and interpolation at the worst position; for all positions at once when uniform."""
         check_confidence(confidence)
         failure = 1 - confidence
         cells = sum(len(heights) for heights in self._heights) if uniform else 1
         bends = 0.5 * self._bends
         masses = [float(mass.max()) for mass in self._masses]
         interpolation = self._interpolation(bends[None], np.array([masses]), failure / cells)
-        off = [float(np.abs(part.heights).max()) for part in self._off]
-        variances, kurtoses = largest(self._noise)
+        offsets = np.array([sum(float(np.abs(part.heights).max()) for part in self._offsets)])
+        variances, kurtoses = max_moments(self._noise)
         if not uniform:
-            return float(self._widths(variances, kurtoses, np.array([sum(off)]), interpolation, failure)[0])
-        each = failure if self.total.public else failure / 2  # half for the total, of which all answers have one
-        band = max(self._band(each), float(spread(variances, kurtoses, each)[0]))  # simulated, so perhaps a little low
-        more = band + interpolation + self.embedding.bias
+            return float(self._widths(variances, kurtoses, offsets, interpolation, failure)[0])
+        curve_failure = failure if self.total.public else failure / 2  # the other half for the total, which all share
+        # the band is simulated, so perhaps a little low
+        band = max(self._band(curve_failure), float(spread(variances, kurtoses, curve_failure)[0]))
+        other_error = band + interpolation + self.embedding.bias
         share = self.total.tail(failure / 2) / self.total.size
-        return float(self.total.narrowed(lambda far: share * far, np.array([sum(off)]), more, self._farthest)[0])
+        return float(self.total.narrowed(lambda bounds: share * bounds, offsets, other_error, self._max_offset)[0])
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
-        """Noise and interpolation at each of the positions float64[k, D]."""
+        """Return noise and interpolation at each of the positions float64[k, D]."""
         check_confidence(confidence)
 
-        def widths(positions: FloatArray) -> FloatArray:
-            inside = np.clip(positions, 0, self.embedding.span)
-            cell, fraction = self._even.cells(inside)
+        def block_widths(block: FloatArray) -> FloatArray:
+            inside = np.clip(block, 0, self.embedding.span)
+            cell, fraction = self._uniform.cells(inside)
             bends = self._bends * (2 * fraction * (1 - fraction))
             masses = self._cell_masses.take(cell + self._first_cells)
-            off = np.zeros(len(positions)) if self._even_off is None else self._even_off.total(inside)
+            offsets = np.zeros(len(block)) if self._uniform_offsets is None else self._uniform_offsets.total(inside)
             interpolation = self._interpolation(bends, masses, 1 - confidence)
-            return self._widths(*self.laws(inside, fraction), off, interpolation, 1 - confidence)
+            return self._widths(*self.laws(inside, fraction), offsets, interpolation, 1 - confidence)
 
-        return in_cache_blocks(widths, positions)
+        return in_cache_blocks(block_widths, positions)
 
     def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Variance and excess kurtosis of every coordinate's noise, float64[k, D] each. fraction: of the cell."""
+        """Return variance and excess kurtosis of every coordinate's noise, float64[k, D]. fraction: within the cell."""
         pairs = list(zip(self._noise, inside.T, strict=True))
         variances = [noise.variance(column) for noise, column in pairs]
         return np.column_stack(variances), np.column_stack([noise.kurtosis(column) for noise, column in pairs])
 
-    def summed(self, positions: FloatArray, raw: bool) -> FloatArray:
-        """The sum of all coordinates' estimates, which go on with slope ±τ outside."""
+    def sum_estimates(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """Return the sum of all coordinates' estimates, which continue with slope ±τ outside."""
         inside = np.clip(positions, 0, self.embedding.span)
         outside: FloatArray = (np.abs(positions - inside) * self.embedding.quantum).sum(axis=1)
-        return outside + (self._even_raw if raw else self._even).total(inside)
+        return outside + (self._uniform_raw if raw else self._uniform).total(inside)
 
     @cached_property
-    def _even(self) -> UniformPiecewiseLinear:
-        return UniformPiecewiseLinear([polygon.heights for polygon in self._nearer], self.bits)
+    def _uniform(self) -> UniformPiecewiseLinear:
+        return UniformPiecewiseLinear([polygon.heights for polygon in self._adjusted], self.bits)
 
     @cached_property
-    def _even_raw(self) -> UniformPiecewiseLinear:
-        return self._even if self._nearer is self._raw else UniformPiecewiseLinear(self._heights, self.bits)
+    def _uniform_raw(self) -> UniformPiecewiseLinear:
+        return self._uniform if self._adjusted is self._raw else UniformPiecewiseLinear(self._heights, self.bits)
 
     @cached_property
-    def _even_off(self) -> UniformPiecewiseLinear | None:
-        return UniformPiecewiseLinear([part.heights for part in self._off], self.bits) if self._off else None
+    def _uniform_offsets(self) -> UniformPiecewiseLinear | None:
+        return UniformPiecewiseLinear([part.heights for part in self._offsets], self.bits) if self._offsets else None
 
     @cached_property
     def _bends(self) -> FloatArray:
@@ -174,21 +176,26 @@ class Curves(CoordinateStatistic):
         return np.cumsum(counts) - counts
 
     def _widths(
-        self, variances: FloatArray, kurtoses: FloatArray, off: FloatArray, interpolation: FloatArray, failure: float
+        self,
+        variances: FloatArray,
+        kurtoses: FloatArray,
+        offsets: FloatArray,
+        interpolation: FloatArray,
+        failure: float,
     ) -> FloatArray:
-        """Half-widths from the noise of sums, float64[k, D], and that of the total, of which an answer has `off`."""
+        """Return half-widths from the noise of sums, float64[k, D], and from `offsets` times that of the total."""
 
-        def noise(far: FloatArray) -> FloatArray:
+        def noise(offset_bounds: FloatArray) -> FloatArray:
             if self.total.public:
                 return spread(variances, kurtoses, failure)
-            total = (self.total.deviation / self.total.size * far) ** 2
-            excess = np.full(len(far), self.total.kurtosis)
+            total = (self.total.deviation / self.total.size * offset_bounds) ** 2
+            excess = np.full(len(offset_bounds), self.total.kurtosis)
             return spread(np.column_stack([variances, total]), np.column_stack([kurtoses, excess]), failure)
 
-        return self.total.narrowed(noise, off, interpolation + self.embedding.bias, self._farthest)
+        return self.total.narrowed(noise, offsets, interpolation + self.embedding.bias, self._max_offset)
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
-        """The upper limit of Σ bendᵢ·massᵢ: estimates, plus a margin for their independent noises; masses are ≤ 1."""
+        """Return an upper limit of Σ bendᵢ·massᵢ: estimates plus a margin for independent noises; masses are ≤ 1."""
         total = self.total.tail(failure * MASS_SHARE) / self.total.size
         if failure not in self._margins:
             self._margins[failure] = np.array([noise.mass(failure * MASS_SHARE) for noise in self._noise])
@@ -197,16 +204,16 @@ class Curves(CoordinateStatistic):
         return np.asarray(np.minimum(upper, bends.sum(axis=1) * (1 + total)))
 
     @cached_property
-    def _off(self) -> tuple[PiecewiseLinear, ...]:
-        """Each coordinate's estimate less its anchor; none where the total is public."""
+    def _offsets(self) -> tuple[PiecewiseLinear, ...]:
+        """Each coordinate's estimate minus its anchor; empty where the total is public."""
         if self._anchors is None:
             return ()
         pairs = zip(self._raw, self._anchors, strict=True)
         return tuple(PiecewiseLinear(raw.nodes, raw.heights - anchor) for raw, anchor in pairs)
 
     @cached_property
-    def _farthest(self) -> float:
-        """At least how far any table's answer is from the anchor."""
+    def _max_offset(self) -> float:
+        """An upper bound of the distance between any table's answer and the anchor."""
         pairs = zip(self._anchors or (), self.embedding.spread, strict=False)
         return sum(float(np.maximum(anchor, width - anchor).max()) for anchor, width in pairs)
 
@@ -224,41 +231,41 @@ class Curves(CoordinateStatistic):
         return result
 
     def _band(self, failure: float) -> float:
-        """The quantile of sup |noise| over all places, simulated: the sum of the coordinates' own extremes."""
+        """Return the simulated quantile of sup |noise| over all positions: the sum of the coordinates' extremes."""
         return band(self._noise, failure * (1 - MASS_SHARE))
 
 
 def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
-    """The noise part of half-widths: variance and excess kurtosis of independent coordinates, float64[k, D] each."""
+    """Return the noise part of half-widths, from variances and excess kurtoses of coordinates, float64[k, D] each."""
     variance = variances.sum(axis=1)
     shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
     kurtosis = (kurtoses * shares**2).sum(axis=1)
     return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
 
 
-def largest(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
-    """What `spread` takes for the worst place: float64[1, D] each.
+def max_moments(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
+    """Return the arguments of `spread` for the worst position: float64[1, D] each.
 
-    The largest variance and the largest fourth cumulant need not be at the same place; more of either widens the law.
+    The largest variance and the largest fourth cumulant need not be at the same position; either widens the law.
     """
-    variances, kurtoses = np.array([noise.largest for noise in noises]).T
+    variances, kurtoses = np.array([noise.max_moments for noise in noises]).T
     return variances[None], kurtoses[None]
 
 
 @lru_cache(maxsize=64)
 def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
-    """What sup over all places of |Σ noise| exceeds with this probability: coordinates move independently."""
+    """Return what sup |Σ noise| over all positions exceeds with this probability: coordinates are independent."""
     generator = np.random.default_rng(BAND_SEED)
     extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
-    seen = max(failure, BAND_FAILURE)
-    simulated = float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - seen))
-    # further out, sup |noise| grows no faster than |noise| at the worst place, whose law is known
-    worst = largest(noises)
-    return simulated * float(spread(*worst, failure)[0] / spread(*worst, seen)[0])
+    simulated_failure = max(failure, BAND_FAILURE)
+    quantile = float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - simulated_failure))
+    # further out, sup |noise| grows no faster than |noise| at the worst position, whose law is known
+    worst = max_moments(noises)
+    return quantile * float(spread(*worst, failure)[0] / spread(*worst, simulated_failure)[0])
 
 
 def bend(embedding: Embedding, i: int, bits: int) -> float:
-    """ω·h of coordinate i's cells; 0 where records sit on cell borders, so that F is linear between them."""
+    """Return ω·h of coordinate i's cells; 0 where records are on cell borders, so that F is linear between them."""
     height = 1 << bits
     return 0.0 if embedding.step[i] % height == 0 else float(embedding.quantum[i]) * height
 
@@ -266,9 +273,9 @@ def bend(embedding: Embedding, i: int, bits: int) -> float:
 def predict(
     name: str, embedding: Embedding, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float, total: Total
 ) -> Prediction:
-    """What `Curves` would report on spread data: masses of two even cells, and the largest noise among them.
+    """Return what `Curves` would report on evenly spread data: masses of two equal cells, and their largest noise.
 
-    Of a private total's noise, an answer has about a quarter of all widths.
+    An answer has about a quarter of all widths times the noise of a private total.
     """
     failure, interpolation, margin = 0.05, 0.0, 0.0
     cells = [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]
@@ -276,15 +283,15 @@ def predict(
         half = bend(embedding, i, bits[i]) / 2
         interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
         margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
-    off = min(interpolation + math.sqrt(margin), sum(bend(embedding, i, b) / 2 for i, b in enumerate(bits)))
-    counted = embedding.total_width / 4 / total.size
-    variances, kurtoses = largest(noises)
-    variances = np.column_stack([variances, [(total.deviation * counted) ** 2]])
+    interpolation = min(interpolation + math.sqrt(margin), sum(bend(embedding, i, b) / 2 for i, b in enumerate(bits)))
+    total_factor = embedding.total_width / 4 / total.size
+    variances, kurtoses = max_moments(noises)
+    variances = np.column_stack([variances, [(total.deviation * total_factor) ** 2]])
     noise_part = float(spread(variances, np.column_stack([kurtoses, [total.kurtosis]]), failure)[0])
-    error = noise_part + off + embedding.bias
-    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE)) + total.tail(failure / 2) * counted)
-    uniform += off + embedding.bias
-    rms = math.hypot(rms, total.deviation * counted)
+    error = noise_part + interpolation + embedding.bias
+    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE)) + total.tail(failure / 2) * total_factor)
+    uniform += interpolation + embedding.bias
+    rms = math.hypot(rms, total.deviation * total_factor)
     size = sum(8 * count for count in cells) + 2000
     return Prediction(
         name, min(error, embedding.sensitivity_bound), rms, min(uniform, embedding.sensitivity_bound), sum(cells), size
@@ -292,25 +299,25 @@ def predict(
 
 
 def cell_bits(embedding: Embedding, deviation: float, groups: int | None = None) -> list[int]:
-    """Bits of each coordinate's cells: on spread data, interpolation is off by at most a tenth of the deviation.
+    """Return bits of each coordinate's cells: on evenly spread data, interpolation is ≤ a tenth of the deviation.
 
-    A column of m even cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group
-    are closer together than those of a whole table: groups have cells of a quarter of that width, while they are few.
+    A column of m equal cells adds w/(4m²); a column of steps has one cell a step and adds nothing. People of one group
+    are closer together than those of all groups: cells of groups have a quarter of that width, unless groups are many.
     """
     share = 1 / 20 if embedding.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
     cells = math.sqrt(embedding.total_width / (4 * share * deviation))
     if groups is not None:
         cells = max(cells, min(4 * cells, MANY_NUMBERS / (groups * embedding.dimension)))
-    most = default_cells(embedding.dimension * (groups or 1)).bit_length() - 1
-    finest = min(max(math.ceil(math.log2(cells)), 4), most)
-    return [QUANTUM_BITS - finest if step == 1 else int(step).bit_length() - 1 for step in embedding.step]
+    max_levels = default_cells(embedding.dimension * (groups or 1)).bit_length() - 1
+    levels = min(max(math.ceil(math.log2(cells)), 4), max_levels)
+    return [QUANTUM_BITS - levels if step == 1 else int(step).bit_length() - 1 for step in embedding.step]
 
 
 def join_ragged(parts: Sequence[IntArray]) -> dict[str, IntArray]:
-    """Ragged integers as two tensors: all numbers, and how many each coordinate has."""
+    """Return ragged integers as two tensors: all numbers, and the count of each coordinate's."""
     return {"numbers": np.concatenate(parts), "lengths": np.array([len(part) for part in parts], dtype=np.int64)}
 
 
 def split_ragged(tensors: dict[str, IntArray]) -> list[IntArray]:
-    """The inverse of `join`."""
+    """Undo `join_ragged`."""
     return np.split(tensors["numbers"], np.cumsum(tensors["lengths"])[:-1])

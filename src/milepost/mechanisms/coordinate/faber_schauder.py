@@ -3,7 +3,7 @@
 V(t) = Σ|q − t| on the m + 1 = 2^levels + 1 equidistant borders t of 0..quanta is written as V(0), then for every dyadic
 interval, widest first, its sag V(mid) − (V(left) + V(right))/2. These are m integers, coefficients[..., m]: V(0) at 0
 and the sags of level l, from left to right, at 2^l ≤ index < 2^(l+1). Scales are float64[levels + 1] in the same order:
-one for V(0), one for each level. They have the unit of V, and `loss` and `scales` take the interval's width for 1.
+one for V(0), one for each level. They have the unit of V; `loss` and `scales` assume an interval of width 1.
 """
 
 from functools import lru_cache
@@ -19,12 +19,12 @@ BLOCK = 1 << 20  # numbers simulated at a time
 
 
 def parts(levels: int) -> list[slice]:
-    """Where the coefficients of each scale are: V(0), then level after level."""
+    """Return the slices of the coefficients of each scale: V(0), then level after level."""
     return [slice(0, 1)] + [slice(1 << level, 2 << level) for level in range(levels)]
 
 
 def analyse(values: IntArray) -> IntArray:
-    """Coefficients int64[..., m] of V at the borders, int64[..., m + 1]; every sag is a whole number, exactly."""
+    """Return coefficients int64[..., m] of V at the borders, int64[..., m + 1]; every sag is exactly an integer."""
     cells = values.shape[-1] - 1
     result = np.empty((*values.shape[:-1], cells), dtype=np.int64)
     result[..., 0] = values[..., 0]
@@ -36,16 +36,16 @@ def analyse(values: IntArray) -> IntArray:
 
 
 def synthesise(coefficients: IntArray, total: int, quanta: int = QUANTA) -> FloatArray:
-    """V at the borders, float64[..., m + 1], from coefficients, noisy or not, and V(0) + V(quanta) = total·quanta.
+    """Return V at the borders, float64[..., m + 1], from coefficients and V(0) + V(quanta) = total·quanta.
 
-    Without noise it is exact while total·quanta ≤ 2⁵³, and within a relative 2⁻⁵⁰ beyond.
+    Coefficients may be noisy. Without noise V is exact while total·quanta ≤ 2⁵³, and within a relative 2⁻⁵⁰ beyond.
     """
     noisy = coefficients.astype(np.float64)  # as floats, since noise may leave no room in 64-bit integers
     return _refine(noisy, total * quanta - noisy[..., 0])
 
 
 def loss(scales: FloatArray) -> float:
-    """The largest Σ|change of a coefficient|/scale that replacing one record makes, over all pairs of positions.
+    """Return the largest Σ|change of a coefficient|/scale from replacing one record, over all pairs of positions.
 
     Theorem 2: let level k be the first that tells q from q′, so that their distances u, u′ ≤ 2^−k to the middle of an
     interval of level k − 1 decide. The loss is (A + r)·u + G(u) + (A − r)·u′ + G(u′) for u ≥ u′, with A the rates above
@@ -53,7 +53,7 @@ def loss(scales: FloatArray) -> float:
     """
     rates = 1 / scales
     levels = len(scales) - 1
-    largest = float(rates[0])  # the two ends: no sag moves
+    max_loss = float(rates[0])  # the two ends: no sag changes
     waves = np.zeros(2)
     for k in range(levels, 0, -1):
         distance = np.arange((1 << (levels - k)) + 1) / (1 << levels)
@@ -63,29 +63,29 @@ def loss(scales: FloatArray) -> float:
         above, own = rates[:k].sum(), rates[k]
         far = ((above + own) * distance + waves).max()
         near = ((above - own) * distance + waves).max()
-        largest = max(largest, float(far + near))
-    return largest
+        max_loss = max(max_loss, float(far + near))
+    return max_loss
 
 
 @lru_cache(maxsize=32)
 def single(levels: int) -> float:
-    """The largest Σ|change of a coefficient|/scale that one record more makes at `scales`.
+    """Return the largest Σ|change of a coefficient|/scale from adding one record, at `scales`.
 
     V(0) is counted from the middle: a record at q adds |q − 1/2| and, at each level, its triangle wave to one sag. That
     is linear between the multiples of 2^−levels, so largest at one of them.
     """
     rates = 1 / scales(levels)
-    places = np.arange((1 << levels) + 1) / (1 << levels)
-    moved = rates[0] * np.abs(places - 0.5)
+    positions = np.arange((1 << levels) + 1) / (1 << levels)
+    losses = rates[0] * np.abs(positions - 0.5)
     for level in range(levels):
         width = 2.0**-level
-        moved += rates[level + 1] * (width / 2 - np.abs(places % width - width / 2))
-    return float(moved.max()) * SLACK
+        losses += rates[level + 1] * (width / 2 - np.abs(positions % width - width / 2))
+    return float(losses.max()) * SLACK
 
 
 @lru_cache(maxsize=32)
 def scales(levels: int) -> FloatArray:
-    """Noise scales of loss at most 1, for ε = 1 and an interval of width 1; in quanta and for any ε, scales·quanta/ε.
+    """Return noise scales of loss at most 1, for ε = 1 and width 1; in quanta and for any ε they are scales·quanta/ε.
 
     The rates 1/scale grow by 2^(1/3) a level, which minimises Σ(width/scale) at a given Σscale². The largest standard
     deviation is within 0.5 % of the best rates' from 5 levels on (4 % below): 2.05 at 7 levels, 2.11 at 10, where one
@@ -99,24 +99,25 @@ def scales(levels: int) -> FloatArray:
     return result
 
 
-def variance(scales: FloatArray, places: FloatArray | None = None) -> FloatArray:
-    """Variance of the synthesised V at places in 0..1 of the width, the m + 1 borders unless given.
+def variance(scales: FloatArray, positions: FloatArray | None = None) -> FloatArray:
+    """Return the variance of the synthesised V at positions in 0..1 of the width, by default the m + 1 borders.
 
     Between borders it is that of their linear interpolation, outside that of the end; discrete noise has a little less.
     """
-    return 2 * _power_sum(scales, places, 2)
+    return 2 * _power_sum(scales, positions, 2)
 
 
-def kurtosis(scales: FloatArray, places: FloatArray | None = None) -> FloatArray:
-    """Excess kurtosis there: 3 where one Laplace draw meets, less where several do; 0 where there is no noise."""
-    squares, fourths = (_power_sum(scales / scales[0], places, power) for power in (2, 4))
+def kurtosis(scales: FloatArray, positions: FloatArray | None = None) -> FloatArray:
+    """Return the excess kurtosis: 3 where one Laplace draw contributes, less where several do, 0 without noise."""
+    squares, fourths = (_power_sum(scales / scales[0], positions, power) for power in (2, 4))
     return 3 * np.divide(fourths, squares**2, out=np.zeros_like(squares), where=squares > 0)
 
 
 def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
-    """Errors of the synthesised V at the borders, float64[draws, m + 1]: a public simulation, never a release.
+    """Simulate errors of the synthesised V at the borders, float64[draws, m + 1], from public numbers only.
 
-    Continuous noise: the discrete one differs by less than one unit a coefficient, so levels + 1 units at a border.
+    The noise is continuous; discrete noise differs by less than one unit a coefficient, so levels + 1 units at a
+    border.
     """
     levels = len(scales) - 1
     sizes = [part.stop - part.start for part in parts(levels)]
@@ -125,7 +126,7 @@ def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> 
 
 
 def simulate_largest(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
-    """The largest absolute error over all places, float64[draws]; it is at a border, since V̂ is linear between them."""
+    """Simulate the largest absolute error, float64[draws]; it is at a border, since V̂ is linear between borders."""
     step = max(1, BLOCK >> (len(scales) - 1))
     blocks = [min(step, draws - start) for start in range(0, draws, step)]
     return np.concatenate([np.abs(simulate(scales, generator, block)).max(axis=1) for block in blocks])
@@ -135,19 +136,19 @@ def _levels(cells: int) -> int:
     return cells.bit_length() - 1
 
 
-def _power_sum(scales: FloatArray, places: FloatArray | None, power: int) -> FloatArray:
-    """Σ (scale × share of its draw at a place)^power."""
+def _power_sum(scales: FloatArray, positions: FloatArray | None, power: int) -> FloatArray:
+    """Return Σ (scale × share of its draw at a position)^power."""
     levels = len(scales) - 1
-    at = np.arange((1 << levels) + 1) / (1 << levels) if places is None else np.clip(places, 0, 1)
-    result: FloatArray = (scales[0] * (1 - 2 * at)) ** power
+    inside = np.arange((1 << levels) + 1) / (1 << levels) if positions is None else np.clip(positions, 0, 1)
+    result: FloatArray = (scales[0] * (1 - 2 * inside)) ** power
     for level, scale in enumerate(scales[1:]):
-        result += (scale * _hat(at, level)) ** power
+        result += (scale * _hat(inside, level)) ** power
     return result
 
 
-def _hat(places: FloatArray, level: int) -> FloatArray:
-    """The triangle wave of a level: 0 at the ends of its intervals, 1 in their middles."""
-    phase = np.ldexp(places, level)
+def _hat(positions: FloatArray, level: int) -> FloatArray:
+    """Return the triangle wave of a level: 0 at the ends of its intervals, 1 in their middles."""
+    phase = np.ldexp(positions, level)
     return np.asarray(2 * np.abs(phase - np.rint(phase)))
 
 

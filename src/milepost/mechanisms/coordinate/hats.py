@@ -22,8 +22,9 @@ from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
-FINER = 1 / 4  # cells are chosen as for this share of a single query's noise: finer hats cost little, and a cell's mass
-# is known less well from them than from slopes, so that coarse cells would widen intervals
+# Cells are sized for this share of a single query's noise: finer hats cost little, and they estimate a cell's mass less
+# exactly than slopes do, so that coarse cells would widen intervals.
+FINER = 1 / 4
 MASS_DRAWS = 200
 BAND_CELLS = 1 << 10  # of a simulated path: finer hats add less than 1 % to its extremes
 
@@ -36,14 +37,14 @@ class Hats:
     pure: ClassVar[bool] = True
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
-        """Any guarantee (δ stays unused), any change."""
+        """Accept any guarantee (δ stays unused) and any change."""
 
     def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """Noise at the worst place and, for spread data, interpolation."""
+        """Return noise at the worst position and, for evenly spread data, interpolation."""
         epsilons, bits, scale = _split(embedding, n, change, guarantee)
         _check_scales(epsilons, bits, scale)
         noises = _noises(embedding, n, epsilons, bits)
-        rms = math.sqrt(sum(noise.typical**2 for noise in noises))
+        rms = math.sqrt(sum(noise.rms**2 for noise in noises))
         return predict(self.name, embedding, bits, noises, rms, Total(n, scale, pure=True))
 
     def run(
@@ -90,16 +91,16 @@ class HatSags(Curves):
         super().__init__(embedding, total, bits, heights, _noises(embedding, n, epsilons, bits), anchors)
 
     def tensors(self) -> dict[str, IntArray]:
-        """All noisy coefficients, coordinate after coordinate."""
+        """Return all noisy coefficients, coordinate after coordinate."""
         return join_ragged(self.sags) | self.total.tensors()
 
     def parameters(self) -> dict[str, Any]:
-        """Each coordinate's ε and the cells' sizes."""
+        """Return each coordinate's ε and the cells' sizes."""
         return {"epsilons": self.epsilons, "bits": list(self.bits)} | self.total.parameters()
 
     @classmethod
     def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """The coefficients of a file, checked against its card."""
+        """Return the coefficients of a file, checked against its card."""
         bits, sags = parameters["bits"], split_ragged(tensors)
         if len(bits) != embedding.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
             raise MilepostError("the file's coefficients do not fit its space")
@@ -117,22 +118,22 @@ class HatNoise:
     span: int
 
     def variance(self, positions: FloatArray) -> FloatArray:
-        """It differs from place to place."""
+        """Return the variance at positions; it is not the same everywhere."""
         return faber_schauder.variance(self._noise_scales, positions / QUANTA) * self.unit**2
 
     def kurtosis(self, positions: FloatArray) -> FloatArray:
-        """A place where few draws meet has heavier tails."""
+        """Return the excess kurtosis, which is larger at positions with fewer draws."""
         return faber_schauder.kurtosis(self._noise_scales, positions / QUANTA)
 
     @cached_property
-    def largest(self) -> tuple[float, float]:
-        """Over all borders; between them both are smaller."""
+    def max_moments(self) -> tuple[float, float]:
+        """The maxima over all borders; between them both are smaller."""
         variance = self.variance(self._borders)
-        most = float(variance.max())
-        return most, float((self.kurtosis(self._borders) * (variance / most) ** 2).max())
+        max_variance = float(variance.max())
+        return max_variance, float((self.kurtosis(self._borders) * (variance / max_variance) ** 2).max())
 
     @cached_property
-    def typical(self) -> float:
+    def rms(self) -> float:
         """Root mean square of the standard deviation over borders."""
         return math.sqrt(float(self.variance(self._borders).mean()))
 
@@ -141,13 +142,13 @@ class HatNoise:
         return np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
 
     def mass(self, failure: float) -> float:
-        """From simulated second differences of the noise, over all cells."""
+        """Return the margin from simulated second differences of the noise, over all cells."""
         deviation = _second_difference(QUANTUM_BITS - self.bits) * QUANTA / self.epsilon
-        steps = max(normal_quantile(2 * failure), laplace_quantile(2 * failure))  # the law lies between both
-        return steps * deviation / (2 * (self.n << self.bits))
+        quantile = max(normal_quantile(2 * failure), laplace_quantile(2 * failure))  # the law lies between both
+        return quantile * deviation / (2 * (self.n << self.bits))
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
-        """Largest and least of the path, from a pool of standard ones in fresh order."""
+        """Return maxima and minima of paths, from a shuffled pool of standard paths."""
         pool = _standard_extremes(min(QUANTUM_BITS - self.bits, BAND_CELLS.bit_length() - 1), draws)
         return self.unit * QUANTA / self.epsilon * generator.permutation(pool)
 
@@ -157,12 +158,12 @@ class HatNoise:
 
 
 def shares(embedding: Embedding, epsilon: float) -> list[float]:
-    """εᵢ ∝ wᵢ^{2/3}, which minimises the sum of variances wᵢ²/εᵢ²; of a block, two labels change and share its ε."""
-    widths = np.array([embedding.width(unit) for unit in embedding.independent_blocks])
+    """Return εᵢ ∝ wᵢ^{2/3}, which minimises Σ wᵢ²/εᵢ²; two labels of a block change and share its ε."""
+    widths = np.array([embedding.width(block) for block in embedding.independent_blocks])
     parts: FloatArray = widths ** (2 / 3)
     result: list[float] = []
-    for unit, part in zip(embedding.independent_blocks, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
-        size = unit.stop - unit.start
+    for block, part in zip(embedding.independent_blocks, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
+        size = block.stop - block.start
         result += [part / min(size, 2)] * size
     return result
 
@@ -170,15 +171,15 @@ def shares(embedding: Embedding, epsilon: float) -> list[float]:
 def _split(
     embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee
 ) -> tuple[list[float], list[int], float]:
-    """Each coordinate's ε, its cells' sizes, and the scale of the total's noise."""
+    """Return each coordinate's ε, its cells' sizes, and the scale of the total's noise."""
     epsilon = guarantee.for_each(embedding.images_per_record).epsilon_each
     bits = bits_of(embedding, n, shares(embedding, epsilon / change.multiple), change.groups)
-    # a pair costs all of ε; one record more costs as much of each number's as `single`, and one of a block's two labels
+    # a pair costs all of ε; an added record costs the share `single` of a number's ε, and one of a block's two labels
     single = max(
-        0.5 if unit in embedding.category_blocks else faber_schauder.single(QUANTUM_BITS - bits[unit.start])
-        for unit in embedding.independent_blocks
+        0.5 if block in embedding.category_blocks else faber_schauder.single(QUANTUM_BITS - bits[block.start])
+        for block in embedding.independent_blocks
     )
-    noise = sum(embedding.width(unit) ** (2 / 3) for unit in embedding.independent_blocks) ** 1.5
+    noise = sum(embedding.width(block) ** (2 / 3) for block in embedding.independent_blocks) ** 1.5
     split = change.laplace(1, single, epsilon, embedding.total_width / 4 / (2 * single * noise))
     return shares(embedding, 1 / split.power), bits, split.total
 
@@ -186,17 +187,17 @@ def _split(
 def _heights(
     embedding: Embedding, bits: list[int], sags: list[IntArray], n: int, middles: list[int]
 ) -> list[FloatArray]:
-    """F at the borders of cells, of n records with these coefficients."""
+    """Return F at the borders of cells, of n records with these coefficients."""
     result = []
     for sag, span, b, quantum, middle in zip(sags, embedding.span, bits, embedding.quantum, middles, strict=True):
-        whole = sag.copy()
-        whole[0] += n * middle
-        result.append(faber_schauder.synthesise(whole, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
+        coefficients = sag.copy()
+        coefficients[0] += n * middle
+        result.append(faber_schauder.synthesise(coefficients, n)[: (int(span) >> b) + 1] * (float(quantum) / n))
     return result
 
 
 def _middles(embedding: Embedding, public_total: bool) -> list[int]:
-    """From where each coordinate's V(0) is counted, in quanta."""
+    """Return the position that each coordinate's V(0) is counted from, in quanta."""
     labels = {i for block in embedding.category_blocks for i in range(block.start, block.stop)}
     return [0 if public_total or i in labels else QUANTA // 2 for i in range(embedding.dimension)]
 
@@ -208,25 +209,25 @@ def _check_scales(epsilons: list[float], bits: list[int], scale: float) -> None:
 
 
 def bits_of(embedding: Embedding, n: int, epsilons: list[float], groups: int | None = None) -> list[int]:
-    """The cells' sizes, from the noise to expect."""
-    firsts = [(embedding.width(unit), epsilons[unit.start]) for unit in embedding.independent_blocks]
-    single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in firsts)) / n
+    """Return the cells' sizes, from the expected noise."""
+    pairs = [(embedding.width(block), epsilons[block.start]) for block in embedding.independent_blocks]
+    single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in pairs)) / n
     return cell_bits(embedding, FINER * single, groups)
 
 
 def _scales(bits: int, epsilon: float) -> FloatArray:
-    """Noise scales in quanta of V(0) and of each level, for cells of 2^bits quanta."""
+    """Return noise scales in quanta of V(0) and of each level, for cells of 2^bits quanta."""
     result: FloatArray = faber_schauder.scales(QUANTUM_BITS - bits) * (QUANTA / epsilon * SLACK)
     return result
 
 
 def _noises(embedding: Embedding, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise | CategoryNoise]:
     result: list[HatNoise | CategoryNoise] = []
-    for unit in embedding.independent_blocks:
-        i = unit.start
-        if unit in embedding.category_blocks:
+    for block in embedding.independent_blocks:
+        i = block.start
+        if block in embedding.category_blocks:
             share = math.sqrt(2) * float(_scales(bits[i], epsilons[i])[0]) / (n * QUANTA)
-            result += category_noises(embedding, unit, share, laplace=True)
+            result += category_noises(embedding, block, share, laplace=True)
         else:
             result.append(_noise(bits[i], epsilons[i], n, float(embedding.quantum[i]) / n, int(embedding.span[i])))
     return result
@@ -234,21 +235,21 @@ def _noises(embedding: Embedding, n: int, epsilons: list[float], bits: list[int]
 
 @lru_cache(maxsize=4096)
 def _noise(bits: int, epsilon: float, n: int, unit: float, span: int) -> HatNoise:
-    """Coordinates of the same width share one, and what was computed for it."""
+    """Return one object for all coordinates of the same width, with its cached properties."""
     return HatNoise(bits, epsilon, n, unit, span)
 
 
 @lru_cache(maxsize=32)
 def _second_difference(levels: int) -> float:
-    """Standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, at ε = 1 and width 1, at the noisiest cells."""
+    """Return the standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, ε = 1, width 1, at the noisiest cells."""
     paths = faber_schauder.simulate(faber_schauder.scales(levels), np.random.default_rng(levels), MASS_DRAWS)
     steps = np.diff(paths, axis=1, prepend=paths[:, :1], append=paths[:, -1:])
-    return float(np.max((steps[:, 2:] - steps[:, :-2]).std(axis=0))) * 1.1  # and room for the simulation's own error
+    return float(np.max((steps[:, 2:] - steps[:, :-2]).std(axis=0))) * 1.1  # a margin for the error of the simulation
 
 
 @lru_cache(maxsize=32)
 def _standard_extremes(levels: int, draws: int) -> FloatArray:
-    """Largest and least of a path at ε = 1 and width 1: float64[draws, 2]."""
+    """Simulate maxima and minima of paths at ε = 1 and width 1: float64[draws, 2]."""
     generator, scales = np.random.default_rng(levels), faber_schauder.scales(levels)
     result = np.empty((draws, 2))
     for start in range(0, draws, 1000):

@@ -1,4 +1,4 @@
-"""Polygon: an estimate of one coordinate's function, linear between its nodes."""
+"""Piecewise linear estimates of the coordinates' functions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ class PiecewiseLinear:
     heights: FloatArray
 
     def at(self, positions: FloatArray) -> FloatArray:
-        """The height at positions, by binary search; outside, that of the nearer end."""
+        """Return the height at positions, by binary search; outside, that of the nearer end."""
         return np.asarray(np.interp(positions, self.nodes, self.heights))
 
     def slope(self, positions: FloatArray) -> FloatArray:
-        """The slope to the right of positions inside the polygon."""
+        """Return the slope to the right of positions inside the polygon."""
         segment = np.searchsorted(self.nodes, positions, side="right") - 1
         segment = np.clip(segment, 0, len(self.nodes) - 2)
         return np.asarray((np.diff(self.heights) / np.diff(self.nodes))[segment])
 
     def lowest(self) -> float:
-        """The position of the least height; the middle of them where several are equal."""
-        least = np.flatnonzero(self.heights <= self.heights.min())
-        return float((self.nodes[least[0]] + self.nodes[least[-1]]) / 2)
+        """Return the position of the minimum; the middle one where several are equal."""
+        minima = np.flatnonzero(self.heights <= self.heights.min())
+        return float((self.nodes[minima[0]] + self.nodes[minima[-1]]) / 2)
 
 
 def nearest_feasible(polygon: PiecewiseLinear, quantum: float) -> PiecewiseLinear:
-    """The nearest curve whose slopes could come from a table: non-decreasing and within ±quantum.
+    """Return the nearest curve that a table could have: slopes are non-decreasing and within ±quantum.
 
-    A least-squares projection of the slopes; F(low) + F(high) = w, as for every table.
+    It is a least-squares projection of the slopes, with F(low) + F(high) = w, as for every table.
     """
     widths = np.diff(polygon.nodes)
     slopes = scipy.optimize.isotonic_regression(np.diff(polygon.heights) / widths, weights=widths).x
@@ -52,7 +52,7 @@ def sum_at(
     extend: bool,
     only: Sequence[int] | None = None,
 ) -> FloatArray:
-    """The sum over coordinates (or some) at positions float64[k, D]; with `extend`, slopes are ±τ outside intervals."""
+    """Return the sum over coordinates, or `only` some, at positions float64[k, D]; `extend`: slopes ±τ outside."""
     result = np.zeros(len(positions))
     for i in range(len(polygons)) if only is None else only:
         polygon = polygons[i]
@@ -64,7 +64,7 @@ def sum_at(
     return result
 
 
-CACHE_NUMBERS = 1 << 15  # that fit the cache
+CACHE_NUMBERS = 1 << 15  # float64 numbers that fit the processor's cache
 
 
 class UniformPiecewiseLinear:
@@ -73,17 +73,17 @@ class UniformPiecewiseLinear:
     def __init__(self, heights: Sequence[FloatArray], bits: Sequence[int]) -> None:
         lengths = np.array([len(part) for part in heights], dtype=np.int64)
         self._heights = np.concatenate(heights)
-        self._starts, self._last = np.cumsum(lengths) - lengths, lengths - 2
-        self._share = 0.5 ** np.array(bits, dtype=np.float64)
+        self._starts, self._last_cells = np.cumsum(lengths) - lengths, lengths - 2
+        self._cells_per_quantum = 0.5 ** np.array(bits, dtype=np.float64)
 
     def cells(self, inside: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The cell of each position float64[k, D] inside its interval, and the share of the cell before it."""
-        scaled = inside * self._share
-        cell = np.minimum(scaled.astype(np.int64), self._last)
-        return cell, scaled - cell
+        """Return the cell of each position float64[k, D] inside its interval, and the fraction of the cell below it."""
+        cell_positions = inside * self._cells_per_quantum
+        cell = np.minimum(cell_positions.astype(np.int64), self._last_cells)
+        return cell, cell_positions - cell
 
     def total(self, inside: FloatArray) -> FloatArray:
-        """The sum over coordinates at positions float64[k, D] inside their intervals."""
+        """Return the sum over coordinates at positions float64[k, D] inside their intervals."""
         cell, fraction = self.cells(inside)
         cell += self._starts
         low = self._heights.take(cell)
@@ -96,9 +96,9 @@ class UniformPiecewiseLinear:
 
 
 def in_cache_blocks(work: Callable[[FloatArray], FloatArray], positions: FloatArray) -> FloatArray:
-    """What work gives for positions float64[k, D], for as many rows at a time as fit the cache.
+    """Return work(positions) for positions float64[k, D], computed for as many rows at a time as fit the cache.
 
-    Rows are in one piece, so that sums over coordinates are the same in any company.
+    Rows are contiguous in memory, so that the sum over a row's coordinates does not depend on the other rows.
     """
     rows = max(1, CACHE_NUMBERS // max(1, positions.shape[1]))
     if len(positions) <= rows:

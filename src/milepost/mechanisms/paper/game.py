@@ -24,9 +24,9 @@ def play(
     adversary: Callable[[Learner], FloatArray | None],
     alpha: float,
 ) -> int:
-    """Play in the open until the adversary gives up (None); how many mistakes it has forced.
+    """Play without privacy until the adversary gives up (None); return the number of mistakes it has forced.
 
-    A mistake is |F̂(y) − F(y)| > α (F − F̂ > α for a one-sided learner); the learner then gets the oracle's reading.
+    A mistake is |F̂(y) − F(y)| > α (F − F̂ > α for a one-sided learner); the learner then learns the oracle's reading.
     """
     mistakes = 0
     while (point := adversary(learner)) is not None:
@@ -39,7 +39,7 @@ def play(
 
 @dataclass(frozen=True)
 class Line:
-    """One noisy reading of one coordinate, on its integer lattice: all that a game releases besides its tests."""
+    """One noisy reading of one coordinate, in integers: the only release of a game besides its tests."""
 
     coordinate: int
     border: int
@@ -61,8 +61,8 @@ class PrivateGame:
         self.learner = learner
         self.margins = margins
         self.updates = 0
-        self.opened = 0  # epochs so far; each is paid for when it begins
-        self.fresh = 0  # of the last query: epochs that began with it
+        self.opened = 0  # number of epochs so far; each is paid for when it begins
+        self.fresh = 0  # number of epochs that began with the last query
         self.lines: list[Line] = []
         self._borders = borders
         self._hosts = embedding
@@ -88,31 +88,31 @@ class PrivateGame:
         return self.lines[-self._hosts.dimension :]
 
     def ask(self, borders: IntArray) -> Iterator[tuple[float, bool, bool]]:
-        """Test queries at cell borders int64[k, D] in turn; of each the hypothesis, and whether tested and updated."""
+        """Test queries at cell borders int64[k, D] in turn; yield for each (hypothesis, tested, updated)."""
         points = borders.astype(np.float64) * (1 << self._borders.bits)
-        predicted = self.learner.predict(points)
+        predictions = self.learner.predict(points)
         sums = self._borders.value[np.arange(self._hosts.dimension), borders].tolist()
-        for position, border in enumerate(borders):
+        for index, border in enumerate(borders):
             tested, before = self.open, self.opened
-            updated = tested and self._above(sums[position], float(predicted[position]))
+            updated = tested and self._above(sums[index], float(predictions[index]))
             self.fresh = self.opened - before
             if updated:
                 self._read(border)
-                predicted[position:] = self.learner.predict(points[position:])
-            yield float(predicted[position]), tested, updated
+                predictions[index:] = self.learner.predict(points[index:])
+            yield float(predictions[index]), tested, updated
 
-    def replay(self, opened: int, read: IntArray | None) -> None:
-        """Go on from what another game on the same table has released: epochs it began, and a reading int64[3, D].
+    def replay(self, epochs: int, rows: IntArray | None) -> None:
+        """Continue from the release of another game on the same table: epochs it began, and a reading int64[3, D].
 
-        A reading has borders, noisy values and noisy counts. Epochs of others are theirs, and are paid for.
+        rows: borders, noisy values and noisy counts of the reading. The other game has paid for its epochs.
         """
-        self.opened += opened
-        if read is not None:
+        self.opened += epochs
+        if rows is not None:
             self.updates += 1
-            self._learn(*read)
+            self._learn(*rows)
 
     def _above(self, sums: list[int], predicted: float) -> bool:
-        """Test the exact sums of all coordinates at a query against what is predicted there."""
+        """Test the exact sums of all coordinates at a query against the prediction."""
         if self._epoch is None:
             game = self.margins
             self._epoch = AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
@@ -122,21 +122,21 @@ class PrivateGame:
         return any(self._epoch.above(sign * error // self._step) for sign in self._signs)
 
     def _read(self, border: IntArray) -> None:
-        """Noisy values and counts of all coordinates; every "above" ends an epoch, line or no line."""
+        """Learn noisy values and counts of all coordinates; every "above" ends an epoch, also without a new line."""
         if self.updates >= self.margins.updates:
             raise MilepostError("all readings of this game are spent")
         self.updates += 1
         self._epoch = None
         game, embedding = self.margins, self._hosts
-        everyone = np.arange(embedding.dimension)
-        value = _noisy(self._borders.value[everyone, border], game.value_scale, game.pure)
+        coordinates = np.arange(embedding.dimension)
+        value = _noisy(self._borders.value[coordinates, border], game.value_scale, game.pure)
         count = np.zeros_like(value)
         if game.slope_scale.size:
-            count = _noisy(self._borders.below[everyone, border], game.slope_scale, game.pure)
+            count = _noisy(self._borders.below[coordinates, border], game.slope_scale, game.pure)
         self._learn(border, value, count)
 
     def _learn(self, border: IntArray, value: IntArray, count: IntArray) -> None:
-        """From a noisy reading at a border."""
+        """Add lines and update the learner from a noisy reading at a border."""
         self.lines += [
             Line(i, int(border[i]), int(v), int(c)) for i, (v, c) in enumerate(zip(value, count, strict=True))
         ]
@@ -148,7 +148,7 @@ class PrivateGame:
 
 
 def reading(value: IntArray, count: IntArray, embedding: Embedding, n: int) -> Reading:
-    """Noisy integer sums as values and slopes (a distance a quantum) of the mean distance."""
+    """Return noisy integer sums as values and slopes (a distance a quantum) of the mean distance."""
     return Reading(value * embedding.quantum / n, embedding.quantum * (2 * count / n - 1))
 
 

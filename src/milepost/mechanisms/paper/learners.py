@@ -1,6 +1,6 @@
 """Learners: the convex learner of Figure 1, its sum over coordinates (Lemma 6), and a plain grid for comparison.
 
-Positions, values and slopes are plain numbers here; whether an oracle is exact or noisy is told by the margins.
+Positions, values and slopes are plain numbers here; the margins say whether an oracle is exact or noisy.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from milepost._typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What an oracle says at one point: value and slope of each coordinate's function, float64[D] each."""
+    """An oracle's response at one point: value and slope of each coordinate's function, float64[D] each."""
 
     value: FloatArray
     slope: FloatArray
@@ -23,10 +23,10 @@ class Reading:
 class Learner(Protocol):
     """The algorithm's side of an iterative database construction (Definition 3)."""
 
-    two_sided: bool  # False: the hypothesis never exceeds the function while readings keep to their margins
+    two_sided: bool  # False: the hypothesis never exceeds the function while readings are within their margins
 
     def predict(self, points: FloatArray) -> FloatArray:
-        """The hypothesis at points float64[k, D]: float64[k]."""
+        """Return the hypothesis at points float64[k, D]: float64[k]."""
 
     def update(self, point: FloatArray, reading: Reading) -> None:
         """Learn from a reading at a point float64[D]."""
@@ -35,7 +35,7 @@ class Learner(Protocol):
 class ConvexLearner:
     """Figure 1: learn a convex, Lipschitz function on [low, high] as a maximum of tangents, starting from 0.
 
-    margin: how far a reading's tangent may be off, anywhere on the interval. Lines are lowered by it, so that the
+    margin: the largest error of a reading's tangent, anywhere on the interval. Lines are lowered by it, so that the
     hypothesis stays below the function; with margin 0 the oracle is exact.
 
     >>> learner = ConvexLearner(0.0, 1.0, lipschitz=1.0)
@@ -51,7 +51,7 @@ class ConvexLearner:
         self.heights = np.zeros(2)
 
     def predict(self, position: FloatArray | float) -> FloatArray:
-        """The hypothesis: binary search on the upper envelope."""
+        """Return the hypothesis, by binary search on the upper envelope."""
         return np.asarray(np.interp(position, self.nodes, self.heights))
 
     def update(self, position: float, value: float, slope: float) -> None:
@@ -78,9 +78,9 @@ class ConvexLearner:
 class DecomposableLearner:
     """Lemma 6: one convex learner a coordinate; the hypothesis is their sum.
 
-    On a mistake every coordinate takes the tangent of its reading. A choice of the ones "on which a mistake is made"
-    would have to be paid for, and gains nothing: a tangent never hurts, and in the analysis each mistake is still
-    charged to one coordinate that has erred (docs/proofs/tangents.md).
+    On a mistake every coordinate takes the tangent of its reading. Selecting the coordinates "on which a mistake is
+    made" would cost budget and gain nothing: a tangent never hurts, and in the analysis each mistake is still charged
+    to one coordinate that has erred (docs/proofs/tangents.md).
     """
 
     two_sided = False
@@ -89,7 +89,7 @@ class DecomposableLearner:
         self.learners = tuple(learners)
 
     def predict(self, points: FloatArray) -> FloatArray:
-        """The sum of the coordinates' hypotheses."""
+        """Return the sum of the coordinates' hypotheses."""
         result = np.zeros(len(points))
         for i, learner in enumerate(self.learners):
             result += learner.predict(points[:, i])
@@ -104,7 +104,7 @@ class DecomposableLearner:
 class GridLearner:
     """A plain learner for the same game: cells of equal width a coordinate, one value each; it errs on both sides.
 
-    low, high, start: float64[D]; cells: how many a coordinate has; start: the value of a cell not read yet.
+    low, high, start: float64[D]; cells: the number in each coordinate; start: the value of a cell without a reading.
     """
 
     two_sided = True
@@ -120,7 +120,7 @@ class GridLearner:
         return cell
 
     def predict(self, points: FloatArray) -> FloatArray:
-        """The sum of the values of the cells that hold the points."""
+        """Return the sum of the values of the cells that hold the points."""
         result = np.zeros(len(points))
         for i, values in enumerate(self.values):
             result += values[self._cell(i, points[:, i])]

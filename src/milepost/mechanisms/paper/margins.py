@@ -1,7 +1,7 @@
-"""Margins: how much noise an interactive game draws, and the error α that follows. docs/proofs/tangents.md.
+"""Margins: the noise of an interactive game, and the error α that follows. docs/proofs/tangents.md.
 
 A game over D coordinates tests, on every query, whether F − F̂ is above a threshold (sparse vector); on "above" it reads
-noisy values and slopes of all coordinates, at most `updates` times. `solve` finds the least α that the learner's
+noisy values and slopes of all coordinates, at most `updates` times. `solve` finds the minimum α that the learner's
 mistake bound, the noise tails at failure β and the budget allow together.
 """
 
@@ -26,10 +26,10 @@ LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many 
 
 @dataclass(frozen=True)
 class MarginRule:
-    """What a learner's proof asks of the margins: α = 2·η_test + Σᵢ (readings·ηᵢ + γᵢ).
+    """The condition of a learner's proof on the margins: α = 2·η_test + Σᵢ (readings·ηᵢ + γᵢ).
 
-    ηᵢ: how far a noisy reading of coordinate i may be off, anywhere on its interval when it has a slope.
-    gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): how many mistakes can be charged to a coordinate.
+    ηᵢ: the largest error of a noisy reading of coordinate i, anywhere on its interval when it has a slope.
+    gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): the number of mistakes that can be charged to a coordinate.
     """
 
     readings: float
@@ -53,9 +53,9 @@ GRID = MarginRule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Everything public about one game. Distances unless said otherwise; arrays are float64[D].
+    """All public numbers of one game. Distances unless noted otherwise; arrays are float64[D].
 
-    queries: how many tests the failure β is spread over (two a query where a learner errs on both sides).
+    queries: the number of tests that share the failure β (two a query where a learner errs on both sides).
     lattice: step g of the tested values floor((F − F̂)/g), any float; threshold and sensitivity count its steps.
     value_scale, slope_scale: noise parameters of the integer sums (quanta; records); no slopes are read where empty.
     margin: ηᵢ, which the error of no reading exceeds except with probability within β.
@@ -77,29 +77,29 @@ class Margins:
     gap: FloatArray
 
     def cost(self, embedding: Embedding) -> float:
-        """The whole game's ρ, or ε when pure, from the noise parameters themselves."""
+        """Return the ρ of all epochs together, or ε when pure, from the noise parameters themselves."""
         test = self.epsilon_test if self.pure else self.epsilon_test**2 / 2
         value = _value_cost(self.value_scale, embedding, self.pure)
         slope = float(np.sum(1 / self.slope_scale if self.pure else 0.5 / self.slope_scale**2))
         return self.updates * (test + value + slope)
 
-    def scaled(self, unit: float) -> "Margins":
-        """The same game on a coordinate `unit` times as wide: integers stay, distances grow."""
+    def scaled(self, factor: float) -> "Margins":
+        """Return the margins of the game on a coordinate `factor` times as wide: integers stay, distances grow."""
         return replace(
             self,
-            alpha=self.alpha * unit,
-            lattice=self.lattice * unit,
-            margin=self.margin * unit,
-            gap=self.gap * unit,
+            alpha=self.alpha * factor,
+            lattice=self.lattice * factor,
+            margin=self.margin * factor,
+            gap=self.gap * factor,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the margins as the card stores them."""
         return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
 
     @classmethod
     def from_json(cls, card: dict[str, Any]) -> "Margins":
-        """The inverse of `to_json`."""
+        """Undo `to_json`."""
         fields: dict[str, Any] = {key: np.array(v) if isinstance(v, list) else v for key, v in card.items()}
         return cls(**fields)
 
@@ -107,26 +107,26 @@ class Margins:
 def solve(
     rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, beta: float
 ) -> Margins:
-    """The margins with the least α for a game of `queries` queries on n public records."""
+    """Return the margins with minimum α for a game of `queries` queries on n public records."""
 
     def at(updates: int) -> Margins:
         return _with_updates(rule, embedding, n, budget, pure, queries, beta, updates)
 
     low = embedding.dimension
-    tried: dict[int, Margins] = {}
+    solutions: dict[int, Margins] = {}
     candidates = np.unique(np.rint(np.geomspace(low, low * 1e5, 100)).astype(np.int64)).tolist()
     while candidates:
         for updates in candidates:
-            tried.setdefault(updates, at(updates))
-            if tried[updates].alpha > 8 * min(game.alpha for game in tried.values()):
+            solutions.setdefault(updates, at(updates))
+            if solutions[updates].alpha > 8 * min(game.alpha for game in solutions.values()):
                 break  # α grows from here on
-        best = min(tried, key=lambda updates: tried[updates].alpha)
-        order = sorted(tried)
-        place = order.index(best)
-        left, right = order[max(0, place - 1)], order[min(len(order) - 1, place + 1)]
+        best = min(solutions, key=lambda updates: solutions[updates].alpha)
+        order = sorted(solutions)
+        index = order.index(best)
+        left, right = order[max(0, index - 1)], order[min(len(order) - 1, index + 1)]
         inner = np.unique(np.linspace(left, right, 18).astype(np.int64)).tolist()
-        candidates = [updates for updates in inner if updates not in tried]
-    result = tried[best]
+        candidates = [updates for updates in inner if updates not in solutions]
+    result = solutions[best]
     for scale in (*result.value_scale, *result.slope_scale, *_test_scales(result)):
         check_scale(float(scale))
     return result
@@ -150,7 +150,7 @@ def _with_updates(
     values = value_noise / (value_noise + slope_noise)
 
     def noise(test_share: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
-        """ε of the test and its margin; scales of values and slopes and the margin of readings."""
+        """Return ε of the test and its margin; scales of values and slopes, and the margin of readings."""
         test, rest = epoch * test_share, epoch * (1 - test_share) / SLACK
         epsilon_test = test if pure else math.sqrt(2 * test)
         # 1 more step: the tested value is rounded down
@@ -189,7 +189,7 @@ def _with_updates(
 def _reading_margin(
     embedding: Embedding, n: int, value_scale: FloatArray, slope_scale: FloatArray, pure: bool, failure: float
 ) -> FloatArray:
-    """ηᵢ with Pr[|value error ± slope error × width| > ηᵢ] ≤ failure: the error of a noisy tangent, wherever.
+    """Return ηᵢ with Pr[|value error ± slope error × width| > ηᵢ] ≤ failure: a bound for a noisy tangent everywhere.
 
     A discrete draw is within 1 (Laplace: a difference of rounded exponentials) or ½ (Gaussian) of a continuous one,
     up to a factor e^{1/(8σ²)} in probability for the Gaussian: docs/proofs/tangents.md.
@@ -209,20 +209,20 @@ def _reading_margin(
 
 @lru_cache(maxsize=4096)
 def _laplace_sum_tail(failure: float) -> float:
-    """The s with Pr[|X + Y| > sb] = (1 + s/2)e^{−s} = failure, for two Laplace laws of scale b."""
+    """Return s with Pr[|X + Y| > sb] = (1 + s/2)e^{−s} = failure, for two Laplace laws of scale b."""
     return float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure), 0.0, 200.0))
 
 
 def _gaps(rule: MarginRule, embedding: Embedding, updates: int) -> FloatArray:
-    """The least γᵢ ∝ wᵢ^gap_power for which the learner's lines number at most `updates`."""
+    """Return the minimum γᵢ ∝ wᵢ^gap_power for which the learner has at most `updates` lines."""
     shape: FloatArray = embedding.spread**rule.gap_power
     shape = shape / shape.sum()
-    return _least_gap(rule, tuple((embedding.spread / shape).tolist()), updates) * shape
+    return _min_gap(rule, tuple((embedding.spread / shape).tolist()), updates) * shape
 
 
 @lru_cache(maxsize=4096)
-def _least_gap(rule: MarginRule, ratios: tuple[float, ...], updates: int) -> float:
-    """The least γ with Σ lines(ratioᵢ/γ) ≤ updates."""
+def _min_gap(rule: MarginRule, ratios: tuple[float, ...], updates: int) -> float:
+    """Return the minimum γ with Σ lines(ratioᵢ/γ) ≤ updates."""
     ratio = np.array(ratios)
     # a coordinate needs at most one line once γᵢ > 2wᵢ, so `updates` ≥ D is always feasible
     high = float(ratio.max()) * 4
@@ -233,48 +233,49 @@ def _least_gap(rule: MarginRule, ratios: tuple[float, ...], updates: int) -> flo
         middle = math.sqrt(low) * math.sqrt(high)
         feasible = rule.lines(ratio / middle).sum() <= updates
         low, high = (low, middle) if feasible else (middle, high)
-    return high * SLACK  # lines are counted again from γᵢ themselves
+    return high * SLACK  # lines are computed again from γᵢ themselves
 
 
 def _value_scale(embedding: Embedding, budget: float, pure: bool) -> FloatArray:
-    """Noise of the sums Σ|qᵢ − t| in quanta, with variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
+    """Return noise scales of Σ|qᵢ − t| in quanta, variance ∝ wᵢ as a distance, so that any pair costs ≤ budget."""
     return _scaled(*_value_shape(embedding, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
 def _value_shape(embedding: Embedding, pure: bool) -> tuple[FloatArray, float]:
-    """Scales in the right proportions, and what they cost; `solve` asks for them hundreds of times."""
+    """Return scales in the right proportions, and their cost; `solve` needs them hundreds of times."""
     scale = embedding.span / np.sqrt(embedding.spread)
     return scale, _value_cost(scale, embedding, pure)
 
 
 def _value_cost(scale: FloatArray, embedding: Embedding, pure: bool) -> float:
-    """The cost of one release of all D values: sup over Δᵢ ≤ wᵢ, ΣΔᵢ ≤ reach of Σ|Δᵢ/bᵢ| or Σ Δᵢ²/(2σᵢ²).
+    """Return the cost of releasing all D values: sup of Σ|Δᵢ/bᵢ| or Σ Δᵢ²/(2σᵢ²) over Δᵢ ≤ wᵢ, ΣΔᵢ ≤ bound.
 
-    Both are at most Σ Δᵢ·rateᵢ with rateᵢ = 1/bᵢ or wᵢ/(2σᵢ²) (as Δᵢ² ≤ wᵢΔᵢ): fill the largest rates first.
+    bound: the sensitivity bound. Both sums are at most Σ Δᵢ·rateᵢ with rateᵢ = 1/bᵢ or wᵢ/(2σᵢ²) (as Δᵢ² ≤ wᵢΔᵢ), which
+    is largest when the coordinates of the largest rates change first.
     """
     noise = scale * embedding.quantum  # as a distance
     rate = 1 / noise if pure else embedding.spread / (2 * noise**2)
     order = np.argsort(-rate)
     before = np.concatenate([[0.0], np.cumsum(embedding.spread[order])[:-1]])
-    taken = np.clip(embedding.sensitivity_bound - before, 0, embedding.spread[order])
-    return math.fsum((taken * rate[order]).tolist()) * SLACK
+    changes = np.clip(embedding.sensitivity_bound - before, 0, embedding.spread[order])
+    return math.fsum((changes * rate[order]).tolist()) * SLACK
 
 
 def _slope_scale(embedding: Embedding, budget: float, pure: bool) -> FloatArray:
-    """Noise of the counts below a border, variance ∝ wᵢ as slope × width; each count moves by at most 1."""
+    """Return noise scales of counts below a border, variance ∝ wᵢ as slope × width; a count changes by at most 1."""
     return _scaled(*_slope_shape(embedding, pure), budget, pure)
 
 
 @lru_cache(maxsize=8)
 def _slope_shape(embedding: Embedding, pure: bool) -> tuple[FloatArray, float]:
-    """Scales in the right proportions, and what they cost."""
+    """Return scales in the right proportions, and their cost."""
     scale = 1 / np.sqrt(embedding.spread)
     return scale, float(np.sum(1 / scale if pure else 0.5 / scale**2))
 
 
 def _scaled(shape: FloatArray, cost: float, budget: float, pure: bool) -> FloatArray:
-    """Scales of this shape that cost the budget, where the shape itself costs `cost`."""
+    """Return scales of this shape that cost the budget, where the shape itself costs `cost`."""
     return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
 
 

@@ -32,7 +32,7 @@ TENSORS = ("coordinate", "border", "value", "count")
 
 
 def convex_learner(embedding: Embedding, margins: Margins) -> DecomposableLearner:
-    """The learner of a game over embedding positions in quanta."""
+    """Return the learner of a game over embedding positions in quanta."""
     return DecomposableLearner(
         [
             ConvexLearner(0.0, float(span), float(quantum), float(margin))
@@ -42,23 +42,23 @@ def convex_learner(embedding: Embedding, margins: Margins) -> DecomposableLearne
 
 
 def interactive_margins(embedding: Embedding, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> Margins:
-    """Theorem 1 with constants: the least α for `max_queries` adaptive queries."""
+    """Return margins by Theorem 1 with constants: the minimum α for `max_queries` adaptive queries."""
     check_game(max_queries, beta)
     budget = guarantee.for_each(embedding.images_per_record).budget
     return solve(CONVEX, embedding, n, budget, guarantee.pure, int(max_queries), float(beta))
 
 
 def interactive_error(embedding: Embedding, margins: Margins) -> float:
-    """The promise of an interactive game: half of α, snapping to cell borders, rounding of records."""
+    """Return the promised error of an interactive game: half of α, snapping to cell borders, rounding of records."""
     snapping = float(np.sum(embedding.quantum)) * (1 << finest_bits(embedding.dimension)) / 2
     return (margins.alpha / 2 + snapping + embedding.bias) * SLACK
 
 
 def interactive_prediction(embedding: Embedding, margins: Margins, guarantee: Guarantee) -> Prediction:
-    """What a session of `margins.queries` queries promises, with the paper's own α beside it."""
-    paper = lemma3.interactive_alpha(embedding.dimension, margins.n, guarantee, margins.queries, margins.beta)
+    """Return the promise of a session of `margins.queries` queries, and the paper's own α for comparison."""
+    paper_alpha = lemma3.interactive_alpha(embedding.dimension, margins.n, guarantee, margins.queries, margins.beta)
     error = interactive_error(embedding, margins)
-    details = _details([margins], [embedding]) | {"paper's alpha": embedding.sensitivity_bound * paper}
+    details = _details([margins], [embedding]) | {"paper's alpha": embedding.sensitivity_bound * paper_alpha}
     return Prediction(
         session_name(Tangents.name, margins.queries),
         error,
@@ -69,18 +69,18 @@ def interactive_prediction(embedding: Embedding, margins: Margins, guarantee: Gu
 
 
 def finest_bits(dimension: int) -> int:
-    """A cell of the sketch has 2^bits quanta."""
+    """Return the bits of a cell of the sketch, which has 2^bits quanta."""
     return QUANTUM_BITS - (default_cells(dimension).bit_length() - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """One coordinate's offline game: ask the borders of its `cells` cells of 2^bits quanta, then release the lines."""
+    """One coordinate's offline game: query the borders of `cells` cells of 2^bits quanta, then release the lines."""
 
     margins: Margins
     bits: int
     cells: int
-    alpha: float  # over the whole coordinate: the game's α and the grid's ωh/2
+    alpha: float  # on the coordinate's interval: the game's α plus the grid's ωh/2
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class Tangents:
     beta: float = 0.05
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Any guarantee, pure or not; replace only."""
+        """Refuse a private number of rows; accept any guarantee, pure or not."""
         check_public_total(self.name, change)
         check_game(1, self.beta)
 
     def scans(self, embedding: Embedding, n: int, guarantee: Guarantee, bits: int) -> tuple[Scan, ...]:
-        """The games on cells of at least 2^bits quanta, with the budget split so that the sum of their α is least."""
+        """Return the games on cells of at least 2^bits quanta, with the budget split to minimise the sum of their α."""
         # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
         parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
         budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
@@ -116,13 +116,13 @@ class Tangents:
         return tuple(result)
 
     def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """α of the offline mechanism, with the paper's own beside it."""
+        """Return α of the offline mechanism, and the paper's own for comparison."""
         self.check(change, guarantee)
         scans = self.scans(embedding, n, guarantee, finest_bits(embedding.dimension))
         alpha = sum(scan.alpha for scan in scans)
         error = min(alpha / 2 + embedding.bias, embedding.sensitivity_bound)
-        paper = embedding.sensitivity_bound * lemma3.offline_alpha(embedding.dimension, n, guarantee, self.beta)
-        alone = [embedding.coordinate(i) for i in range(embedding.dimension)]
+        paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(embedding.dimension, n, guarantee, self.beta)
+        coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
         updates = sum(scan.margins.updates for scan in scans)
         return Prediction(
             self.name,
@@ -130,7 +130,8 @@ class Tangents:
             uniform=error,
             cells=sum(scan.cells for scan in scans),
             size=32 * updates + 1000 * embedding.dimension,
-            details=_details([scan.margins for scan in scans], alone) | {"alpha": alpha, "paper's alpha": paper},
+            details=_details([scan.margins for scan in scans], coordinates)
+            | {"alpha": alpha, "paper's alpha": paper_alpha},
         )
 
     def run(
@@ -142,15 +143,15 @@ class Tangents:
         n: int | None = None,
         group: int = 0,
     ) -> "TangentLines":
-        """Ask every coordinate's grid, coarse points first, and keep the lines."""
+        """Query every coordinate's grid, coarse points first, and collect the lines."""
         self.check(change, guarantee)
         n = check_sketch(sketch, embedding, change, n, group)
         scans = self.scans(embedding, n, guarantee, sketch.bits)
         lines: list[Line] = []
         for i, scan in enumerate(scans):
-            alone = embedding.coordinate(i)
+            coordinate = embedding.coordinate(i)
             borders = sketch.only(i).coarsen(1 << (QUANTUM_BITS - scan.bits)).borders()
-            game = PrivateGame(convex_learner(alone, scan.margins), borders, alone, scan.margins)
+            game = PrivateGame(convex_learner(coordinate, scan.margins), borders, coordinate, scan.margins)
             for _ in game.ask(_coarse_first(scan.cells)[:, None]):
                 pass
             lines += [Line(i, line.border, line.value, line.count) for line in game.lines]
@@ -171,24 +172,24 @@ class TangentLines(CoordinateStatistic):
             convex_learner(embedding.coordinate(i), scan.margins).learners[0] for i, scan in enumerate(self.scans)
         ]
         for line in self.lines:
-            scan, alone = self.scans[line.coordinate], embedding.coordinate(line.coordinate)
-            seen = reading(np.array([line.value]), np.array([line.count]), alone, scan.margins.n)
+            scan, coordinate = self.scans[line.coordinate], embedding.coordinate(line.coordinate)
+            tangent = reading(np.array([line.value]), np.array([line.count]), coordinate, scan.margins.n)
             self.learners[line.coordinate].update(
-                float(line.border << scan.bits), float(seen.value[0]), float(seen.slope[0])
+                float(line.border << scan.bits), float(tangent.value[0]), float(tangent.slope[0])
             )
 
     @property
     def confidence(self) -> float:
-        """The probability with which the promised error holds: 1 − beta."""
+        """The probability of the promised error: 1 − beta."""
         return 1 - self.scans[0].margins.beta * len(self.scans)
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:  # noqa: ARG002
-        """The upper envelopes, raised by half of each coordinate's α; nothing is post-processed."""
+        """Return the upper envelopes, raised by half of each coordinate's α, raw or not."""
         pairs = zip(self.learners, self.scans, strict=True)
         return tuple(PiecewiseLinear(learner.nodes, learner.heights + scan.alpha / 2) for learner, scan in pairs)
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:  # noqa: ARG002
-        """α/2 and rounding: the promise is for all queries at once, so uniform or not is the same."""
+        """Return α/2 and rounding, uniform or not: the promise is for all queries at once."""
         check_confidence(confidence)
         if confidence > self.confidence + 1e-9:
             raise MilepostError(
@@ -198,15 +199,15 @@ class TangentLines(CoordinateStatistic):
         return self.alpha / 2 + self.embedding.bias
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
-        """The same everywhere."""
+        """Return the half-width, which is equal at all positions."""
         return np.full(len(positions), self.half_width(confidence))
 
     def tensors(self) -> dict[str, IntArray]:
-        """One row a line: its coordinate, cell border, noisy sum of distances and noisy count below, all integers."""
+        """Return each line's coordinate, cell border, noisy sum of distances and noisy count below, all integers."""
         return {name: np.array([getattr(line, name) for line in self.lines], dtype=np.int64) for name in TENSORS}
 
     def parameters(self) -> dict[str, Any]:
-        """The public numbers of every coordinate's game."""
+        """Return the public numbers of every coordinate's game."""
         scans = [
             {"bits": s.bits, "cells": s.cells, "alpha": s.alpha, "margins": s.margins.to_json()} for s in self.scans
         ]
@@ -214,7 +215,7 @@ class TangentLines(CoordinateStatistic):
 
     @classmethod
     def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """The lines of a file, checked against its card."""
+        """Return the lines of a file, checked against its card."""
         scans = [Scan(**scan | {"margins": Margins.from_json(scan["margins"])}) for scan in parameters["scans"]]
         if len(scans) != embedding.dimension or any(scan.margins.n != n for scan in scans):
             raise MilepostError("the file's card describes other games than its space and n do")
@@ -228,42 +229,42 @@ class TangentLines(CoordinateStatistic):
         return cls(embedding, scans, lines)
 
 
-def _details(games: Sequence[Margins], embedding: Sequence[Embedding]) -> dict[str, float | int | str]:
-    """Updates and the largest noise of each kind: of the test, of a value and of a slope × width, as distances."""
-    pairs = list(zip(games, embedding, strict=True))
+def _details(games: Sequence[Margins], embeddings: Sequence[Embedding]) -> dict[str, float | int | str]:
+    """Return updates and the largest noise of the test, of a value and of a slope × width, as distances."""
+    pairs = list(zip(games, embeddings, strict=True))
     return {
         "alpha": sum(game.alpha for game in games),
         "updates": sum(game.updates for game in games),
         "test": max(game.sensitivity * game.lattice / game.epsilon_test for game in games),
-        "value": max(float(np.max(game.value_scale * part.quantum)) / game.n for game, part in pairs),
-        "slope": max(float(np.max(game.slope_scale * part.spread)) * 2 / game.n for game, part in pairs),
+        "value": max(float(np.max(game.value_scale * embedding.quantum)) / game.n for game, embedding in pairs),
+        "slope": max(float(np.max(game.slope_scale * embedding.spread)) * 2 / game.n for game, embedding in pairs),
     }
 
 
 @lru_cache(maxsize=512)
 def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, beta: float) -> Scan:
-    """The best grid of one coordinate of spread 1: finer costs more tests, coarser adds ωh/2 to α.
+    """Return the best grid of one coordinate of spread 1: finer costs more tests, coarser adds ωh/2 to α.
 
     Cells have 2^finest to 2^coarsest quanta, so that the last border is the end of the interval.
     """
     width = np.ones(1)
     quanta = np.array([span], dtype=np.int64)
-    alone = Embedding(np.ones(1), np.zeros(1), width, box_sensitivity_bound(width / span, quanta), span=quanta)
+    coordinate = Embedding(np.ones(1), np.zeros(1), width, box_sensitivity_bound(width / span, quanta), span=quanta)
 
     def at(bits: int) -> Scan:
         cells = span >> bits
-        margins = solve(CONVEX, alone, n, budget, pure, cells + 1, beta)
+        margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, beta)
         return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
 
     best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))
     for direction in (-1, 1):
-        while finest <= best.bits + direction <= coarsest and (tried := at(best.bits + direction)).alpha < best.alpha:
-            best = tried
+        while finest <= best.bits + direction <= coarsest and (next_ := at(best.bits + direction)).alpha < best.alpha:
+            best = next_
     return best
 
 
 def _coarse_first(cells: int) -> IntArray:
-    """The borders 0..cells, the coarsest dyadic ones first: early lines then serve most."""
+    """Return the borders 0..cells, the coarsest dyadic ones first: early lines are then the most useful."""
     borders = np.arange(cells + 1, dtype=np.int64)
     level = np.where(borders == 0, cells + 1, borders & -borders)
     return borders[np.argsort(-level, kind="stable")]

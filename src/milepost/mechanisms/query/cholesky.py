@@ -1,4 +1,4 @@
-"""Factor: an integer triangular matrix whose square covers a kernel at the points so far. docs/proofs/field.md."""
+"""CholeskyFactor: an integer triangular matrix whose square covers a kernel at points. docs/proofs/field.md."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.kernels.kernel import Kernel
 
-MAX_POINTS = 1 << 13  # half a gigabyte
+MAX_POINTS = 1 << 13  # their factor takes half a gigabyte
 BLOCK = 128
 NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
 EPSILON = 2.0**-52
@@ -18,28 +18,28 @@ EPSILON = 2.0**-52
 class CholeskyFactor:
     """ℓ int64[k, k], lower triangular, with unit²·ℓℓᵀ ⪰ C + (λ/2)·I at k public points, to which more can be added.
 
-    Rows come from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is more than that and
-    the kernel's own rounding amount to (Lemma 2 of the proof page).
+    Rows come from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is larger than this
+    rounding and the kernel's together (Lemma 2 of the proof page).
     """
 
     def __init__(self, kernel: Kernel, max_points: int, unit: float) -> None:
         check_points(kernel, max_points, unit)
-        self.kernel, self.unit, self.most = kernel, unit, max_points
+        self.kernel, self.unit, self.max_points = kernel, unit, max_points
         self.count = 0
-        self._rows = np.zeros((max_points, max_points))  # whole numbers below 2⁵³; memory is taken as rows are written
+        self._rows = np.zeros((max_points, max_points))  # integers below 2⁵³; memory is allocated as rows are written
         self._halves = np.zeros(max_points)
         self.points: AnyArray = np.empty(0)
 
     def extend(self, points: AnyArray) -> FloatArray:
-        """Rows of new points, whole numbers in float64[b, k + b], with zeros after the diagonal."""
-        if self.count + len(points) > self.most:
-            raise MilepostError(f"a field for {self.most} points cannot take {self.count + len(points)}")
+        """Add new points and return their rows, integers in float64[b, k + b], with zeros after the diagonal."""
+        if self.count + len(points) > self.max_points:
+            raise MilepostError(f"a field for {self.max_points} points cannot take {self.count + len(points)}")
         first = self.count
         try:
             for start in range(0, len(points), BLOCK):
                 self._extend(points[start : start + BLOCK])
         except BaseException:
-            self.cut(first)
+            self.truncate(first)
             raise
         return self._rows[first : self.count, : self.count]
 
@@ -58,24 +58,24 @@ class CholeskyFactor:
             corner = np.rint(np.linalg.cholesky(own - rows @ rows.T))
         except np.linalg.LinAlgError:
             raise MilepostError("these points have no covariance: their distances are not of negative type") from None
-        least = np.ceil(np.sqrt(NUGGET * self.kernel.highest / 2) / self.unit)
-        corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), least)
+        min_diagonal = np.ceil(np.sqrt(NUGGET * self.kernel.highest / 2) / self.unit)
+        corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), min_diagonal)
         self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
         self._add(points, halves)
 
     def restore(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
-        """Rows that `extend` gave before, for the same points in the same order."""
-        for place, row in enumerate(rows, self.count):
-            self._rows[place, : place + 1] = row
+        """Add rows that `extend` returned before, for the same points in the same order."""
+        for index, row in enumerate(rows, self.count):
+            self._rows[index, : index + 1] = row
         self._add(points, self.kernel.half(points))
 
-    def cut(self, count: int) -> None:
-        """Back to the first so many points."""
+    def truncate(self, count: int) -> None:
+        """Drop all points after the first `count`."""
         self.count, self.points = count, self.points[:count]
 
-    def row(self, place: int) -> FloatArray:
-        """The row of a point, up to the diagonal."""
-        return self._rows[place, : place + 1]
+    def row(self, index: int) -> FloatArray:
+        """Return the row of a point, up to the diagonal."""
+        return self._rows[index, : index + 1]
 
     def _add(self, points: AnyArray, halves: FloatArray) -> None:
         before, after = self.count, self.count + len(points)
@@ -87,7 +87,7 @@ class CholeskyFactor:
         return np.asarray((left[:, None] + right[None] - 2 * apart) / self.unit**2)
 
     def _solve(self, right: FloatArray) -> FloatArray:
-        """X with ℓX = right, block by block."""
+        """Return X with ℓX = right, computed block by block."""
         result = np.empty_like(right)
         for start in range(0, self.count, BLOCK):
             part = slice(start, min(start + BLOCK, self.count))
@@ -96,14 +96,16 @@ class CholeskyFactor:
         return result
 
 
-def check_points(kernel: Kernel, most: int, unit: float) -> None:
-    """Refuse more points than memory has room for, or than the nugget covers the rounding of."""
-    if most > MAX_POINTS:
-        raise MilepostError(f"field answers up to {MAX_POINTS:,} different queries, got {most:,}")
+def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
+    """Refuse more points than fit in memory, or than the nugget covers the rounding of."""
+    if max_points > MAX_POINTS:
+        raise MilepostError(f"field answers up to {MAX_POINTS:,} different queries, got {max_points:,}")
     deviation = np.sqrt(kernel.highest * (1 + NUGGET))
-    entry = 8 * (most + 4) * EPSILON * kernel.highest + 2 * np.sqrt(most) * unit * deviation + 8 * kernel.rough
-    if most * entry > NUGGET * kernel.highest / 2:
+    entry = (
+        8 * (max_points + 4) * EPSILON * kernel.highest + 2 * np.sqrt(max_points) * unit * deviation + 8 * kernel.rough
+    )
+    if max_points * entry > NUGGET * kernel.highest / 2:
         raise MilepostError(
-            f"field cannot answer {most:,} queries in this space: rounding of distances would be more than its noise "
-            "covers; ask fewer, or take a larger space"
+            f"field cannot answer {max_points:,} queries in this space: rounding of distances would be more than its "
+            "noise covers; ask fewer, or take a larger space"
         )

@@ -1,8 +1,8 @@
 """field: exact distances plus Gaussian noise that is correlated as the metric is. docs/proofs/field.md.
 
-In a metric of negative type one record moves the mean distances to all points along a curve that is short in a Hilbert
-space known beforehand. Noise of that space's covariance hides it, whatever the points are and however many: about the
-noise of one query, with no embedding.
+In a metric of negative type one record changes the mean distances to all points by a vector that is short in a Hilbert
+space known beforehand. Noise of that space's covariance hides this change, for any number of points: about the noise of
+one query, without an embedding.
 """
 
 import math
@@ -32,15 +32,15 @@ from milepost.statistics.distance_sums import DistanceSums
 STEP_BITS = 20  # an innovation of the largest weight has this many bits
 FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
-TYPICAL = 1 / 8  # how far a mean distance is from its anchor, in diameters: to share the budget with the total
+TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 
 
 @dataclass(frozen=True)
 class FieldNoise:
-    """The noise of a field for up to `most` points. All of it is public.
+    """The noise of a field for up to `max_points` points. All of it is public.
 
-    Innovations are whole numbers of `step`, a unit of the Hilbert space's norm, with discrete Gaussian noise of
-    parameter `scale` each; a row of the factor, in `unit`, makes a distance of them. total: the scale of the total's.
+    Innovations are multiples of `step`, a length in the Hilbert space, each with discrete Gaussian noise of parameter
+    `scale`; a row of the factor, in `unit`, turns them into a distance. split: the shares of sums and of the total.
     """
 
     kernel: Kernel
@@ -50,20 +50,20 @@ class FieldNoise:
     split: BudgetSplit
 
     @classmethod
-    def of(cls, kernel: Kernel, most: int, diameter: float, change: ProtectedChange, rho: float) -> "FieldNoise":
-        """What ρ pays for, rounding included (Theorem 1 of the proof page)."""
+    def of(cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, rho: float) -> "FieldNoise":
+        """Return the noise that costs ρ, rounding included (Theorem 1 of the proof page)."""
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
         nugget = NUGGET * kernel.highest
         # a distance is rounded, computed and counted from a rounded anchor; an innovation is rounded down
         off = quantum + 2 * kernel.off + math.sqrt(kernel.highest + 2 * nugget) * step
-        more = off * math.sqrt(2 * most / nugget)
+        more = off * math.sqrt(2 * max_points / nugget)
         pair, single = (((math.sqrt(square) + more) * SLACK) ** 2 for square in (kernel.pair, kernel.single))
-        off_total = TYPICAL * diameter / math.sqrt(single * kernel.highest)
-        return cls(kernel, most, quantum, step, change.gaussian(pair, single, rho, off_total))
+        off_total = TYPICAL_OFFSET * diameter / math.sqrt(single * kernel.highest)
+        return cls(kernel, max_points, quantum, step, change.gaussian(pair, single, rho, off_total))
 
     @property
     def unit(self) -> float:
-        """Of the factor: a row times innovations is in 2⁻³⁴ quanta."""
+        """The unit of the factor: a row times innovations is in 2⁻³⁴ quanta."""
         return self.quantum / (1 << FRACTION_BITS) / self.step
 
     @property
@@ -83,16 +83,16 @@ class FieldNoise:
         check_total_scale(self.split.total)
 
     def anchors(self, points: AnyArray) -> IntArray:
-        """From which distances to points are counted, in quanta: int64[k]."""
+        """Return the values that distances to points are counted from, in quanta: int64[k]."""
         quanta = np.rint(self.kernel.anchor(points) / self.quantum)
         return np.asarray(np.clip(quanta, 0, QUANTA).astype(np.int64))
 
 
 class Innovations:
-    """A field at the points asked so far: what each adds to those before it, exactly and with noise.
+    """A field at the queries so far: what each adds to the earlier ones, exactly and with noise.
 
-    The exact innovations are private and stay here. They are taken against exact earlier sums: against noisy ones the
-    cost of a step would grow with the noise of those before.
+    The exact innovations are private and stay in this object. They are computed from exact earlier sums: from noisy
+    ones, the cost of a step would grow with the noise of the steps before.
     """
 
     def __init__(self, noise: FieldNoise, total: int) -> None:
@@ -103,22 +103,22 @@ class Innovations:
 
     @property
     def behind(self) -> AnyArray:
-        """Points that were taken over, whose exact sums `catch_up` needs before anything is asked."""
+        """Restored points whose exact sums `sync` needs before the next query."""
         return self.factor.points[len(self.exact) :]
 
     def restore(self, points: AnyArray, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
-        """Points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
+        """Add points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
         self.factor.restore(points, rows)
         self.noisy += noisy
 
     def sync(self, sums: Sequence[int]) -> None:
-        """The exact sums of the points that are behind."""
+        """Compute the exact innovations of the points `behind` from their exact sums."""
         first, points = len(self.exact), self.behind
-        rows = [list(map(int, self.factor.row(first + place).tolist())) for place in range(len(points))]
+        rows = [list(map(int, self.factor.row(first + index).tolist())) for index in range(len(points))]
         self.exact = self._innovations(points, rows, sums)
 
     def _innovations(self, points: AnyArray, rows: Sequence[Sequence[int]], sums: Sequence[int]) -> list[int]:
-        """Exact innovations of all points, with those of some more: line (1) of the proof page."""
+        """Return the exact innovations so far, followed by those of `points`: line (1) of the proof page."""
         exact = list(self.exact)
         for row, value, anchor in zip(rows, sums, self.noise.anchors(points).tolist(), strict=True):
             left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
@@ -126,8 +126,8 @@ class Innovations:
         return exact
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
-        """Noisy sums of distances to new points, counted from their anchors, and their standard deviations: quanta."""
-        self.factor.cut(len(self.noisy))  # a question that failed has left no answer
+        """Return noisy sums of distances to new points, minus their anchors, and standard deviations, in quanta."""
+        self.factor.truncate(len(self.noisy))  # drop the points of a query that failed
         if len(self.behind):
             raise MilepostError("points were taken over, and their exact sums are not known yet")
         rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
@@ -149,34 +149,36 @@ class Field:
     pure: ClassVar[bool] = False
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Any change; δ > 0."""
+        """Accept any change; refuse δ = 0."""
         if guarantee.pure:
             raise MilepostError("field needs delta > 0; with delta = 0 use hats, net or laplace")
 
-    def noise(self, space: Space, most: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
-        """The best that the space's kernels offer for up to so many points."""
+    def noise(self, space: Space, max_points: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
+        """Return the smallest noise that the space's kernels offer for up to `max_points` points."""
         self.check(change, guarantee)
         if not space.kernels:
             raise MilepostError(
                 f"field needs a metric that is known to be of negative type; space {space.kind!r} is not, unless its "
                 "records are from a public universe=[…]"
             )
-        choices = (FieldNoise.of(kernel, most, space.diameter, change, guarantee.rho) for kernel in space.kernels)
-        best = min(choices, key=lambda noise: noise.deviation)
+        candidates = (
+            FieldNoise.of(kernel, max_points, space.diameter, change, guarantee.rho) for kernel in space.kernels
+        )
+        best = min(candidates, key=lambda noise: noise.deviation)
         best.check()
         return best
 
     def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """The noise is known beforehand; where the total is private, what is divided by is not."""
+        """Return the error; the noise is known beforehand, the noisy total to divide by is not."""
         noise = self.noise(queries.space, queries.count, change, guarantee)
         variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.highest
         deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
         total = Total(n, noise.split.total)
-        typical = np.full(queries.count, round(total.size * TYPICAL * QUANTA))
-        return noisy_sums(queries, total, noise, typical, deviations).prediction()
+        typical_sums = np.full(queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
+        return noisy_sums(queries, total, noise, typical_sums, deviations).prediction()
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
-        """The distances themselves."""
+        """Return the distances themselves."""
         return quanta
 
     def run(
@@ -188,25 +190,25 @@ class Field:
         n: int | None = None,
         group: int = 0,
     ) -> NoisySums:
-        """All queries at once."""
+        """Answer all queries at once."""
         noise = self.noise(queries.space, queries.count, change, guarantee)
         exact = check_sums(sums, queries.count, change, n, group)
         total = Total.draw(exact, noise.split.total, pure=False)
-        found = Innovations(noise, exact).ask(queries.points, sums.values[group].tolist())
-        return noisy_sums(queries, total, noise, *found)
+        answers, deviations = Innovations(noise, exact).ask(queries.points, sums.values[group].tolist())
+        return noisy_sums(queries, total, noise, answers, deviations)
 
 
 def noisy_sums(queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray) -> NoisySums:
-    """What a field says about some points."""
+    """Return the answers of a field at some points."""
     return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
 
 
-def session_prediction(noise: FieldNoise, n: int, diameter: float, moved: float = 0.0) -> Prediction:
-    """What a session promises, wherever it is asked. moved: how far off an answer may be for moving the query."""
+def session_prediction(noise: FieldNoise, n: int, diameter: float, shift_error: float = 0.0) -> Prediction:
+    """Return the error that a session promises at every query. shift_error: the error from rounding the query."""
     total = Total(n, noise.split.total)
-    deviation = math.hypot(noise.deviation, total.deviation * TYPICAL * diameter) / total.size
+    deviation = math.hypot(noise.deviation, total.deviation * TYPICAL_OFFSET * diameter) / total.size
     error, uniform = (
-        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + moved, diameter)
+        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + shift_error, diameter)
         for count in (1, noise.max_points)
     )
     return Prediction(session_name(Field.name, noise.max_points), error, deviation, uniform)

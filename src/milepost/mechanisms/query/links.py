@@ -1,4 +1,4 @@
-"""Links: which differences of distances `net` counts, and how far each may go. All of it is public."""
+"""Links: the differences of distances that `net` sums, and a bound of each. All of it is public."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 
 MIDDLE = QUANTA // 2
-ROOT = -1  # what stands for half the diameter, where a link leads to no query
+ROOT = -1  # right end of a link that leads to no query: its distance counts as half the diameter
 MAX_QUERIES = 1 << 12
 BLOCK = 1 << 22  # distances in memory at a time
-STEPS = 16  # to which scales are rounded, so many for each power of two, so that many links share one
+STEPS = 16  # of rounded scales in each power of two, so that many links share a scale
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
     """Pairs of queries: int64[m] each, with lengths in quanta.
 
-    right: GROUND where the distance to `left` itself is counted, from half the diameter.
+    right: ROOT where the distance to `left` itself is counted, from half the diameter.
     """
 
     left: IntArray
@@ -31,21 +31,21 @@ class Links:
         return len(self.left)
 
     def counted(self, quanta: IntArray) -> IntArray:
-        """Differences along the links, int64[n, m], from distances int64[n, k]; none is over the link's length.
+        """Return differences along the links, int64[n, m], from distances int64[n, k]; none exceeds the link's length.
 
-        For a metric none would be (the triangle inequality); whatever the user's function says, none is.
+        For a metric this follows from the triangle inequality; clipping ensures it for any function of the user.
         """
-        ends = np.concatenate([quanta, np.full((len(quanta), 1), MIDDLE, dtype=np.int64)], axis=1)  # GROUND is the last
-        result = ends[:, self.left]
-        result -= ends[:, self.right]
+        distances = np.concatenate([quanta, np.full((len(quanta), 1), MIDDLE, dtype=np.int64)], axis=1)  # ROOT is last
+        result = distances[:, self.left]
+        result -= distances[:, self.right]
         return np.asarray(np.clip(result, -self.lengths, self.lengths, out=result))
 
 
 def lengths_between(queries: Queries) -> IntArray:
-    """Distances between queries in quanta, one more for rounding, the same both ways: int32[k, k].
+    """Return distances between queries in quanta, plus 1 for rounding, as a symmetric int32[k, k].
 
     |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer. The
-    metric is asked for half of the pairs, a block at a time.
+    metric is computed for half of the pairs, a block at a time.
     """
     if queries.count > MAX_QUERIES:
         raise MilepostError(
@@ -62,5 +62,5 @@ def lengths_between(queries: Queries) -> IntArray:
 
 
 def round_scales(scales: FloatArray) -> FloatArray:
-    """Scales moved to whole powers of 2^(1/16): what they cost and give is computed from the rounded ones."""
+    """Return scales rounded to whole powers of 2^(1/16); costs and variances are computed from the rounded ones."""
     return np.asarray(np.exp2(np.rint(STEPS * np.log2(scales)) / STEPS))

@@ -1,8 +1,8 @@
 """Mesh: the links between queries that Gaussian noise is best spent on, more of them than queries. docs/proofs/net.md.
 
-A link of length ℓ that is known to a precision w (1 over the variance of its noise) costs w·(2ℓ)²/2. A query's answer
-has as its variance the resistance of a network of conductances w between it and the ground. Which w make the largest
-resistance smallest is a convex problem, and a few rounds of weighing come within some percent of it.
+A link of length ℓ with precision w (1 over the variance of its noise) costs w·(2ℓ)²/2. The variance of a query's answer
+is the resistance between the query and the root in a network of conductances w. Minimising the largest resistance over
+w is a convex problem, and a few multiplicative rounds come within some percent of the optimum.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ import scipy
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.query.links import MIDDLE, ROOT, Links, round_scales
 
-CORE = 1 << 10  # queries between which all links are weighed; the others have one each
-CLOSE = MIDDLE >> 10  # a query this near to one of the core has no need of more
-ROUNDS = 32  # of weighing
-PRUNED = {3: 20, 7: 10, 15: 5}  # after which rounds how many links a query are kept, besides those to the ground
-MIN_PRECISION = 1e-6  # of the largest share of the cost, which no link falls below
-REFINED = 3  # rounds of solving; each takes the error of the one before to its share of 1e-8 or less
+CORE = 1 << 10  # queries between which all links are candidates; the other queries have one link each
+CLOSE = MIDDLE >> 10  # a query this near to one of the core needs no more links
+ROUNDS = 32  # of the optimisation
+LINKS_AFTER_ROUND = {3: 20, 7: 10, 15: 5}  # links a query that remain after a round, besides those to the root
+MIN_PRECISION = 1e-6  # of the largest share of the cost; no link has a smaller share
+SOLVER_ROUNDS = 3  # each multiplies the error of the one before by 1e-8 or less
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,29 +38,30 @@ class Mesh:
 
     @classmethod
     def of(cls, lengths: IntArray) -> "Mesh":
-        """A good one for lengths int[k, k]."""
+        """Return a good mesh for lengths int[k, k]."""
         core, nearest = _core(lengths)
         rest = np.setdiff1d(np.arange(len(lengths)), core)
-        to = nearest[rest]
-        to[lengths[rest, to] >= MIDDLE] = ROOT
+        targets = nearest[rest]
+        targets[lengths[rest, targets] >= MIDDLE] = ROOT
         design = _design(lengths[np.ix_(core, core)] / MIDDLE)
         left = np.concatenate([core[design.left], rest])
-        right = np.concatenate([np.append(core, ROOT)[design.right], to])
+        right = np.concatenate([np.append(core, ROOT)[design.right], targets])
         links = Links(left, right, np.where(right == ROOT, MIDDLE, lengths[left, right]).astype(np.int64))
-        # at cost 1 the core has K², and what hangs on it F² more; shared out (K + F)², and so have those alone
-        hung = to != ROOT
-        near = float(np.sqrt(np.sum((lengths[rest[hung], to[hung]] / MIDDLE) ** 2)))
-        whole = design.largest + near
-        outer = np.where(hung, near * whole, whole**2)
-        inner = whole / design.largest / design.precision
+        # at cost 1 the core's variance is K², and queries linked to it add F²; with the cost split between both, the
+        # variance is (K + F)², which queries linked to the root have as well
+        on_core = targets != ROOT
+        outer_deviation = float(np.sqrt(np.sum((lengths[rest[on_core], targets[on_core]] / MIDDLE) ** 2)))
+        deviation = design.max_deviation + outer_deviation
+        outer = np.where(on_core, outer_deviation * deviation, deviation**2)
+        inner = deviation / design.max_deviation / design.precision
         return cls(len(lengths), links, round_scales(np.sqrt(np.concatenate([inner, outer]))), core, len(inner))
 
     @cached_property
     def _ends(self) -> tuple[IntArray, IntArray]:
-        """Where the links of the core lead, as positions in it; the ground is the last."""
-        place = np.full(self.count + 1, len(self.core))
-        place[self.core] = np.arange(len(self.core))
-        return place[self.links.left[: self.inner]], place[self.links.right[: self.inner]]
+        """Both ends of the core's links, as indices into the core; the root is the last index."""
+        index = np.full(self.count + 1, len(self.core))
+        index[self.core] = np.arange(len(self.core))
+        return index[self.links.left[: self.inner]], index[self.links.right[: self.inner]]
 
     @cached_property
     def _factor(self) -> Any:
@@ -70,116 +71,115 @@ class Mesh:
 
     @cached_property
     def variances(self) -> FloatArray:
-        """Of the queries' sums, where every link has its scale: float64[k]."""
-        result = np.zeros(self.count + 1)  # the ground is the last
+        """Variances of the queries' sums, where every link has its scale: float64[k]."""
+        result = np.zeros(self.count + 1)  # the root is the last
         result[self.core] = _inverse(self._factor[0]).diagonal()
         result[self.links.left[self.inner :]] = result[self.links.right[self.inner :]] + self.scales[self.inner :] ** 2
         return result[:-1]
 
     @property
     def kurtoses(self) -> FloatArray:
-        """Sums of normal noises are normal."""
+        """Zeros: sums of normal noises are normal."""
         return np.zeros(self.count)
 
     def sums(self, noisy: IntArray) -> IntArray:
-        """The sums int64[k], counted from the ground, that fit noisy links int64[m] best: least squares."""
+        """Return the sums int64[k], counted from the root, that fit noisy links int64[m] by least squares."""
         left, right = self._ends
         weights, size = self.scales[: self.inner] ** -2, len(self.core)
-        found = np.zeros(size + 1, dtype=np.int64)
-        for _ in range(REFINED):
-            off = weights * (noisy[: self.inner] - (found[left] - found[right]))  # of exact integers
-            pulls = np.bincount(left, off, size + 1) - np.bincount(right, off, size + 1)
-            found[:-1] += np.rint(scipy.linalg.cho_solve(self._factor, pulls[:-1])).astype(np.int64)
+        estimates = np.zeros(size + 1, dtype=np.int64)
+        for _ in range(SOLVER_ROUNDS):
+            residuals = weights * (noisy[: self.inner] - (estimates[left] - estimates[right]))  # of exact integers
+            gradient = np.bincount(left, residuals, size + 1) - np.bincount(right, residuals, size + 1)
+            estimates[:-1] += np.rint(scipy.linalg.cho_solve(self._factor, gradient[:-1])).astype(np.int64)
         result = np.zeros(self.count + 1, dtype=np.int64)
-        result[self.core] = found[:-1]
+        result[self.core] = estimates[:-1]
         result[self.links.left[self.inner :]] = result[self.links.right[self.inner :]] + noisy[self.inner :]
         return result[:-1]
 
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """Links by positions, their precisions for a cost of 1, and the largest deviation of an answer then."""
+    """Links by core indices, their precisions at a cost of 1, and the largest deviation of an answer at this cost."""
 
     left: IntArray
     right: IntArray
     precision: FloatArray
-    largest: float
+    max_deviation: float
 
 
 def _core(lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Queries far from one another, each the farthest from those before, and for every query the nearest of them."""
+    """Return queries far from one another, each the farthest from those before, and every query's nearest of them."""
     first = int(np.argmin(lengths.max(axis=1)))
-    chosen, nearest = [first], np.full(len(lengths), first)
-    apart = lengths[first].copy()
-    apart[first] = 0
-    while len(chosen) < CORE:
-        farthest = int(np.argmax(apart))
-        if apart[farthest] <= CLOSE:
+    core, nearest = [first], np.full(len(lengths), first)
+    distances = lengths[first].copy()
+    distances[first] = 0
+    while len(core) < CORE:
+        farthest = int(np.argmax(distances))
+        if distances[farthest] <= CLOSE:
             break
-        chosen.append(farthest)
-        closer = lengths[farthest] < apart
+        core.append(farthest)
+        closer = lengths[farthest] < distances
         closer[farthest] = True
-        nearest[closer], apart[closer] = farthest, lengths[farthest][closer]
-        apart[chosen] = 0
-    return np.array(chosen), nearest
+        nearest[closer], distances[closer] = farthest, lengths[farthest][closer]
+        distances[core] = 0
+    return np.array(core), nearest
 
 
 def _design(lengths: FloatArray) -> _Design:
-    """Precisions for links of lengths float64[c, c], in half diameters: the largest variance of an answer is small.
+    """Return precisions of links of lengths float64[c, c], in half diameters, with a small maximum variance of answers.
 
-    Multiplicative rounds: a link's share of the cost grows with what it takes off the variances, and a query's
-    importance with its variance. At the optimum neither moves. Links that hardly hold their ends together are left out
-    on the way.
+    Multiplicative rounds: a link's share of the cost grows with its reduction of the variances, and a query's
+    importance with its variance. At the optimum both are stationary. Links of low leverage are pruned on the way.
     """
     size = len(lengths)
-    left, right = np.nonzero(np.triu(lengths < 1, 1))  # longer ones are no better than the ground
+    left, right = np.nonzero(np.triu(lengths < 1, 1))  # longer ones are no better than the root
     left, right = np.concatenate([np.arange(size), left]), np.concatenate([np.full(size, ROOT), right])
     squares = np.where(right == ROOT, 1.0, lengths[left, right] ** 2)
     share, importance = np.sqrt(squares) / np.sqrt(squares).sum(), np.full(size, 1 / size)
-    found = []
-    for turn in range(ROUNDS):
+    designs = []
+    for iteration in range(ROUNDS):
         precision = share / squares
         covariance = _inverse(
             scipy.linalg.cho_factor(_matrix(size, left, right, precision), lower=True, check_finite=False)[0]
         )
         variances = covariance.diagonal()
-        if turn > max(PRUNED):
-            found.append(_Design(left, right, precision, float(np.sqrt(variances.max()))))
+        if iteration > max(LINKS_AFTER_ROUND):
+            designs.append(_Design(left, right, precision, float(np.sqrt(variances.max()))))
         half = covariance * np.sqrt(importance)
         share = share * _along(half @ half.T, left, right) / squares
         importance = importance * variances / (importance @ variances)
-        if turn in PRUNED:
-            held = precision * _along(covariance, left, right)  # 1 for the only link of a query
-            held = np.where(right == ROOT, np.inf, held * (1 + _spread(left, right)))
-            kept = np.sort(np.argsort(-held, kind="stable")[: (1 + PRUNED[turn]) * size])
-            left, right, squares, share = left[kept], right[kept], squares[kept], share[kept]
+        if iteration in LINKS_AFTER_ROUND:
+            leverage = precision * _along(covariance, left, right)  # 1 for the only link of a query
+            leverage = np.where(right == ROOT, np.inf, leverage * (1 + _tie_breakers(left, right)))
+            keep = np.sort(np.argsort(-leverage, kind="stable")[: (1 + LINKS_AFTER_ROUND[iteration]) * size])
+            left, right, squares, share = left[keep], right[keep], squares[keep], share[keep]
         share = np.maximum(share, MIN_PRECISION * share.max())
         share /= share.sum()
-    return min(found, key=lambda design: design.largest)
+    return min(designs, key=lambda design: design.max_deviation)
 
 
-def _spread(left: IntArray, right: IntArray) -> FloatArray:
-    """Numbers in 0..½, of no order: of links that count the same, some are kept everywhere."""
+def _tie_breakers(left: IntArray, right: IntArray) -> FloatArray:
+    """Return pseudorandom numbers in 0..½, so that of links with equal leverage some remain everywhere."""
     return np.asarray((left * 0.6180339887498949 + right * right * 0.4142135623730951) % 1 / 2)
 
 
 def _along(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """The variance of the difference of a link's ends; the ground has none."""
-    known = np.pad(covariance, ((0, 1), (0, 1)))
-    own = known.diagonal()
-    return np.asarray(own[left] + own[right] - 2 * known[left, right])
+    """Return the variance of the difference of each link's ends; the root's variance is 0."""
+    padded = np.pad(covariance, ((0, 1), (0, 1)))
+    variances = padded.diagonal()
+    return np.asarray(variances[left] + variances[right] - 2 * padded[left, right])
 
 
 def _matrix(size: int, left: IntArray, right: IntArray, precision: FloatArray) -> FloatArray:
-    """Σ w(e_left − e_right)(e_left − e_right)ᵀ without the ground, which is last: float64[size, size]."""
+    """Return Σ w(e_left − e_right)(e_left − e_right)ᵀ without the root, which is last: float64[size, size]."""
     result = np.zeros((size + 1, size + 1))
-    result[left, right] = result[right, left] = -precision  # there is one link at most between two
+    result[left, right] = result[right, left] = -precision  # two queries have at most one link
     result[np.diag_indices(size + 1)] = -result.sum(axis=1)
     return result[:-1, :-1]
 
 
 def _inverse(factor: FloatArray) -> FloatArray:
-    """Of a matrix, from its Cholesky factor's lower half."""
+    """Return the inverse of a matrix, from the lower half of its Cholesky factor."""
     lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
     lower = np.tril(lower)
     return np.asarray(lower + np.tril(lower, -1).T)

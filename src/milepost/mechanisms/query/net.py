@@ -1,8 +1,8 @@
 """net: differences of distances between near queries, each with noise of its own size. docs/proofs/net.md.
 
 Two queries that are near one another are about equally far from any record, so that little noise hides a record in the
-difference of their sums. A difference counts for no more than the queries' public distance: privacy does not rest on
-the triangle inequality, which is the user's promise.
+difference of their sums. A difference is clipped to the queries' public distance: privacy does not rest on the triangle
+inequality, which is the user's promise.
 """
 
 import math
@@ -30,31 +30,31 @@ SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private s
 
 
 class LinkDesign(Protocol):
-    """Links with noise of relative scales, and what the queries' sums have of it: mesh and tree."""
+    """Links with noise of relative scales, and the noise of the queries' sums: mesh and tree."""
 
     @property
     def links(self) -> Links:
-        """What is counted."""
+        """The links whose differences are summed."""
 
     @property
     def scales(self) -> FloatArray:
-        """Of each link's noise."""
+        """The relative scale of each link's noise."""
 
     @property
     def variances(self) -> FloatArray:
-        """Of the queries' sums."""
+        """The variances of the queries' sums."""
 
     @property
     def kurtoses(self) -> FloatArray:
-        """The excess kurtoses of their noise."""
+        """The excess kurtoses of the queries' sums."""
 
     def sums(self, noisy: IntArray) -> IntArray:
-        """From noisy links to the queries' sums."""
+        """Return the queries' sums from noisy links."""
 
 
 @dataclass(frozen=True, eq=False)
 class NetNoise:
-    """What a guarantee pays for: links with noise of scale unit·scales on each, and the scale of the total's."""
+    """The noise that a guarantee allows: of scale unit·scales on the links, and of scale `total` on the total."""
 
     shape: LinkDesign
     pure: bool
@@ -63,7 +63,7 @@ class NetNoise:
 
     @classmethod
     def of(cls, shape: LinkDesign, change: ProtectedChange, guarantee: Guarantee, pure: bool) -> "NetNoise":
-        """A replaced record moves a link by at most twice its length, one record more by its length."""
+        """Return the noise; replacing a record changes a link by at most twice its length, adding one by its length."""
         moves = shape.links.lengths / shape.scales
         deviation = math.sqrt(float(shape.variances.max()))
         if pure:  # an answer has about a quarter of the total's noise, in diameters
@@ -82,7 +82,7 @@ class NetNoise:
         check_total_scale(self.total)
 
     def added(self, exact: IntArray) -> IntArray:
-        """Noise on every link; those of one scale together."""
+        """Return the links with noise, drawn for all links of one scale together."""
         add: Callable[[IntArray, float], IntArray] = laplace if self.pure else gaussian
         result = np.empty_like(exact)
         for scale in np.unique(self.shape.scales).tolist():
@@ -90,28 +90,28 @@ class NetNoise:
             result[chosen] = add(exact[chosen], self.unit * scale)
         return result
 
-    def noisy(self, queries: Queries, total: Total, sums: IntArray) -> NoisySums:
-        """Sums with the noise that those of this shape have."""
+    def noisy_sums(self, queries: Queries, total: Total, sums: IntArray) -> NoisySums:
+        """Return sums together with the law of their noise."""
         deviations = self.unit * np.sqrt(self.shape.variances)
         anchors = np.full(queries.count, MIDDLE)
         return NoisySums(Net.name, queries, total, sums, anchors, deviations, self.shape.kurtoses)
 
     def prediction(self, queries: Queries, n: int) -> Prediction:
-        """For n records; the noise is known beforehand but, where the total is private, not what is divided by."""
+        """Return the error for n records; the noise is known beforehand, the noisy total to divide by is not."""
         total = Total(n, self.total, self.pure)
-        return self.noisy(queries, total, np.full(queries.count, -total.size * (QUANTA // 4))).prediction()
+        return self.noisy_sums(queries, total, np.full(queries.count, -total.size * (QUANTA // 4))).prediction()
 
 
 @dataclass(frozen=True, eq=False)
 class LinkDesigns:
-    """Both shapes of some queries; a record is counted along the links of the mesh, then along those of the tree."""
+    """Both designs for some queries; a record's summands follow the links of the mesh, then those of the tree."""
 
     mesh: Mesh
     tree: Tree
 
     @classmethod
     def of(cls, queries: Queries) -> "LinkDesigns":
-        """Found once for each list of queries; a copy that other computers count along has the same links."""
+        """Return the designs, computed once for each list of queries; copies on other computers have the same links."""
         if Net.name not in queries.for_queries:
             lengths = lengths_between(queries)
             mesh = Mesh.of(lengths)
@@ -123,14 +123,14 @@ class LinkDesigns:
         return len(self.mesh.links) + len(self.tree.links)
 
     def part(self, pure: bool) -> slice:
-        """Where the links of a shape stand."""
+        """Return the slice of the tree's links if pure, else of the mesh's."""
         return slice(len(self.mesh.links), None) if pure else slice(len(self.mesh.links))
 
     def noise(self, change: ProtectedChange, guarantee: Guarantee) -> NetNoise:
-        """With δ > 0 that of the mesh, else the tree's."""
-        found = NetNoise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
-        found.check()
-        return found
+        """Return the noise of the mesh with δ > 0, else of the tree."""
+        noise = NetNoise.of(self.tree if guarantee.pure else self.mesh, change, guarantee, guarantee.pure)
+        noise.check()
+        return noise
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,16 @@ class Net:
     pure: ClassVar[bool] = False
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
-        """Any change and any guarantee."""
+        """Accept any change and any guarantee."""
 
     def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """To the bit what the release will say, where the number of rows is public."""
+        """Return the error; where the number of rows is public, the release reports exactly the same."""
         return LinkDesigns.of(queries).noise(change, guarantee).prediction(queries, n)
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:
-        """Differences along links, cut to the links' lengths."""
-        shapes = LinkDesigns.of(queries)
-        return np.concatenate([shape.links.counted(quanta) for shape in (shapes.mesh, shapes.tree)], axis=1)
+        """Return differences along links, clipped to the links' lengths."""
+        designs = LinkDesigns.of(queries)
+        return np.concatenate([design.links.counted(quanta) for design in (designs.mesh, designs.tree)], axis=1)
 
     def run(
         self,
@@ -162,9 +162,9 @@ class Net:
         group: int = 0,
     ) -> NoisySums:
         """Add the noise, and solve for the sums of distances."""
-        shapes = LinkDesigns.of(queries)
-        exact = check_sums(sums, len(shapes), change, n, group)
-        noise = shapes.noise(change, guarantee)
+        designs = LinkDesigns.of(queries)
+        exact = check_sums(sums, len(designs), change, n, group)
+        noise = designs.noise(change, guarantee)
         total = Total.draw(exact, noise.total, noise.pure)
-        noisy = noise.added(sums.values[group, shapes.part(noise.pure)])
-        return noise.noisy(queries, total, noise.shape.sums(noisy))
+        noisy_links = noise.added(sums.values[group, designs.part(noise.pure)])
+        return noise.noisy_sums(queries, total, noise.shape.sums(noisy_links))

@@ -1,6 +1,6 @@
 """gaussian and laplace: independent noise on the sum of distances to each given query. docs/proofs/per-query.md.
 
-The plainest mechanisms there are: √k or k times the noise of one query, no embedding, any metric.
+The simplest mechanisms: √k or k times the noise of one query, no embedding, any metric.
 """
 
 import math
@@ -27,7 +27,7 @@ SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private s
 
 @dataclass(frozen=True)
 class Law:
-    """A law of noise: how it is added, its standard deviation at scale 1, and its excess kurtosis."""
+    """A law of noise: the function that adds it, its standard deviation at scale 1, and its excess kurtosis."""
 
     name: str
     add: Callable[[IntArray, float], IntArray]
@@ -40,27 +40,27 @@ LAWS = {law.name: law for law in (Law("gaussian", gaussian, 1.0, 0.0), Law("lapl
 
 @dataclass(frozen=True)
 class PerQuery:
-    """Noise of one scale on every sum; a replaced record moves each of the k sums by at most 2²⁴ quanta.
+    """Noise of one scale on every sum; replacing a record changes each of the k sums by at most 2²⁴ quanta.
 
-    gaussian: the sums move by at most √k·2²⁴ in ℓ₂, so a variance of k·2⁴⁸/(2ρ) is ρ-zCDP.
+    gaussian: the sums change by at most √k·2²⁴ in ℓ₂, so a variance of k·2⁴⁸/(2ρ) is ρ-zCDP.
     laplace: by at most k·2²⁴ in ℓ₁, so a scale of k·2²⁴/ε is pure ε.
-    Where the total is private, distances are counted from half the diameter: one record more moves sums half as much.
+    Where the total is private, distances are counted from half the diameter: adding a record changes sums half as much.
     """
 
     name: str
 
     @property
     def pure(self) -> bool:
-        """laplace does."""
+        """Whether this is laplace, which spends pure ε."""
         return self.name == "laplace"
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Any change; gaussian needs δ > 0, laplace leaves δ unused."""
+        """Refuse gaussian with δ = 0; laplace leaves δ unused. Accept any change."""
         if self.name == "gaussian" and guarantee.pure:
             raise MilepostError("gaussian needs delta > 0; with delta = 0 use laplace")
 
     def scales(self, queries: Queries, change: ProtectedChange, guarantee: Guarantee) -> tuple[float, float]:
-        """The noise's parameter, σ or b, in quanta, and that of the total's noise."""
+        """Return the noise's parameter, σ or b, in quanta, and that of the total's noise."""
         k = queries.count  # an answer has about a quarter of the total's noise, in diameters
         if self.name == "gaussian":
             split = change.gaussian(k, k / 4, guarantee.rho, 1 / (2 * math.sqrt(k)))
@@ -73,15 +73,15 @@ class PerQuery:
         return scale, split.total
 
     def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """The noise is known beforehand, so that the prediction is what the release will say."""
+        """Return the error; the noise is known beforehand, so that the release will report the same."""
         self.check(change, guarantee)
         scale, total_scale = self.scales(queries, change, guarantee)
         total = Total(n, total_scale, self.name == "laplace")
-        even = -(QUANTA // 4) if total_scale else QUANTA // 4
-        return self._noisy(queries, total, scale, np.full(queries.count, total.size * even)).prediction()
+        typical_offset = -(QUANTA // 4) if total_scale else QUANTA // 4
+        return self._noisy(queries, total, scale, np.full(queries.count, total.size * typical_offset)).prediction()
 
     def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
-        """The distances themselves."""
+        """Return the distances themselves."""
         return quanta
 
     def run(
@@ -102,8 +102,8 @@ class PerQuery:
         return self._noisy(queries, total, scale, LAWS[self.name].add(counted, scale))
 
     def _noisy(self, queries: Queries, total: Total, scale: float, sums: IntArray) -> NoisySums:
-        """Sums with noise of this scale on each."""
+        """Return sums together with the law of their noise, of this scale."""
         law, anchor = LAWS[self.name], 0 if total.public else MIDDLE
-        every = np.ones(queries.count)
-        noise = law.deviation * scale * every, law.kurtosis * every
+        ones = np.ones(queries.count)
+        noise = law.deviation * scale * ones, law.kurtosis * ones
         return NoisySums(self.name, queries, total, sums, np.full(queries.count, anchor), *noise)

@@ -1,1 +1,1 @@
-"""What guarantees cost together, what a cap allows, and the ledger that records it."""
+"""The cost of several guarantees, the caps on it, and the ledger that records it."""

@@ -1,4 +1,4 @@
-"""Account: one dataset's budget and the entries of its charges, as a ledger's tables hold them."""
+"""Accounts: the budgets of datasets and the entries of their charges, as a ledger's tables hold them."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from milepost.privacy.accounting.budget import Amount, Cap
 from milepost.privacy.guarantee import Guarantee
 from milepost.storage.sqlite import SqliteSchema
 
-# Of an entry: charged; noise is being drawn; done; given back before any noise was drawn. All but the last count.
+# States of an entry: charged; noise is being drawn; done; given back before noise was drawn. All but the last count.
 RESERVED, DRAWN, SETTLED, RETURNED = STATES = ("reserved", "drawn", "settled", "returned")
 BEFORE = {DRAWN: (RESERVED,), SETTLED: (RESERVED, DRAWN), RETURNED: (RESERVED,)}  # the states that one follows
 
@@ -61,7 +61,7 @@ ENTRY = "id, token, cost, state, guarantees, what, label, protects, charged, cha
 
 
 class InconsistentEntriesError(Exception):
-    """What the tables hold contradicts itself: a bit of the file has changed, or somebody has edited it."""
+    """The tables contradict each other: a bit of the file has changed, or somebody has edited it."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ class Account:
 
     @property
     def left(self) -> Amount:
-        """What may still be spent."""
+        """Return what may still be spent."""
         return self.cap.amount(self.cap.nano - self.spent.nano)
 
     def charged(self, nano: int, entries: int) -> "Account":
-        """After so much more is spent, or less, by so many more entries."""
+        """Return the account after a change of what is spent, in billionths, and of the number of entries."""
         return replace(self, spent=self.cap.amount(self.spent.nano + nano), entries=self.entries + entries)
 
     def row(self) -> tuple[str, str, str, int, int, int]:
-        """As the table has it, without its seal."""
-        said = json.dumps(self.cap.to_json(), allow_nan=False)
-        return self.name, said, self.created, self.cap.nano, self.spent.nano, self.entries
+        """Return the row of the table, without its seal."""
+        cap = json.dumps(self.cap.to_json(), allow_nan=False)
+        return self.name, cap, self.created, self.cap.nano, self.spent.nano, self.entries
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class Entry:
 
     state: "reserved" (charged, and counted even if nothing follows), "drawn" (noise was being drawn), "settled" (done)
     or "returned" (given back before noise was drawn, the only one that does not count).
-    guarantees: what was spent; several add up. what: a mechanism or kind of release. label: the user's own words.
-    protects: whom, where the charge said so. charged, changed: times, by the clock; `id` is the order.
+    guarantees: what was spent; several add up. what: a mechanism or kind of release. label: the user's text.
+    protects: whom, where the charge names it. charged, changed: times, by the clock; `id` is the order.
     """
 
     id: int
@@ -117,18 +117,18 @@ class Entry:
 
     @property
     def counts(self) -> bool:
-        """Whether its cost is spent."""
+        """Return whether its cost is spent."""
         return self.state != RETURNED
 
     def row(self) -> tuple[str, int, str, str, str, str, str, str, str]:
-        """As the table has it, without its number, its dataset's and its seal."""
-        guarantees = json.dumps([one.to_json() for one in self.guarantees], allow_nan=False)
-        words = self.what, self.label, self.protects
-        return self.token, self.cost.nano, self.state, guarantees, *words, self.charged, self.changed
+        """Return the row of the table, without its number, its dataset's and its seal."""
+        guarantees = json.dumps([guarantee.to_json() for guarantee in self.guarantees], allow_nan=False)
+        texts = self.what, self.label, self.protects
+        return self.token, self.cost.nano, self.state, guarantees, *texts, self.charged, self.changed
 
 
 def check_name(name: str) -> None:
-    """Refuse what is no name of a dataset."""
+    """Refuse a text that is not the name of a dataset."""
     if not isinstance(name, str) or not NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
         raise MilepostError(
             "a dataset's name has up to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or "
@@ -143,32 +143,32 @@ def check_line(name: str, text: str) -> None:
 
 
 def find(connection: sqlite3.Connection, name: str) -> tuple[int, Account] | None:
-    """A dataset's number and account, once both agree with its entries; None where there is no such dataset."""
-    found = connection.execute(
+    """Return a dataset's number and account, once both agree with its entries; None if there is no such dataset."""
+    row = connection.execute(
         "SELECT id, name, said, created, cap, spent, entries, seal FROM dataset WHERE name = ?", (name,)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    key, name, said, created, cap, spent, entries, seal = found
-    counted = connection.execute(
+    key, name, cap_json, created, nano, spent, entries, seal = row
+    totals = connection.execute(
         "SELECT COUNT(*), COALESCE(SUM(CASE WHEN state = ? THEN 0 ELSE cost END), 0) FROM entry WHERE dataset = ?",
         (RETURNED, key),
     ).fetchone()
-    if seal != _seal(name, said, created, cap, spent, entries) or counted != (entries, spent):
+    if seal != _seal(name, cap_json, created, nano, spent, entries) or totals != (entries, spent):
         raise InconsistentEntriesError
-    stated = Cap(**json.loads(said))
-    return key, Account(name, stated, stated.amount(spent), entries, created)
+    cap = Cap(**json.loads(cap_json))
+    return key, Account(name, cap, cap.amount(spent), entries, created)
 
 
 def names(connection: sqlite3.Connection) -> list[str]:
-    """Of all datasets, in the order in which they were created."""
+    """Return the names of all datasets, in the order in which they were created."""
     return [str(name) for (name,) in connection.execute("SELECT name FROM dataset ORDER BY id")]
 
 
 def add(connection: sqlite3.Connection, account: Account) -> None:
-    """A new dataset; refused where there are entries of one that is not there, which could be this one."""
-    lost = "SELECT COUNT(*) FROM entry WHERE dataset NOT IN (SELECT id FROM dataset)"
-    if connection.execute(lost).fetchone() != (0,):
+    """Add a dataset; refuse while there are entries of a missing dataset, which could be this one."""
+    orphans = "SELECT COUNT(*) FROM entry WHERE dataset NOT IN (SELECT id FROM dataset)"
+    if connection.execute(orphans).fetchone() != (0,):
         raise InconsistentEntriesError
     row = account.row()
     connection.execute(
@@ -178,7 +178,7 @@ def add(connection: sqlite3.Connection, account: Account) -> None:
 
 
 def store(connection: sqlite3.Connection, key: int, account: Account) -> None:
-    """What has been spent, of a dataset that is there."""
+    """Update what an existing dataset has spent."""
     connection.execute(
         "UPDATE dataset SET spent = ?, entries = ?, seal = ? WHERE id = ?",
         (account.spent.nano, account.entries, _seal(*account.row()), key),
@@ -186,20 +186,20 @@ def store(connection: sqlite3.Connection, key: int, account: Account) -> None:
 
 
 def entries(connection: sqlite3.Connection, key: int, account: Account) -> list[Entry]:
-    """All charges of a dataset, the oldest first."""
+    """Return all charges of a dataset, the oldest first."""
     rows = connection.execute(f"SELECT {ENTRY} FROM entry WHERE dataset = ? ORDER BY id", (key,))  # noqa: S608
     return [_entry(row, account) for row in rows.fetchall()]
 
 
 def entry(connection: sqlite3.Connection, key: int, account: Account, number: int) -> Entry | None:
-    """The charge of a dataset with this number."""
-    found = connection.execute(f"SELECT {ENTRY} FROM entry WHERE id = ? AND dataset = ?", (number, key))  # noqa: S608
-    row = found.fetchone()
+    """Return the charge of a dataset with this number."""
+    rows = connection.execute(f"SELECT {ENTRY} FROM entry WHERE id = ? AND dataset = ?", (number, key))  # noqa: S608
+    row = rows.fetchone()
     return None if row is None else _entry(row, account)
 
 
 def add_entry(connection: sqlite3.Connection, key: int, new: Entry) -> int:
-    """A new charge; its number."""
+    """Add a charge, and return its number."""
     row = new.row()
     connection.execute(
         "INSERT INTO entry (dataset, token, cost, state, guarantees, what, label, protects, charged, changed, seal) "
@@ -210,7 +210,7 @@ def add_entry(connection: sqlite3.Connection, key: int, new: Entry) -> int:
 
 
 def store_entry(connection: sqlite3.Connection, changed: Entry) -> None:
-    """The state of a charge that is there."""
+    """Update the state of an existing charge."""
     connection.execute(
         "UPDATE entry SET state = ?, changed = ?, seal = ? WHERE id = ?",
         (changed.state, changed.changed, _seal(*changed.row()), changed.id),
@@ -218,23 +218,23 @@ def store_entry(connection: sqlite3.Connection, changed: Entry) -> None:
 
 
 def protected(connection: sqlite3.Connection, key: int) -> str:
-    """Whom the charges of a dataset protect; empty where none has said so."""
-    found = connection.execute(
+    """Return whom the charges of a dataset protect; empty if no charge names anybody."""
+    row = connection.execute(
         "SELECT protects FROM entry WHERE dataset = ? AND state <> ? AND protects <> '' ORDER BY id LIMIT 1",
         (key, RETURNED),
     ).fetchone()
-    return "" if found is None else str(found[0])
+    return "" if row is None else str(row[0])
 
 
 def _entry(row: tuple[int, str, int, str, str, str, str, str, str, str, str], account: Account) -> Entry:
     key, token, cost, state, guarantees, what, label, protects, charged, changed, seal = row
     if seal != _seal(token, cost, state, guarantees, what, label, protects, charged, changed):
         raise InconsistentEntriesError
-    spent = tuple(Guarantee(**one) for one in json.loads(guarantees))
+    spent = tuple(Guarantee(**fields) for fields in json.loads(guarantees))
     amount = account.cap.amount(cost)
     return Entry(key, account.name, amount, state, spent, what, label, protects, charged, changed, token)
 
 
 def _seal(*fields: object) -> str:
-    """A digest of a row, by which a changed bit is noticed; it is no protection against somebody who edits the file."""
+    """Return a digest of a row, which detects a changed bit; no protection against somebody who edits the file."""
     return hashlib.sha256(repr(fields).encode()).hexdigest()[:16]

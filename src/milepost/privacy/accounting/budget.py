@@ -1,4 +1,4 @@
-"""Budget: what guarantees cost and what a cap allows, in whole billionths of ρ or of ε."""
+"""Costs of guarantees, and caps on them, in whole billionths of ρ or of ε."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ MAX_RHO = 1e3
 
 
 def exact_fraction(value: float) -> Fraction:
-    """The number that Python prints for a float, exactly: 0.1 is one tenth, so ten times 0.1 fit a cap of 1.
+    """Return the number that Python prints for a float, exactly: 0.1 is one tenth, so ten times 0.1 fit a cap of 1.
 
     The float itself may be larger, by 2⁻⁵³ of it at most; mechanisms spend less than they are given by a share of
     1e-12 (`SLACK`), which is more.
@@ -28,29 +28,31 @@ def exact_fraction(value: float) -> Fraction:
 
 
 def cost(guarantees: Iterable[Guarantee], pure: bool) -> Fraction:
-    """What guarantees cost together, exactly: Σε where all are pure and `pure` is asked for, else Σρ.
+    """Return the exact cost of several guarantees: Σε where all are pure and `pure` is set, else Σρ.
 
     A pure ε is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4); another guarantee is spent as its ρ. The cost is that
     of the whole guarantee, whatever number of images share it.
     """
     total = Fraction(0)
-    for one in guarantees:
-        if pure and not one.pure:
-            raise MilepostError(f"a pure cap takes pure charges only (delta = 0), got {one}; use a cap with delta > 0")
+    for guarantee in guarantees:
+        if pure and not guarantee.pure:
+            raise MilepostError(
+                f"a pure cap takes pure charges only (delta = 0), got {guarantee}; use a cap with delta > 0"
+            )
         if pure:
-            total += exact_fraction(one.epsilon)
-        elif one.pure:
-            total += exact_fraction(one.epsilon) ** 2 / 2
+            total += exact_fraction(guarantee.epsilon)
+        elif guarantee.pure:
+            total += exact_fraction(guarantee.epsilon) ** 2 / 2
         else:
-            total += exact_fraction(rho_of(one.epsilon, one.delta))
+            total += exact_fraction(rho_of(guarantee.epsilon, guarantee.delta))
     return total
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A part of a budget: so many billionths of ε where it is pure, else of ρ.
+    """A part of a budget, in billionths of ε where it is pure, else of ρ.
 
-    delta: at which δ it is told as ε; 0 where none was said.
+    delta: the δ at which it is converted to ε; 0 where none was given.
 
     >>> print(Amount(1_500_000_000, pure=True))
     ε = 1.5
@@ -62,15 +64,15 @@ class Amount:
 
     @property
     def rho(self) -> float:
-        """As ρ; a pure amount has none."""
+        """Return the amount as ρ; a pure one has none."""
         if self.pure:
             raise MilepostError("a pure amount is counted in epsilon and has no rho; see its epsilon()")
         return self.nano / NANO
 
     def epsilon(self, delta: float | None = None) -> float:
-        """As ε at this δ, by default the cap's own; a pure amount is the same at any δ.
+        """Return the amount as ε at this δ, by default the cap's own; a pure amount is the same at any δ.
 
-        Never too small, but for the billionth of ρ at most by which a cap that is spent at once was rounded down.
+        It is never too small, except by the at most one billionth of ρ by which a cap spent at once was rounded down.
 
         >>> round(Amount(500_000_000, pure=False).epsilon(delta=1e-6), 3)
         5.222
@@ -84,11 +86,11 @@ class Amount:
 
     @property
     def number(self) -> str:
-        """In ε or ρ alone, with all its digits."""
+        """Return the amount in ε or ρ alone, with all its digits."""
         return f"{'ε' if self.pure else 'ρ'} = {Decimal(self.nano) / NANO:f}"
 
     def at(self, delta: float) -> str:
-        """The number, and what it is as ε at this δ."""
+        """Return the number, and its ε at this δ."""
         return self.number if self.pure else f"{self.number} (ε = {self.epsilon(delta):.4g} at δ = {delta:g})"
 
     def __str__(self) -> str:
@@ -97,9 +99,9 @@ class Amount:
 
 @dataclass(frozen=True)
 class Cap:
-    """The most that may be spent, as somebody said it: (ε, δ), pure ε, or ρ with perhaps a δ at which it is told as ε.
+    """The maximum to spend, as it was given: (ε, δ), pure ε, or ρ with perhaps a δ at which it is converted to ε.
 
-    rho: what adds up, also where (ε, δ) was said; None where the cap is pure.
+    rho: what adds up, also where (ε, δ) was given; None where the cap is pure.
 
     >>> print(Cap.of(3, 0, None), Cap.of(None, 0, 0.1), sep="; ")
     ε = 3, δ = 0; ρ = 0.1
@@ -111,15 +113,15 @@ class Cap:
 
     @classmethod
     def of(cls, epsilon: float | None, delta: float, rho: float | None) -> "Cap":
-        """From the words of `Ledger.create`; refused where they are no cap."""
+        """Return the cap of the arguments of `Ledger.create`; refuse those that make none."""
         if (epsilon is None) == (rho is None):
             raise MilepostError(
                 "a cap is either epsilon, with delta or pure without it, or rho; got "
                 + ("neither" if rho is None else "both")
             )
         if epsilon is not None:
-            said = Guarantee(epsilon, delta)
-            cap = cls(said.epsilon, said.delta, None if said.pure else said.rho)
+            guarantee = Guarantee(epsilon, delta)
+            cap = cls(guarantee.epsilon, guarantee.delta, None if guarantee.pure else guarantee.rho)
         else:
             if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= MAX_RHO:
                 raise MilepostError(f"rho must be a positive number of at most {MAX_RHO:g}, got {rho!r}")
@@ -130,40 +132,40 @@ class Cap:
 
     @property
     def pure(self) -> bool:
-        """Whether it is counted in ε, and takes pure charges only."""
+        """Return whether it is counted in ε, and takes pure charges only."""
         return self.rho is None
 
     @property
     def exactly(self) -> Fraction:
-        """In ρ, or in ε where it is pure."""
+        """Return the cap in ρ, or in ε where it is pure."""
         return exact_fraction((self.epsilon or 0.0) if self.rho is None else self.rho)
 
     @property
     def nano(self) -> int:
-        """In whole billionths, rounded down."""
+        """Return the cap in whole billionths, rounded down."""
         return math.floor(self.exactly * NANO)
 
     @property
-    def said(self) -> tuple[float | None, float, float | None]:
-        """What makes two caps the same; ρ that was worked out from (ε, δ) is no part of it."""
+    def terms(self) -> tuple[float | None, float, float | None]:
+        """Return what makes two caps the same: the numbers that were given, without a ρ computed from (ε, δ)."""
         return self.epsilon, self.delta, None if self.epsilon is not None else self.rho
 
-    def price(self, asked: Fraction, spent: int) -> int:
-        """What so much ρ or ε costs beside what is spent already, in whole billionths, rounded up.
+    def price(self, cost: Fraction, spent: int) -> int:
+        """Return the price of an exact cost in ρ or ε, in whole billionths, rounded up. spent: billionths spent before.
 
-        The whole cap, asked for when nothing is spent, costs the whole cap: nothing is added up that could round.
+        When nothing is spent yet, a cost of the whole cap has the price of the whole cap, without rounding.
         """
-        billionths = math.ceil(asked * NANO)
+        billionths = math.ceil(cost * NANO)
         if billionths > MAX_INTEGER:
             raise MilepostError("the charge is too large to be written down, and larger than any cap; ask for less")
-        return min(billionths, self.nano) if not spent and asked <= self.exactly else billionths
+        return min(billionths, self.nano) if not spent and cost <= self.exactly else billionths
 
     def amount(self, nano: int) -> Amount:
-        """So much of this cap."""
+        """Return this many billionths as an amount of this cap."""
         return Amount(nano, self.pure, self.delta)
 
     def to_json(self) -> dict[str, Any]:
-        """As a ledger stores it."""
+        """Return the cap as a ledger stores it."""
         return {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
 
     def __str__(self) -> str:

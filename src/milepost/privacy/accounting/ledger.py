@@ -1,4 +1,4 @@
-"""Ledger: how much of a private dataset's budget is spent, in a file that outlives every crash. docs/ledger.md."""
+"""The ledger: how much of a private dataset's budget is spent, in a file that survives crashes. docs/ledger.md."""
 
 import os
 import secrets
@@ -33,8 +33,8 @@ from milepost.storage.sqlite import WAIT, Database
 class Ledger:
     """The privacy budgets of datasets, in a SQLite file that many processes and threads may use at once.
 
-    A charge is on the disk before it is granted, and the sum of all charges never passes the cap. Charges whose
-    program ended without a word stay spent. Totals are whole billionths of ρ (zCDP), or of ε where the cap is pure:
+    A charge is on the disk before it is granted, and the sum of all charges never passes the cap. Charges of
+    programs that crashed stay spent. Totals are whole billionths of ρ (zCDP), or of ε where the cap is pure:
     charges are rounded up and caps down. No private value is ever written.
 
     path: of the file, which the first `create` makes. wait: how many seconds to wait for other programs.
@@ -61,26 +61,26 @@ class Ledger:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """Return the path of the file."""
         return self._database.path
 
     def create(
         self, dataset: str, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
     ) -> Account:
-        """A budget for a dataset: (epsilon, delta), pure epsilon, or rho; the same one again changes nothing.
+        """Create a budget for a dataset: (epsilon, delta), pure epsilon, or rho; the same one again changes nothing.
 
-        A cap is for good. A pure one takes pure charges only, and adds up their ε; others add up ρ.
+        A cap never changes. A pure one takes pure charges only, and adds up their ε; others add up ρ.
         """
         check_name(dataset)
         cap = Cap.of(epsilon, delta, rho)
         with self._writing(create=True) as connection:
-            found = tables.find(connection, dataset)
-            if found is None:
+            row = tables.find(connection, dataset)
+            if row is None:
                 new = Account(dataset, cap, cap.amount(0), 0, _now())
                 tables.add(connection, new)
                 return new
-        account = found[1]
-        if account.cap.said != cap.said:
+        account = row[1]
+        if account.cap.terms != cap.terms:
             raise MilepostError(
                 f"{dataset!r} has a cap of {account.cap} already, which stays; got {cap}; other data needs another name"
             )
@@ -95,28 +95,28 @@ class Ledger:
         label: str = "",
         protects: str = "",
     ) -> "Charge":
-        """Spend a guarantee, or several together, before the data is read; refused where the cap would be passed.
+        """Spend a guarantee, or several together, before the data is read; refuse a charge that would pass the cap.
 
         Where δ > 0, what is released must be ρ-zCDP for the guarantee's `rho`, as all mechanisms here are.
-        what: the mechanism or kind of release. label: words of the user. protects: whom the guarantee is about, such as
+        what: the mechanism or kind of release. label: the user's text. protects: whom the guarantee is about, such as
         "replace, customer_id": charges of one dataset that protect different ones do not add up, and are refused.
         All three are written as they are, so none may hold a private value.
         """
         guarantees = tuple(guarantee) if isinstance(guarantee, Sequence) else (guarantee,)
-        if not guarantees or not all(isinstance(one, Guarantee) for one in guarantees):
+        if not guarantees or not all(isinstance(part, Guarantee) for part in guarantees):
             raise MilepostError(f"a charge is a Guarantee, or several, got {guarantee!r}")
-        guarantees = tuple(one.for_each(1) for one in guarantees)  # the whole of it, however it is shared
+        guarantees = tuple(part.for_each(1) for part in guarantees)  # all of it, however many images share it
         for name, text in {"what": what, "label": label, "protects": protects}.items():
             check_line(name, text)
-        asked = cost(guarantees, self.account(dataset).cap.pure)
+        exact_cost = cost(guarantees, self.account(dataset).cap.pure)
         with self._writing() as connection:
             key, account = self._find(connection, dataset)
-            price = account.cap.price(asked, account.spent.nano)
+            price = account.cap.price(exact_cost, account.spent.nano)
             others = tables.protected(connection, key)
             fits, alike = price <= account.left.nano, others in ("", protects) or not protects
             if fits and alike:
-                now, paid, words = _now(), account.cap.amount(price), (what, label, protects)
-                entry = Entry(0, dataset, paid, RESERVED, guarantees, *words, now, now, secrets.token_hex(8))
+                now, amount, texts = _now(), account.cap.amount(price), (what, label, protects)
+                entry = Entry(0, dataset, amount, RESERVED, guarantees, *texts, now, now, secrets.token_hex(8))
                 entry = replace(entry, id=tables.add_entry(connection, key, entry))
                 tables.store(connection, key, account.charged(price, 1))
                 return Charge(self, entry)
@@ -156,51 +156,51 @@ class Ledger:
             warn(f"charge {charge.id} of {dataset!r} is spent, but the ledger could not note that it is done: {error}")
 
     def account(self, dataset: str) -> Account:
-        """A dataset's cap, and what is spent and left."""
+        """Return a dataset's cap, and what is spent and left."""
         check_name(dataset)
         with self._reading() as connection:
             return self._find(connection, dataset)[1]
 
     def spent(self, dataset: str) -> Amount:
-        """How much is spent: `rho`, and `epsilon(delta)` at a δ."""
+        """Return how much is spent: `rho`, and `epsilon(delta)` at a δ."""
         return self.account(dataset).spent
 
     def left(self, dataset: str) -> Amount:
-        """How much may still be spent."""
+        """Return how much may still be spent."""
         return self.account(dataset).left
 
     def datasets(self) -> tuple[Account, ...]:
-        """All datasets, in the order in which they were created."""
+        """Return all datasets, in the order in which they were created."""
         with self._reading() as connection:
             return tuple(self._find(connection, name)[1] for name in tables.names(connection))
 
     def history(self, dataset: str) -> tuple[Entry, ...]:
-        """All charges of a dataset, the oldest first, those given back included."""
+        """Return all charges of a dataset, the oldest first, those given back included."""
         check_name(dataset)
         with self._reading() as connection:
             return tuple(tables.entries(connection, *self._find(connection, dataset)))
 
     def _find(self, connection: Connection, dataset: str) -> tuple[int, Account]:
-        found = tables.find(connection, dataset)
-        if found is None:
-            known = ", ".join(tables.names(connection)) or "none yet"
+        row = tables.find(connection, dataset)
+        if row is None:
+            names = ", ".join(tables.names(connection)) or "none yet"
             raise MilepostError(
-                f"{self.path} has no dataset {dataset!r} (it has: {known}); create it with its cap first"
+                f"{self.path} has no dataset {dataset!r} (it has: {names}); create it with its cap first"
             )
-        return found
+        return row
 
     @contextmanager
     def _writing(self, *, create: bool = False) -> Iterator[Connection]:
-        with self._agreeing(), self._database.write_transaction(create=create) as connection:
+        with self._report_damage(), self._database.write_transaction(create=create) as connection:
             yield connection
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._agreeing(), self._database.read_transaction() as connection:
+        with self._report_damage(), self._database.read_transaction() as connection:
             yield connection
 
     @contextmanager
-    def _agreeing(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except InconsistentEntriesError:
@@ -215,27 +215,27 @@ class Charge:
     """A guarantee that is spent, and can be given back as long as no noise has been drawn for it."""
 
     ledger: Ledger
-    entry: Entry  # as it was when it was charged
+    entry: Entry  # as charged; its state may have changed since
 
     @property
     def id(self) -> int:
-        """The number of its entry in the ledger's history."""
+        """Return the number of its entry in the ledger's history."""
         return self.entry.id
 
     def drawn(self) -> None:
-        """Noise is about to be drawn: the charge stays spent from now on. A second call does nothing."""
+        """Note that noise is about to be drawn: the charge stays spent from now on. A second call does nothing."""
         self._move(DRAWN)
 
     def settle(self) -> None:
-        """All is done; the charge stays spent."""
+        """Note that all is done; the charge stays spent."""
         self._move(SETTLED)
 
     def refund(self) -> None:
-        """Give the budget back; refused once noise may have been drawn. The entry stays in the history."""
+        """Give the budget back; refuse once noise may have been drawn. The entry stays in the history."""
         self._move(RETURNED)
 
     def _move(self, state: str, *, only_if_possible: bool = False) -> None:
-        """To another state, if it is in one from which that may come."""
+        """Change the state, if its present one allows that."""
         with self.ledger._writing() as connection:
             key, account = self.ledger._find(connection, self.entry.dataset)
             entry = tables.entry(connection, key, account, self.id)
@@ -256,10 +256,10 @@ class Charge:
 
 
 class UnrecordedCharge:
-    """A charge that no ledger keeps."""
+    """A charge that no ledger records."""
 
     def drawn(self) -> None:
-        """Nothing to note."""
+        """Do nothing."""
 
 
 def spending(
@@ -271,7 +271,7 @@ def spending(
     label: str = "",
     protects: str = "",
 ) -> AbstractContextManager[Charge | UnrecordedCharge]:
-    """As `Ledger.spending`, or without a ledger a block that nothing is noted about.
+    """Charge as `Ledger.spending` does; without a ledger, run the block without a record.
 
     >>> with spending(None, None, Guarantee(1)) as charge:
     ...     charge.drawn()
@@ -286,16 +286,16 @@ def spending(
 
 
 def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> ExhaustedError:
-    asked = " and ".join(map(str, guarantees))
+    request = " and ".join(map(str, guarantees))
     if not account.cap.pure:
-        asked += f" (ρ = {price / NANO:g})"
+        request += f" (ρ = {price / NANO:g})"
     left = f"{account.left} is left" if account.left.nano else "nothing is left"
     return ExhaustedError(
-        f"the budget of {account.name!r} does not allow {asked}: of its cap, {account.cap}, {account.spent} is spent, "
-        f"and {left}; nothing was read or spent"
+        f"the budget of {account.name!r} does not allow {request}: of its cap, {account.cap}, {account.spent} is "
+        f"spent, and {left}; nothing was read or spent"
     )
 
 
 def _now() -> str:
-    """For people to read: the order of entries, and every decision, goes by their numbers."""
+    """Return the time, for people to read: the order of entries, and every decision, depends on their numbers only."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The predicted errors of a plan."""
+"""A picture of the predicted errors of a plan."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def plot_errors(curves: dict[str, list[tuple[int, float]]], diameter: float, n: int, guarantee: str) -> "Figure":
-    """Predicted error against the number of rows, one curve a mechanism."""
+    """Draw the predicted error against the number of rows, one curve per mechanism."""
     figure = figure_class()(figsize=(7, 4.5), layout="constrained")
     axes: Any = figure.subplots()
     clean_axes(axes)

@@ -1,4 +1,4 @@
-"""Plots: what pictures have in common, and a plan's errors. Needs the `plots` extra (matplotlib)."""
+"""Colors, axes, labels and files that all pictures share. Needs the `plots` extra (matplotlib)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_plot_path(path: Path) -> None:
-    """Make a picture's folder, and refuse one that could not be drawn or saved, before the work begins."""
+    """Make the folder of a picture, and refuse one that cannot be drawn or saved, before the work begins."""
     if path.suffix.lower() not in SUFFIXES:
         raise MilepostError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
     figure_class()
@@ -23,13 +23,13 @@ def check_plot_path(path: Path) -> None:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write the picture at README width; the file appears whole or not at all."""
+    """Write the picture at README width; the file appears complete or not at all."""
     with atomic_write(path) as stream:
         figure.savefig(stream, format=path.suffix[1:].lower(), dpi=160, facecolor="white")
 
 
 def clean_axes(axes: "Axes") -> None:
-    """Light axes, so that the data stand out."""
+    """Make axes light, so that the data stand out."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=INK, labelsize=10)
@@ -37,14 +37,14 @@ def clean_axes(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def plain_label(text: str, most: int = 28) -> str:
-    """Text of any origin as a short label on one line, in which a dollar is a dollar and no formula."""
+def plain_label(text: str, max_length: int = 28) -> str:
+    """Return untrusted text as a short label on one line, with dollar signs escaped so that none starts a formula."""
     line = " ".join(text.split())
-    return (line if len(line) <= most else line[: most - 1] + "…").replace("$", r"\$")
+    return (line if len(line) <= max_length else line[: max_length - 1] + "…").replace("$", r"\$")
 
 
 def figure_class() -> type["Figure"]:
-    """matplotlib's Figure, which no window manager knows; refused where the extra is missing."""
+    """Return matplotlib's Figure, which opens no window; refuse if the extra is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

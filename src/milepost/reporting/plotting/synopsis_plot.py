@@ -1,4 +1,4 @@
-"""Picture: a synopsis as a map of its field, a curve with its band, or bars."""
+"""The picture of a synopsis: a map of the mean distance, a curve with its error band, or bars."""
 
 import math
 from dataclasses import replace
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 MAX_BARS = 30
 COLORS = "GnBu"
-MAX_ASPECT = 4  # times as long as wide: beyond, a picture true to scale would be a strip
+MAX_ASPECT = 4  # ratio of the sides beyond which a picture true to scale would be a strip
 
 
 def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
-    """The figure of `Synopsis.plot`."""
+    """Draw a synopsis; see `Synopsis.plot`."""
     figure = figure_class()(layout="compressed") if axes is None else axes.figure.figure
     ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
-    space, known = synopsis.space, synopsis.known
-    extent = () if known is not None or space.extent is None else space.extent
-    if ranked is None and known is not None:
-        ranked = rank_sites(synopsis, [space.user_point(point) for point in known])
+    space, fixed_points = synopsis.space, synopsis.known
+    extent = () if fixed_points is not None or space.extent is None else space.extent
+    if ranked is None and fixed_points is not None:
+        ranked = rank_sites(synopsis, [space.user_point(point) for point in fixed_points])
     if not extent and ranked is None and space.embedding_columns is None:
         raise MilepostError(f"a release in {space.kind} has no picture of its own; give sites=[…] to compare points")
-    map_ = len(extent) == 2 and all(high > low for low, high in extent)
+    is_map = len(extent) == 2 and all(high > low for low, high in extent)
     if axes is None:
         bars = 0 if extent and len(extent) < 3 else min(MAX_BARS, space.width if ranked is None else len(ranked))
-        figure.set_size_inches(9 if map_ and ranked is not None else 7.2, max(5, 1.2 + 0.23 * bars))
+        figure.set_size_inches(9 if is_map and ranked is not None else 7.2, max(5, 1.2 + 0.23 * bars))
         axes = figure.subplots()
     clean_axes(axes)
     axes.set_title(_title(synopsis), color=INK, fontsize=11, loc="left")
-    if map_:
+    if is_map:
         _field(axes, synopsis, ranked)
     elif len(extent) == 1:
         _curve(axes, synopsis, ranked)
@@ -57,41 +57,41 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
 
 
 def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
-    """Filled contours, their levels, the centre and the sites."""
+    """Draw filled contours, their levels, the centre and the sites."""
     grid = make_grid(synopsis)
     if grid.y is None:
         raise TypeError("a field has two columns")
     levels = level_values(grid.values)
     step = levels[1] - levels[0] if len(levels) > 1 else max(abs(levels[0]), 1e-9)
     bands = [levels[0] - step, *levels, levels[-1] + step]
-    values, border = _filled(synopsis, grid), border_of(synopsis.space, grid)
-    filled = axes.contourf(grid.x, grid.y, values, levels=bands, cmap=COLORS)
+    values, border = _extended_values(synopsis, grid), border_of(synopsis.space, grid)
+    fill = axes.contourf(grid.x, grid.y, values, levels=bands, cmap=COLORS)
     lines = axes.contour(grid.x, grid.y, values, levels=levels, colors="white", linewidths=0.8)
     (edge,) = axes.fill(border[:, 0], border[:, 1], fc="none", ec="#999999", lw=0.8, zorder=3)
-    for part in (filled, lines):
+    for part in (fill, lines):
         part.set_clip_path(edge)
-    bar = axes.figure.colorbar(filled, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
+    bar = axes.figure.colorbar(fill, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
     bar.set_label(with_unit("mean distance", grid.unit), color=INK)
     bar.ax.tick_params(colors=INK, labelsize=9)
     bar.outline.set_visible(False)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.set_aspect(_aspect(synopsis, grid))
-    axes.set_xlabel(_axis(grid.names[0], grid.geographic), color=INK)
-    axes.set_ylabel(_axis(grid.names[1], grid.geographic), color=INK)
+    axes.set_xlabel(_axis_label(grid.names[0], grid.geographic), color=INK)
+    axes.set_ylabel(_axis_label(grid.names[1], grid.geographic), color=INK)
     if grid.geographic:
         axes.xaxis.set_major_formatter(lambda turn, _: f"{(turn + 180) % 360 - 180:g}".replace("-", "−"))
     center = _center(synopsis)
-    places = _drawn(grid, np.array([center.point, *(site.point for site in sites or [])]))
-    annotations.mark_center(axes, places[0], center, grid.unit)
-    annotations.legend(axes, sites, beside=sites is not None)
+    positions = _plot_positions(grid, np.array([center.point, *(site.point for site in sites or [])]))
+    annotations.mark_center(axes, positions[0], center, grid.unit)
+    annotations.legend(axes, sites, on_right=sites is not None)
     labels = axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8.5, colors=INK, inline=False)
-    taken = annotations.mark_sites(axes, sites or (), places[1:], places[:1])
-    annotations.place_labels(axes, labels, edge.get_path(), taken)
+    occupied = annotations.mark_sites(axes, sites or (), positions[1:], positions[:1])
+    annotations.place_labels(axes, labels, edge.get_path(), occupied)
 
 
 def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
-    """The mean distance along the only column, with the band that holds everywhere at once."""
+    """Draw the mean distance along the only column, with the band that holds everywhere at once."""
     grid = make_grid(synopsis)
     unit, share = grid.unit, f"{100 * synopsis.confidence:g} %"
     band = synopsis.error(synopsis.confidence, uniform=True)
@@ -101,53 +101,53 @@ def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     center = _center(synopsis)
     annotations.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
     axes.set_xlim(grid.x[0], grid.x[-1])
-    axes.set_xlabel(_axis(grid.names[0], False), color=INK)
+    axes.set_xlabel(_axis_label(grid.names[0], False), color=INK)
     axes.set_ylabel(with_unit("mean distance", unit), color=INK)
     annotations.legend(axes, sites)
-    places = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
-    annotations.mark_sites(axes, sites or (), places, np.column_stack([grid.x, grid.values]))
+    positions = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
+    annotations.mark_sites(axes, sites or (), positions, np.column_stack([grid.x, grid.values]))
 
 
 def _site_bars(axes: "Axes", sites: Sites) -> None:
-    """A bar for each site with its error, the nearest on top."""
-    shown = list(sites)[:MAX_BARS]
-    heights = [site.mean_distance for site in shown]
-    errors = np.array([[min(site.error, site.mean_distance), site.error] for site in shown]).T
+    """Draw a bar with its error for each site, the nearest on top."""
+    nearest = list(sites)[:MAX_BARS]
+    heights = [site.mean_distance for site in nearest]
+    errors = np.array([[min(site.error, site.mean_distance), site.error] for site in nearest]).T
     _bars(
         axes,
-        [plain_label(site.name) for site in shown],
+        [plain_label(site.name) for site in nearest],
         heights,
-        [annotations.color(site) for site in shown],
-        [annotations.answer(site, "") for site in shown],
-        [site.mean_distance + site.error for site in shown],
+        [annotations.color(site) for site in nearest],
+        [annotations.answer(site, "") for site in nearest],
+        [site.mean_distance + site.error for site in nearest],
     )
-    axes.errorbar(heights, range(len(shown)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
+    axes.errorbar(heights, range(len(nearest)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
     axes.set_xlabel(with_unit("mean distance", sites.space.unit), color=INK)
     notes = [f"the {MAX_BARS} nearest of {len(sites):,}"] if len(sites) > MAX_BARS else []
-    notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in shown) else []
+    notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in nearest) else []
     if notes:
         axes.set_xlabel(f"{axes.get_xlabel()}\n{'; '.join(notes)}")
 
 
 def _column_bars(axes: "Axes", synopsis: ReleasedData) -> None:
-    """Each column's part of the mean distance of the centre."""
+    """Draw each column's part of the mean distance of the centre."""
     center = synopsis.center()
     parts = sorted(explain(synopsis, center).items(), key=lambda part: -part[1])[:MAX_BARS]
     heights = [height for _, height in parts]
     _bars(
         axes,
-        [_axis(name, False) for name, _ in parts],
+        [_axis_label(name, False) for name, _ in parts],
         heights,
         [ANSWER] * len(parts),
         [f"{height:.3g}" for height in heights],
         heights,
     )
     axes.set_xlabel(with_unit("part of the centre's mean distance", synopsis.space.unit), color=INK)
-    axes.set_ylabel(_listed(len(parts), synopsis.space.width), color=INK)
+    axes.set_ylabel(_columns_label(len(parts), synopsis.space.width), color=INK)
 
 
 def _end_bars(axes: "Axes", synopsis: ReleasedData, extent: tuple[tuple[float, float], ...]) -> None:
-    """How much farther it is at the two ends of each column than in the middle of the space: short where people are."""
+    """Draw how much the mean distance rises from the middle of the space to both ends of each column."""
     middle = np.asarray(synopsis.space.center)
     rises = np.zeros((len(extent), 2))
     for side in (0, 1):
@@ -155,32 +155,32 @@ def _end_bars(axes: "Axes", synopsis: ReleasedData, extent: tuple[tuple[float, f
         np.fill_diagonal(ends, [pair[side] for pair in extent])
         rises[:, side] = synopsis.mean_distance(ends) - synopsis.mean_distance(middle)
     order = np.argsort(-np.abs(rises[:, 0] - rises[:, 1]), kind="stable")[:MAX_BARS]
-    names = [_axis(synopsis.space.names[i], False) for i in order]
-    for side, (words, color) in enumerate([("at the low end", LINES), ("at the high end", ANSWER)]):
-        axes.barh(np.arange(len(order)) + 0.2 * (2 * side - 1), rises[order, side], 0.38, color=color, label=words)
+    names = [_axis_label(synopsis.space.names[i], False) for i in order]
+    for side, (text, color) in enumerate([("at the low end", LINES), ("at the high end", ANSWER)]):
+        axes.barh(np.arange(len(order)) + 0.2 * (2 * side - 1), rises[order, side], 0.38, color=color, label=text)
     axes.set_yticks(range(len(order)), names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(with_unit("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
-    axes.set_ylabel(_listed(len(order), len(extent)), color=INK)
+    axes.set_ylabel(_columns_label(len(order), len(extent)), color=INK)
     annotations.legend(axes, None)
 
 
 def _bars(
-    axes: "Axes", names: list[str], heights: list[float], colors: list[str], words: list[str], ends: list[float]
+    axes: "Axes", names: list[str], heights: list[float], colors: list[str], texts: list[str], ends: list[float]
 ) -> None:
-    """Horizontal bars from the top, each with words at its end."""
+    """Draw horizontal bars from the top, each with a text at its end."""
     axes.barh(range(len(names)), heights, 0.7, color=colors)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, 1.18 * max([*ends, 1e-12]))
     axes.grid(visible=False, axis="y")
-    for row, (end, text) in enumerate(zip(ends, words, strict=True)):
+    for row, (end, text) in enumerate(zip(ends, texts, strict=True)):
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
 
 
 def _center(synopsis: ReleasedData) -> Site:
-    """The centre; since it was chosen for its answer, its error is that of all answers at once."""
+    """Return the centre with the uniform error, since it was chosen by its answer."""
     (site,) = rank_sites(synopsis, [synopsis.center()])
     return replace(site, error=synopsis.error(synopsis.confidence, uniform=True))
 
@@ -190,18 +190,18 @@ def _title(synopsis: ReleasedData) -> str:
     return f"{first}\n{synopsis.mechanism}, {error_text(synopsis)}"
 
 
-def _axis(name: str, geographic: bool) -> str:
+def _axis_label(name: str, geographic: bool) -> str:
     if geographic:
         return {"lat": "latitude (°)", "lon": "longitude (°)"}.get(name, f"{name} (°)")
     return f"column {name}" if name.isdigit() else plain_label(name)
 
 
-def _listed(shown: int, count: int) -> str:
-    return "column" if shown == count else f"{shown} of {count:,} columns"
+def _columns_label(bar_count: int, column_count: int) -> str:
+    return "column" if bar_count == column_count else f"{bar_count} of {column_count:,} columns"
 
 
 def _aspect(synopsis: ReleasedData, grid: Grid) -> float | Literal["auto"]:
-    """Equal distances look equal, unless the picture would be a strip."""
+    """Return the aspect at which equal distances look equal, unless the picture would be a strip."""
     if grid.y is None:
         return "auto"
     if grid.geographic:
@@ -214,16 +214,16 @@ def _aspect(synopsis: ReleasedData, grid: Grid) -> float | Literal["auto"]:
     return aspect if 1 / MAX_ASPECT <= sides <= MAX_ASPECT else "auto"
 
 
-def _drawn(grid: Grid, points: FloatArray) -> FloatArray:
-    """Points as x and y of the picture, longitudes turned to where it shows them."""
+def _plot_positions(grid: Grid, points: FloatArray) -> FloatArray:
+    """Return points as x and y of the picture, with longitudes shifted by full turns into its range."""
     if not grid.geographic:
         return points
     middle = float(grid.x[0] + grid.x[-1]) / 2
     return np.column_stack([points[:, 1] + 360 * np.rint((middle - points[:, 1]) / 360), points[:, 0]])
 
 
-def _filled(synopsis: ReleasedData, grid: Grid) -> FloatArray:
-    """The grid's values, and outside the space those of its border, so that colour reaches up to that."""
+def _extended_values(synopsis: ReleasedData, grid: Grid) -> FloatArray:
+    """Return the grid's values, extended from the border outwards, so that the colour reaches the border."""
     result = grid.values.ravel().copy()
     outside = np.flatnonzero(np.isnan(result))
     if len(outside):

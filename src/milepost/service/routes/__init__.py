@@ -1,1 +1,1 @@
-"""Routes: the addresses of the interface, by what they are about."""
+"""The HTTP routes, a module for each topic."""

@@ -1,4 +1,4 @@
-"""Budgets: what may be spent on datasets, and what was."""
+"""Routes of datasets: their budgets, and the charges to them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 
 from milepost.privacy.accounting.account import DRAWN, SETTLED, Account, Entry
 from milepost.service.auth import CURATOR
-from milepost.service.errors import documented
-from milepost.service.routes.curation import refusing
+from milepost.service.errors import error_responses
+from milepost.service.routes.curation import refuse_library_errors
 from milepost.service.routes.dependencies import Caller, Curator
 from milepost.service.schemas.requests import BudgetRequest
 from milepost.service.schemas.responses import ChargeList, Dataset, DatasetList
@@ -19,43 +19,45 @@ from milepost.service.state import ServiceState
 DatasetName = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-def budgets(office: ServiceState) -> APIRouter:
-    """Both roles see how much is left; curators create budgets, and see what they were spent on."""
+def budgets(state: ServiceState) -> APIRouter:
+    """Return the routes of datasets: both roles see what is left; curators create budgets and see charges."""
     router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
-    workers = office.workers
+    workers = state.workers
 
-    @router.get("", response_model=DatasetList, responses=documented())
+    @router.get("", response_model=DatasetList, responses=error_responses())
     async def list_datasets(key: Caller) -> Any:
         """Every dataset's cap, and what is spent and left; for analysts, by charges that cannot be given back."""
 
-        def listed() -> list[dict[str, Any]]:
-            ledger = office.ledger
+        def list_accounts() -> list[dict[str, Any]]:
+            ledger = state.ledger
             if ledger is None:
                 return []
             accounts = ledger.datasets()
             if key.role != CURATOR:
                 accounts = tuple(_for_good(account, ledger.history(account.name)) for account in accounts)
-            return [shown(account) for account in accounts]
+            return [account_view(account) for account in accounts]
 
-        return JSONResponse({"datasets": await workers.run(listed)})
+        return JSONResponse({"datasets": await workers.run(list_accounts)})
 
-    @router.post("", status_code=201, response_model=Dataset, responses=documented("forbidden", "refused"))
-    async def create_dataset(words: BudgetRequest, _: Curator) -> Any:
+    @router.post("", status_code=201, response_model=Dataset, responses=error_responses("forbidden", "refused"))
+    async def create_dataset(request: BudgetRequest, _: Curator) -> Any:
         """A budget for a dataset, for good; the same one again changes nothing."""
 
-        def created() -> dict[str, Any]:
-            with refusing():
-                office.check_ledger()  # what was lost is not begun anew by the way
-                return shown(office.directory.ledger.create(words.name, **words.model_dump(exclude={"name"})))
+        def create() -> dict[str, Any]:
+            with refuse_library_errors():
+                state.check_ledger()  # a lost dataset must not start again with a new budget
+                return account_view(state.directory.ledger.create(request.name, **request.model_dump(exclude={"name"})))
 
-        return JSONResponse(await workers.run(created), 201)
+        return JSONResponse(await workers.run(create), 201)
 
-    @router.get("/{name}/charges", response_model=ChargeList, responses=documented("forbidden", "not_found", "refused"))
+    @router.get(
+        "/{name}/charges", response_model=ChargeList, responses=error_responses("forbidden", "not_found", "refused")
+    )
     async def list_charges(name: DatasetName, _: Curator) -> Any:
         """Every charge, in order, those that were given back included. `label`: whose share it counts to."""
 
-        def listed() -> list[dict[str, Any]]:
-            with refusing():
+        def list_entries() -> list[dict[str, Any]]:
+            with refuse_library_errors():
                 return [
                     {
                         "id": entry.id,
@@ -67,22 +69,22 @@ def budgets(office: ServiceState) -> APIRouter:
                         "label": entry.label,
                         "protects": entry.protects,
                     }
-                    for entry in office.directory.ledger.history(name)
+                    for entry in state.directory.ledger.history(name)
                 ]
 
-        return JSONResponse({"charges": await workers.run(listed)})
+        return JSONResponse({"charges": await workers.run(list_entries)})
 
     return router
 
 
 def _for_good(account: Account, entries: Sequence[Entry]) -> Account:
-    """An account without charges that may yet be given back, or were: perhaps for what a table holds."""
-    drawn = [entry.cost.nano for entry in entries if entry.state in (DRAWN, SETTLED)]
-    return replace(account, spent=account.cap.amount(sum(drawn)), entries=len(drawn))
+    """Return an account without charges that were or can be refunded: a refund may depend on the table."""
+    costs = [entry.cost.nano for entry in entries if entry.state in (DRAWN, SETTLED)]
+    return replace(account, spent=account.cap.amount(sum(costs)), entries=len(costs))
 
 
-def shown(account: Account) -> dict[str, Any]:
-    """An account as HTTP shows it."""
+def account_view(account: Account) -> dict[str, Any]:
+    """Return an account as a JSON response."""
     return {
         "name": account.name,
         "cap": str(account.cap),

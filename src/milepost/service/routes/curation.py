@@ -1,4 +1,4 @@
-"""Curation: what curators do: plan, budgets, uploads, releases and sessions to be made."""
+"""Routes for curators: plans, jobs, uploads, and new releases and sessions."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from milepost.errors import ExhaustedError, MilepostError
 from milepost.pipeline.plan import plan
 from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.auth import QuotaError
-from milepost.service.errors import RefusedError, documented
+from milepost.service.errors import RefusedError, error_responses
 from milepost.service.releases import cost_of, load_uploaded, receive_upload
 from milepost.service.routes.dependencies import Curator
 from milepost.service.schemas import views
@@ -23,103 +23,103 @@ from milepost.service.state import ServiceState
 from milepost.spaces.base import Space
 
 
-def curation(office: ServiceState) -> APIRouter:
-    """For curators only."""
+def curation(state: ServiceState) -> APIRouter:
+    """Return the routes for curators."""
     router = APIRouter(prefix="/v1", tags=["curation"])
-    catalog, desk, jobs, workers = office.releases, office.sessions, office.jobs, office.workers
+    releases, sessions, jobs, workers = state.releases, state.sessions, state.jobs, state.workers
 
-    def space_of(words: dict[str, Any]) -> Space:
-        if isinstance(words.get("queries"), str):
+    def space_of(spec: dict[str, Any]) -> Space:
+        if isinstance(spec.get("queries"), str):
             raise MilepostError("queries must be a list here, not the name of a file")
-        dim, most = words.get("dim", 0), office.settings.max_dimension
-        if isinstance(dim, int) and dim > most:
+        dim, max_dimension = spec.get("dim", 0), state.settings.max_dimension
+        if isinstance(dim, int) and dim > max_dimension:
             raise RefusedError("too_large", ["body", "space", "dim"])
-        space = space_from_spec(words)
-        if space.width > most:
+        space = space_from_spec(spec)
+        if space.width > max_dimension:
             raise RefusedError("too_large", ["body", "space"])
         return space
 
-    def settled(words: CreateRequest) -> Space:
-        """The space, once nothing that can be known before stands against it."""
-        office.directory.table(words.table)
-        if office.ledger is None:
+    def check_request(request: CreateRequest) -> Space:
+        """Return the space of a request; refuse one whose table or dataset does not exist."""
+        state.directory.table(request.table)
+        if state.ledger is None:
             raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
-        office.ledger.account(words.dataset)
-        return space_of(words.space)
+        state.ledger.account(request.dataset)
+        return space_of(request.space)
 
-    @router.get("/tables", response_model=TableList, responses=documented("forbidden"))
+    @router.get("/tables", response_model=TableList, responses=error_responses("forbidden"))
     async def list_tables(_: Curator) -> Any:
         """Files and folders in the data directory's `tables`, of which releases and sessions can be made."""
-        return JSONResponse({"tables": await workers.run(office.directory.table_names)})
+        return JSONResponse({"tables": await workers.run(state.directory.table_names)})
 
-    @router.post("/plan", response_model=Plan, responses=documented("forbidden", "refused"))
-    async def make_plan(words: PlanRequest, _: Curator) -> Any:
+    @router.post("/plan", response_model=Plan, responses=error_responses("forbidden", "refused"))
+    async def make_plan(request: PlanRequest, _: Curator) -> Any:
         """What each mechanism would promise; no data is touched and nothing is spent."""
 
-        def planned() -> dict[str, Any]:
-            with refusing():
-                found = plan(space_of(words.space), **words.model_dump(exclude={"space"}))
+        def predict() -> dict[str, Any]:
+            with refuse_library_errors():
+                result = plan(space_of(request.space), **request.model_dump(exclude={"space"}))
             predictions = [
                 {
-                    "mechanism": one.mechanism,
-                    "error": one.error,
-                    "rms": one.rms,
-                    "uniform": one.uniform,
-                    "coordinates": one.coordinates,
-                    "cells": one.cells,
-                    "bytes": one.size,
+                    "mechanism": prediction.mechanism,
+                    "error": prediction.error,
+                    "rms": prediction.rms,
+                    "uniform": prediction.uniform,
+                    "coordinates": prediction.coordinates,
+                    "cells": prediction.cells,
+                    "bytes": prediction.size,
                 }
-                for one in found.predictions
+                for prediction in result.predictions
             ]
-            return found.guarantee.to_json() | {"predictions": predictions, "refused": found.refused}
+            return result.guarantee.to_json() | {"predictions": predictions, "refused": result.refused}
 
-        return JSONResponse(await workers.run(planned))
+        return JSONResponse(await workers.run(predict))
 
     @router.post(
         "/releases",
         status_code=202,
         response_model=JobStatus,
-        responses=documented("forbidden", "exists", "refused"),
+        responses=error_responses("forbidden", "exists", "refused"),
     )
-    async def build_release(words: ReleaseRequest, key: Curator) -> Any:
+    async def build_release(request: ReleaseRequest, key: Curator) -> Any:
         """Make a release from a table of the data directory; the job says how far it is."""
 
-        def begun() -> dict[str, Any]:
-            with refusing():
-                space, ledger = settled(words), office.quota(key.name)
-            if catalog.taken(words.id):
+        def start() -> dict[str, Any]:
+            with refuse_library_errors():
+                space, ledger = check_request(request), state.quota(key.name)
+            if releases.taken(request.id):
                 raise RefusedError("exists")
-            return jobs.begin("release", words, key.name, lambda: catalog.build(words, space, ledger))
+            return jobs.begin("release", request, key.name, lambda: releases.build(request, space, ledger))
 
-        return JSONResponse(await workers.run(begun), 202)
+        return JSONResponse(await workers.run(start), 202)
 
     @router.post(
         "/sessions",
         status_code=202,
         response_model=JobStatus,
-        responses=documented("forbidden", "exists", "refused"),
+        responses=error_responses("forbidden", "exists", "refused"),
     )
-    async def open_session(words: SessionRequest, key: Curator) -> Any:
+    async def open_session(request: SessionRequest, key: Curator) -> Any:
         """Open a session for an analyst; the job says how far it is."""
 
-        def begun() -> dict[str, Any]:
-            with refusing():
-                space, ledger = settled(words), office.quota(words.analyst)
-                desk.reserve(words, space)
+        def start() -> dict[str, Any]:
+            with refuse_library_errors():
+                space, ledger = check_request(request), state.quota(request.analyst)
+                sessions.reserve(request, space)
             try:
-                return jobs.begin("session", words, key.name, lambda: desk.begin(words, space, ledger))
+                return jobs.begin("session", request, key.name, lambda: sessions.begin(request, space, ledger))
             except RefusedError:
-                desk.give_up(words.id)
+                sessions.cancel(request.id)
                 raise
 
-        return JSONResponse(await workers.run(begun), 202)
+        return JSONResponse(await workers.run(start), 202)
 
-    @router.get("/jobs", response_model=JobList, responses=documented("forbidden"))
+    @router.get("/jobs", response_model=JobList, responses=error_responses("forbidden"))
     async def list_jobs(_: Curator) -> Any:
         """What is being made, and what was."""
         return JSONResponse({"jobs": jobs.all()})
 
-    @router.get("/jobs/{job}", response_model=JobStatus, responses=documented("forbidden", "not_found"))
+    @router.get("/jobs/{job}", response_model=JobStatus, responses=error_responses("forbidden", "not_found"))
     async def show_job(job: Name, _: Curator) -> Any:
         """One job, and how far it is."""
         return JSONResponse(jobs.shown(job))
@@ -128,7 +128,7 @@ def curation(office: ServiceState) -> APIRouter:
         "/releases/{release}",
         status_code=201,
         response_model=ReleaseSummary,
-        responses=documented("forbidden", "exists", "refused", "budget_exceeded", "quota_exceeded"),
+        responses=error_responses("forbidden", "exists", "refused", "budget_exceeded", "quota_exceeded"),
         openapi_extra={
             "requestBody": {
                 "required": True,
@@ -145,49 +145,52 @@ def curation(office: ServiceState) -> APIRouter:
         paid: Annotated[bool, Query(description="Whether the dataset's budget was charged already.")] = False,
     ) -> Any:
         """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
-        if catalog.taken(release) or jobs.taken("release", release):
+        if releases.taken(release) or jobs.in_progress("release", release):
             raise RefusedError("exists")
-        path = await receive_upload(request, office.directory.releases, office.settings.max_upload)
+        path = await receive_upload(request, state.directory.releases, state.settings.max_upload)
 
-        def stored() -> dict[str, Any]:
-            with catalog.claiming(release):
-                return paid_and_stored()
+        def store() -> dict[str, Any]:
+            with releases.claiming(release):
+                return charge_and_store()
 
-        def paid_and_stored() -> dict[str, Any]:
+        def charge_and_store() -> dict[str, Any]:
             with path.open("rb") as stream:
                 os.fsync(stream.fileno())
             synopsis = load_uploaded(path)
             if dataset is not None:
-                with refusing():
-                    if office.ledger is None:
+                with refuse_library_errors():
+                    if state.ledger is None:
                         raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
-                    office.ledger.account(dataset)
+                    state.ledger.account(dataset)
                     if not paid:
-                        charge = office.quota(key.name).charge(
+                        charge = state.quota(key.name).charge(
                             dataset, cost_of(synopsis), synopsis.mechanism, protects=synopsis.change.protects
                         )
                         charge.settle()
-            return views.summary(catalog.store(path, release, title or release, dataset or ""), synopsis)
+            return views.summary(releases.store(path, release, title or release, dataset or ""), synopsis)
 
         try:
-            return JSONResponse(await workers.run(stored), 201)
+            return JSONResponse(await workers.run(store), 201)
         finally:
             with suppress(FileNotFoundError):
                 path.unlink()
 
     @router.delete(
-        "/releases/{release}", status_code=204, response_class=Response, responses=documented("forbidden", "not_found")
+        "/releases/{release}",
+        status_code=204,
+        response_class=Response,
+        responses=error_responses("forbidden", "not_found"),
     )
     async def remove_release(release: Name, _: Curator) -> None:
         """Take a release away. What was spent on it stays spent, and copies of it may be anywhere."""
-        await workers.run(catalog.remove, release)
+        await workers.run(releases.remove, release)
 
     return router
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """What the library refuses, as a refusal of the service, with its reason for curators."""
+def refuse_library_errors() -> Iterator[None]:
+    """Turn errors of the library into refusals of the service, with their reason for curators."""
     try:
         yield
     except QuotaError as error:

@@ -1,4 +1,4 @@
-"""Access: which key a request came with, and what its role allows."""
+"""Dependencies of routes: the key of a request, and what its role allows."""
 
 from typing import Annotated
 
@@ -10,13 +10,13 @@ from milepost.service.errors import RefusedError
 
 
 async def current_key(request: Request) -> ApiKey:
-    """The key, which the gate has found."""
+    """Return the key of a request, which the middleware has checked."""
     key: ApiKey = request.state.key
     return key
 
 
 async def curator_key(request: Request) -> ApiKey:
-    """The same, refused unless it is a curator's."""
+    """Return the key of a request, and refuse one that is not a curator's."""
     key = await current_key(request)
     if key.role != CURATOR:
         raise RefusedError("forbidden")
@@ -28,5 +28,5 @@ Curator = Annotated[ApiKey, Depends(curator_key)]
 
 
 def visible_owner(key: ApiKey) -> str | None:
-    """Whose sessions a key may look at; None for all."""
+    """Return the analyst whose sessions a key may see, or None for all."""
     return None if key.role == CURATOR else key.name

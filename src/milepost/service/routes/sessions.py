@@ -1,11 +1,11 @@
-"""Sessions: what an analyst asks of a table that stays, and what was answered."""
+"""Routes of sessions: questions, answers and transcripts."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
-from milepost.service.errors import RefusedError, documented
+from milepost.service.errors import RefusedError, error_responses
 from milepost.service.routes.dependencies import Caller, Curator, visible_owner
 from milepost.service.schemas.base import Name
 from milepost.service.schemas.requests import QuestionRequest
@@ -16,25 +16,25 @@ from milepost.service.state import ServiceState
 IdempotencyKey = Annotated[str, Header(min_length=1, max_length=200, pattern=r"^[ -~]+$", examples=["9f0c2d"])]
 
 
-def sessions(office: ServiceState) -> APIRouter:
-    """An analyst reaches their own; a curator sees all, and asks none but their own."""
+def sessions(state: ServiceState) -> APIRouter:
+    """Return the routes of sessions: an analyst uses their own; a curator sees all, and asks only in their own."""
     router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
-    desk, workers, clock = office.sessions, office.workers, office.clock
+    sessions, workers, clock = state.sessions, state.workers, state.clock
 
-    @router.get("", response_model=SessionList, responses=documented())
+    @router.get("", response_model=SessionList, responses=error_responses())
     async def list_sessions(key: Caller) -> Any:
         """The sessions that were opened for you; all of them for a curator."""
-        return JSONResponse({"sessions": await workers.run(desk.listed, visible_owner(key))})
+        return JSONResponse({"sessions": await workers.run(sessions.summaries, visible_owner(key))})
 
-    @router.get("/{session}", response_model=SessionDescription, responses=documented("not_found"))
+    @router.get("/{session}", response_model=SessionDescription, responses=error_responses("not_found"))
     async def show_session(session: Name, key: Caller) -> Any:
         """One session."""
-        return JSONResponse(await workers.run(desk.described, desk.find(session, visible_owner(key))))
+        return JSONResponse(await workers.run(sessions.description, sessions.find(session, visible_owner(key))))
 
     @router.post(
         "/{session}/ask",
         response_model=Answer,
-        responses=documented("not_found", "bad_point", "session_exhausted", "question_differs", "session_closed"),
+        responses=error_responses("not_found", "bad_point", "session_exhausted", "question_differs", "session_closed"),
     )
     async def ask_session(
         session: Name, question: QuestionRequest, key: Caller, idempotency_key: IdempotencyKey
@@ -43,39 +43,41 @@ def sessions(office: ServiceState) -> APIRouter:
 
         Answers leave at fixed moments: how long one takes tells nothing.
         """
-        one = desk.find(session, key.name)
-        if len(question.point) > office.settings.max_dimension:
+        record = sessions.find(session, key.name)
+        if len(question.point) > state.settings.max_dimension:
             raise RefusedError("too_large", ["body", "point"])
         async with clock.answering(session):
-            answer = await workers.run_for(session, desk.ask, one, question.point, idempotency_key)
-        desk.tell(one, answer["remaining"])
+            answer = await workers.run_for(session, sessions.ask, record, question.point, idempotency_key)
+        sessions.tell(record, answer["remaining"])
         return JSONResponse(answer)
 
-    @router.get("/{session}/transcript", response_model=Transcript, responses=documented("not_found", "session_closed"))
+    @router.get(
+        "/{session}/transcript", response_model=Transcript, responses=error_responses("not_found", "session_closed")
+    )
     async def show_transcript(session: Name, key: Caller) -> Any:
         """All questions and answers, in order.
 
         It comes after the questions that were sent before it, and leaves as they do; of a closed session, at once.
         """
-        one = desk.find(session, visible_owner(key))
-        if one.state == CLOSED:
-            return await workers.run(lambda: JSONResponse(desk.transcript(one)))
+        record = sessions.find(session, visible_owner(key))
+        if record.state == CLOSED:
+            return await workers.run(lambda: JSONResponse(sessions.transcript(record)))
         async with clock.answering(session):
-            return await workers.run_for(session, lambda: JSONResponse(desk.transcript(one)))
+            return await workers.run_for(session, lambda: JSONResponse(sessions.transcript(record)))
 
     @router.post(
         "/{session}/close",
         status_code=204,
         response_class=Response,
-        responses=documented("forbidden", "not_found", "session_closed"),
+        responses=error_responses("forbidden", "not_found", "session_closed"),
     )
     async def close_session(session: Name, _: Curator) -> None:
         """Forget the table; the transcript stays."""
-        one = desk.find(session, None)
+        record = sessions.find(session, None)
         try:
             async with clock.answering(session):
-                await workers.run_for(session, desk.close, one)
+                await workers.run_for(session, sessions.close, record)
         finally:
-            desk.tell_closed(one)
+            sessions.tell_closed(record)
 
     return router

@@ -1,1 +1,1 @@
-"""What requests and responses look like; they are strict, and OpenAPI shows them whole."""
+"""Models of requests and responses, which are strict and documented in OpenAPI."""

@@ -1,38 +1,38 @@
-"""Shape: what requests and replies have in common; they are strict, and OpenAPI shows them with examples."""
+"""Types and the base class of requests and responses, which are strict and have examples in OpenAPI."""
 
 import math
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-MAX_NUMBER = 1 << 53  # of whole numbers, which floats hold exactly
-MAX_LENGTH = 10_000  # letters of a text
-MAX_DEPTH = 8  # lists and objects within each other
-MAX_POINTS = 100_000  # that a request may have by any setting
-MAX_PARAMS = 100  # of a request
+MAX_NUMBER = 1 << 53  # the largest integer of a request; floats represent it exactly
+MAX_LENGTH = 10_000  # characters of a text
+MAX_DEPTH = 8  # nested lists and objects
+MAX_POINTS = 100_000  # points of a request under any setting
+MAX_PARAMS = 100  # fields of a request
 
 
-def _plain(words: dict[str, Any]) -> dict[str, Any]:
-    """Words of a space, of which no number is too large for a float, and no text one that cannot be written."""
-    left: list[tuple[Any, int]] = [(words, 0)]
-    while left:
-        value, depth = left.pop()
+def _check_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a space, and refuse numbers too large for a float and texts that cannot be encoded."""
+    pending: list[tuple[Any, int]] = [(spec, 0)]
+    while pending:
+        value, depth = pending.pop()
         if isinstance(value, dict | list):
-            inside = [*value, *value.values()] if isinstance(value, dict) else value
-            left += [(one, depth + 1) for one in inside]
+            items = [*value, *value.values()] if isinstance(value, dict) else value
+            pending += [(item, depth + 1) for item in items]
             fits = depth < MAX_DEPTH
         elif isinstance(value, str):
-            fits = len(value) <= MAX_LENGTH and not any("\ud800" <= one <= "\udfff" for one in value)
+            fits = len(value) <= MAX_LENGTH and not any("\ud800" <= letter <= "\udfff" for letter in value)
         else:
             fits = value is None or (math.isfinite(value) if isinstance(value, float) else abs(value) <= MAX_NUMBER)
         if not fits:
             raise ValueError("a number, a text or a depth that no space has")
-    return words
+    return spec
 
 
-Each = TypeVar("Each")
-# one thing that is wrong is enough: errors take more room than what is sent
-Several = Annotated[list[Each], Field(fail_fast=True)]
+Item = TypeVar("Item")
+# stop at the first error: a list of all errors can be larger than the request
+Several = Annotated[list[Item], Field(fail_fast=True)]
 Whole = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Count = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
 Cell = float | Whole | bool | Annotated[str, Field(max_length=MAX_LENGTH)]
@@ -40,8 +40,8 @@ Point = Several[Cell] | Annotated[str, Field(max_length=MAX_LENGTH)]
 Label = Annotated[str, Field(max_length=1_000)] | Whole | bool
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["homes"])]
 Line = Annotated[str, Field(min_length=1, max_length=200)]
-Place = tuple[float, float]
-Words = Annotated[dict[str, Any], AfterValidator(_plain)]
+Interval = tuple[float, float]
+SpaceSpec = Annotated[dict[str, Any], AfterValidator(_check_spec)]
 
 
 class ApiModel(BaseModel):
@@ -51,13 +51,13 @@ class ApiModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def few(cls, given: Any) -> Any:
-        """One refusal of many unknown words, rather than one for each."""
-        if isinstance(given, dict) and len(given) > MAX_PARAMS:
+    def check_size(cls, data: Any) -> Any:
+        """Refuse many unknown fields with one error, not with one for each."""
+        if isinstance(data, dict) and len(data) > MAX_PARAMS:
             raise ValueError("too many words")
-        return given
+        return data
 
 
-def example(**words: Any) -> ConfigDict:
-    """The settings of a shape, with an example of it."""
-    return ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [words]})
+def example(**fields: Any) -> ConfigDict:
+    """Return the configuration of a model, with an example of it."""
+    return ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [fields]})

@@ -1,4 +1,4 @@
-"""Requests: what may be sent."""
+"""The bodies of requests."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from milepost.service.schemas.base import (
     Name,
     Point,
     Several,
-    Words,
+    SpaceSpec,
     example,
 )
 
@@ -63,7 +63,7 @@ class PlanRequest(ApiModel):
     model_config = example(
         space={"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}, n=100_000, epsilon=1, delta=1e-6
     )
-    space: Words
+    space: SpaceSpec
     n: Count
     epsilon: float | None = Field(None, gt=0)
     error: float | None = Field(None, gt=0)
@@ -84,7 +84,7 @@ class BudgetRequest(ApiModel):
     rho: float | None = Field(None, gt=0)
 
 
-SAID = (
+SHARED_OPTIONS = (
     "epsilon",
     "delta",
     "beta",
@@ -105,7 +105,7 @@ class CreateRequest(ApiModel):
     id: Name
     title: Line | None = None
     table: Line
-    space: Words
+    space: SpaceSpec
     dataset: Annotated[str, Field(min_length=1, max_length=64)]
     epsilon: float = Field(gt=0)
     delta: float = Field(0, ge=0, lt=1)
@@ -119,9 +119,9 @@ class CreateRequest(ApiModel):
     max_weight: float | None = Field(None, gt=0)
     n: Count | None = None
 
-    def said(self) -> dict[str, Any]:
-        """The words that `mp.release` and `mp.interactive` both take."""
-        return self.model_dump(include=set(SAID))
+    def shared_options(self) -> dict[str, Any]:
+        """Return the arguments that `mp.release` and `mp.interactive` have in common."""
+        return self.model_dump(include=set(SHARED_OPTIONS))
 
 
 CITY = {"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}

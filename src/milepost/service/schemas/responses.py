@@ -1,8 +1,8 @@
-"""Replies: what comes back."""
+"""The bodies of responses."""
 
 from typing import Any, Literal
 
-from milepost.service.schemas.base import ApiModel, Label, Place, Point, example
+from milepost.service.schemas.base import ApiModel, Interval, Label, Point, example
 
 
 class ErrorDetail(ApiModel):
@@ -63,7 +63,7 @@ class SpaceView(ApiModel):
     unit: str
     diameter: float
     view: Literal["map", "curve", "list", "form"]
-    extent: list[Place] | None
+    extent: list[Interval] | None
     geographic: bool
 
 

@@ -1,4 +1,4 @@
-"""Views: spaces, releases and sessions as HTTP shows them."""
+"""Spaces, releases and sessions as JSON responses."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from milepost.synopsis.synopsis import Synopsis
 
 
 def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
-    """A release in a list."""
+    """Return a release as an item of a list."""
     change = synopsis.change
     count = amount_text(synopsis.n, change)
     return {
@@ -31,58 +31,58 @@ def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
         "title": release.title,
         "dataset": release.dataset or None,
         "created": release.created,
-        **of_space(synopsis.space, synopsis.known is not None),
+        **space_view(synopsis.space, synopsis.known is not None),
         "mechanism": synopsis.mechanism,
-        **guaranteed(synopsis.guarantee, change),
+        **guarantee_view(synopsis.guarantee, change),
         "rows": count if change.public_total else f"about {count}",
-        "error": error_range(synopsis)[1],  # of groups, the largest of those that are not too small to say anything
+        "error": error_range(synopsis)[1],  # the largest error of all groups that are large enough
         "confidence": synopsis.confidence,
         "labels": list(synopsis.labels),
     }
 
 
 def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
-    """A release by itself."""
+    """Return a release with its card and the fields of its form."""
     known = synopsis.known
     return summary(release, synopsis) | {
         "card": synopsis.card,
         "facts": facts(synopsis),
-        "fields": entries(synopsis.space),
-        "known": None if known is None else [plain(synopsis.space.user_point(point)) for point in known],
+        "fields": form_fields(synopsis.space),
+        "known": None if known is None else [json_point(synopsis.space.user_point(point)) for point in known],
     }
 
 
 def statement(synopsis: Synopsis) -> dict[str, Any]:
-    """The statement in lines, and as one text."""
-    found = [{"word": word, "text": text} for word, text in lines(synopsis).items() if text]
-    return {"lines": found, "text": synopsis.statement()}
+    """Return the statement, in lines and as one text."""
+    statement_lines = [{"word": word, "text": text} for word, text in lines(synopsis).items() if text]
+    return {"lines": statement_lines, "text": synopsis.statement()}
 
 
-def guaranteed(guarantee: Guarantee, change: ProtectedChange) -> dict[str, Any]:
-    """How much is spent, and whom that protects."""
-    spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "text": str(guarantee)}
-    return {"guarantee": spent, "protects": str(change)}
+def guarantee_view(guarantee: Guarantee, change: ProtectedChange) -> dict[str, Any]:
+    """Return a guarantee, and whom it protects."""
+    amounts = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "text": str(guarantee)}
+    return {"guarantee": amounts, "protects": str(change)}
 
 
-def of_space(space: Space, given: bool = False) -> dict[str, Any]:
-    """What points are, and how they can be shown. given: whether only known points are answered."""
+def space_view(space: Space, fixed_points: bool = False) -> dict[str, Any]:
+    """Return what the points of a space are, and how to show them. fixed_points: whether only these are answered."""
     extent = space.extent
-    drawn = {1: "curve", 2: "map"}.get(len(extent or ()), "form")
+    view = {1: "curve", 2: "map"}.get(len(extent or ()), "form")
     return {
         "kind": space.kind,
         "columns": list(space.names),
         "unit": space.unit,
         "diameter": space.diameter,
-        "view": "list" if given else drawn,
+        "view": "list" if fixed_points else view,
         "extent": None if extent is None else [list(ends) for ends in extent],
         "geographic": space.geographic,
     }
 
 
-def entries(space: Space) -> list[dict[str, Any]]:
-    """The columns of a form."""
+def form_fields(space: Space) -> list[dict[str, Any]]:
+    """Return the fields of a form for a point."""
     if isinstance(space, MixedTable):
-        return [{"name": name} | _entry(part) for name, part in zip(space.names, space.parts, strict=True)]
+        return [{"name": name} | _form_field(part) for name, part in zip(space.names, space.parts, strict=True)]
     if space.objects:
         return [{"name": name, "type": "text"} for name in space.names]
     ends = [(None, None)] * space.width if space.extent is None else space.extent
@@ -92,7 +92,7 @@ def entries(space: Space) -> list[dict[str, Any]]:
     ]
 
 
-def _entry(part: Any) -> dict[str, Any]:
+def _form_field(part: Any) -> dict[str, Any]:
     if isinstance(part, Number):
         low, high = part.ends
         return {"type": "number", "low": low, "high": high, "step": part.step}
@@ -101,21 +101,21 @@ def _entry(part: Any) -> dict[str, Any]:
     return {"type": "flag"}
 
 
-def plain(point: Any) -> Any:
-    """A point that a space has written, as JSON has it: a list in the order of the columns, or a text."""
+def json_point(point: Any) -> Any:
+    """Return a point of a space as JSON: a list in the order of the columns, or a text."""
     if isinstance(point, str):
         return point
     cells = point.values() if isinstance(point, dict) else point
     return [cell.item() if hasattr(cell, "item") else cell for cell in cells]
 
 
-def finite(value: float) -> float | None:
-    """JSON has no infinity and no NaN."""
+def finite_or_none(value: float) -> float | None:
+    """Return None for infinity and NaN, which JSON lacks."""
     return value if math.isfinite(value) else None
 
 
-def part_of(synopsis: Synopsis, group: Any) -> Synopsis:
-    """The group that is asked about, which must be said where there are some, and only there."""
+def select_group(synopsis: Synopsis, group: Any) -> Synopsis:
+    """Return the synopsis of a group; refuse a missing label if there are groups, and a label if there are none."""
     if group is None and not synopsis.labels:
         return synopsis
     for label in synopsis.labels:
@@ -125,12 +125,12 @@ def part_of(synopsis: Synopsis, group: Any) -> Synopsis:
 
 
 def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict[str, Any]:
-    """Mean distances and their half-widths."""
+    """Return mean distances and their half-widths."""
     level = _level(synopsis, confidence)
     try:
-        places, _, _ = synopsis.read_points(points)
-        values = synopsis.statistic.values(places)
-        errors = np.minimum(synopsis.statistic.half_widths(places, level), synopsis.statistic.max_error)
+        positions, _, _ = synopsis.read_points(points)
+        values = synopsis.statistic.values(positions)
+        errors = np.minimum(synopsis.statistic.half_widths(positions, level), synopsis.statistic.max_error)
     except MilepostError:
         raise RefusedError("bad_point", ["body", "points"]) from None
     return {
@@ -142,42 +142,42 @@ def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict
 
 
 def nearest(synopsis: Synopsis, points: Sequence[Any]) -> dict[str, Any]:
-    """Every point against every group."""
+    """Compare every point with every group."""
     if not synopsis.labels:
         raise RefusedError("not_supported")
     try:
-        found = compare_groups(synopsis, points)
+        comparison = compare_groups(synopsis, points)
     except MilepostError:
         raise RefusedError("bad_point", ["body", "points"]) from None
     return {
-        "labels": list(found.labels),
-        "seen": found.seen.tolist(),
-        "distances": found.distance.tolist(),
-        "errors": found.error.tolist(),
-        "nearest": [found.labels[place] for place in found.nearest_index.tolist()],
-        "margins": [finite(margin) for margin in found.margin.tolist()],
-        "flips": found.flip.tolist(),
-        "confidence": found.confidence,
-        "unit": found.unit,
+        "labels": list(comparison.labels),
+        "seen": comparison.seen.tolist(),
+        "distances": comparison.distance.tolist(),
+        "errors": comparison.error.tolist(),
+        "nearest": [comparison.labels[index] for index in comparison.nearest_index.tolist()],
+        "margins": [finite_or_none(margin) for margin in comparison.margin.tolist()],
+        "flips": comparison.flip.tolist(),
+        "confidence": comparison.confidence,
+        "unit": comparison.unit,
     }
 
 
 def center(synopsis: Synopsis) -> dict[str, Any]:
-    """The point with the least mean distance."""
+    """Return the point with the smallest mean distance."""
     space = synopsis.space
     point = synopsis.center()
-    found = distances(synopsis, [point] if space.objects else np.asarray(point)[None], None)
+    answer = distances(synopsis, [point] if space.objects else np.asarray(point)[None], None)
     return {
-        "point": plain(point),
-        "distance": found["distances"][0],
-        "error": found["errors"][0],
-        "confidence": found["confidence"],
+        "point": json_point(point),
+        "distance": answer["distances"][0],
+        "error": answer["errors"][0],
+        "confidence": answer["confidence"],
         "unit": space.unit,
     }
 
 
 def field_of(synopsis: Synopsis, steps: int) -> dict[str, Any]:
-    """Mean distances on a grid of so many steps along each side; of a curve, also their half-widths."""
+    """Return mean distances on a grid of `steps` steps along each side; for a curve, also their half-widths."""
     extent = synopsis.space.extent
     if synopsis.known is not None or extent is None or len(extent) > 2:
         raise RefusedError("not_supported")
@@ -197,8 +197,10 @@ def field_of(synopsis: Synopsis, steps: int) -> dict[str, Any]:
 
 
 def _nested(values: FloatArray) -> list[Any]:
-    """Lists with null for NaN."""
-    return [_nested(row) for row in values] if values.ndim == 2 else [finite(value) for value in values.tolist()]
+    """Return an array as lists, with None for NaN."""
+    return (
+        [_nested(row) for row in values] if values.ndim == 2 else [finite_or_none(value) for value in values.tolist()]
+    )
 
 
 def _level(synopsis: Synopsis, confidence: float | None) -> float:

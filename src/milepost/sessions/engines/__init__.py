@@ -1,1 +1,1 @@
-"""What answers the questions of a session: noise on exact distances, the game of the paper, or a synopsis."""
+"""Engines that answer a session's queries: noise on exact distances, the game of the paper, or a synopsis."""

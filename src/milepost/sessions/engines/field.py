@@ -1,4 +1,4 @@
-"""FieldEngine: every new query is answered from the data, with noise correlated to that of the ones before."""
+"""The engine that answers every new query from the data, with noise correlated to that of earlier queries."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,10 @@ CONFIDENCE = 0.95  # of an answer's error
 
 
 class FieldEngine(Engine):
-    """Innovations of a source's sums.
+    """An engine that releases noisy innovations of a source's sums.
 
-    A step's `released` holds its point, float64[columns], its row of the factor and its noisy innovation, int64: no
-    other computer's arithmetic is needed to go on from it.
+    A step's `released` holds its point, float64[columns], its row of the factor and its noisy innovation, int64: to
+    continue from it does not depend on the arithmetic of the computer that made it.
     """
 
     mechanism = Field.name
@@ -33,41 +33,39 @@ class FieldEngine(Engine):
         self._innovations = Innovations(noise, source.total)
 
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """Inside the space, and where the source has sums."""
+        """Return the positions inside the space at which the source has sums, and the error that each adds."""
         return self._source.shifted(move_inside(self.space, queries))
 
-    def key(self, place: AnyArray) -> bytes:
-        """The point's numbers; 0.0 and −0.0 are the same."""
-        return (place + 0.0).tobytes()
+    def key(self, position: AnyArray) -> bytes:
+        """Return the bytes of the point's numbers; 0.0 and −0.0 are the same."""
+        return (position + 0.0).tobytes()
 
-    def answer(self, places: AnyArray) -> list[Step]:
-        """All at once."""
+    def answer(self, positions: AnyArray) -> list[Step]:
+        """Answer all positions at once."""
         innovations = self._innovations
         if len(innovations.behind):
             innovations.sync(self._sums(innovations.behind))
         first = len(innovations.noisy)
-        found = innovations.ask(places, self._sums(places))
-        statistic = noisy_sums(Queries(places, self.space), self.total, innovations.noise, *found)
-        every = np.arange(len(places))
-        values, errors = (
-            statistic.values(every),
-            np.minimum(statistic.half_widths(every, CONFIDENCE), statistic.max_error),
-        )
+        sums = innovations.ask(positions, self._sums(positions))
+        statistic = noisy_sums(Queries(positions, self.space), self.total, innovations.noise, *sums)
+        indices = np.arange(len(positions))
+        values = statistic.values(indices)
+        errors = np.minimum(statistic.half_widths(indices, CONFIDENCE), statistic.max_error)
         steps: list[Step] = []
-        for place, value, error in zip(places, values.tolist(), errors.tolist(), strict=True):
+        for position, value, error in zip(positions, values.tolist(), errors.tolist(), strict=True):
             number = first + len(steps)
-            whole = np.append(innovations.factor.row(number).astype(np.int64), innovations.noisy[number])
-            released = place.astype(np.float64).tobytes() + whole.astype(np.int64).tobytes()
-            steps.append(Step(self.key(place), value, error, True, True, 0, released))
+            integers = np.append(innovations.factor.row(number).astype(np.int64), innovations.noisy[number])
+            released = position.astype(np.float64).tobytes() + integers.astype(np.int64).tobytes()
+            steps.append(Step(self.key(position), value, error, True, True, 0, released))
         return steps
 
     def replay(self, steps: Sequence[Step]) -> None:
-        """Take over points, rows and noisy innovations; exact ones are worked out when they are needed."""
+        """Restore points, rows and noisy innovations; exact ones are computed when they are needed."""
         for step in steps:
             width = self.space.width
             point = np.frombuffer(step.released, dtype=np.float64, count=width)
-            whole = np.frombuffer(step.released, dtype=np.int64, offset=8 * width)
-            self._innovations.restore(point[None], [whole[:-1].astype(np.float64)], [int(whole[-1])])
+            integers = np.frombuffer(step.released, dtype=np.int64, offset=8 * width)
+            self._innovations.restore(point[None], [integers[:-1].astype(np.float64)], [int(integers[-1])])
 
     def _sums(self, points: AnyArray) -> list[int]:
         sums = self._source.sums(Queries(points, self.space))

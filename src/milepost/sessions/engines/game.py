@@ -1,4 +1,4 @@
-"""GameEngine: Theorem 1. Every query is tested, a few are learned from; all promises hold at once but for beta."""
+"""The engine of Theorem 1: it tests every query and learns from a few; all promises hold together but for beta."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -19,9 +19,9 @@ from milepost.statistics.sketch import Sketch
 class GameEngine(Engine):
     """The private game, at cell borders.
 
-    A step's `released` holds the border, values and counts of an update: int64[3, D]. A threshold test that this
-    engine has begun is not among them: one that goes on from its steps begins another. Where so many were left like
-    that that none remains, the hypothesis is not as good as Theorem 1 makes it, and nothing is promised.
+    A step's `released` holds the border, values and counts of an update: int64[3, D]. It does not hold a threshold test
+    that this engine has begun: an engine that continues from its steps begins another. Once no tests remain because of
+    that, the hypothesis may be worse than Theorem 1 makes it, and nothing is promised.
     """
 
     mechanism = "tangents"
@@ -34,30 +34,30 @@ class GameEngine(Engine):
         self._game = PrivateGame(convex_learner(space.embedding, margins), sketch.borders(), space.embedding, margins)
 
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """At the nearest cell borders, which the promise allows for."""
+        """Return the nearest cell borders; the promise includes the distance to them."""
         positions = self.space.position(queries)
         warn_outside(positions, self.space.embedding)
         borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.embedding.span >> self._bits)
         return borders.astype(np.int64), np.zeros(len(queries))
 
-    def key(self, place: AnyArray) -> bytes:
-        """A digest of the borders, of which there may be thousands."""
-        return blake2b(place.tobytes(), digest_size=16).digest()
+    def key(self, position: AnyArray) -> bytes:
+        """Return a digest of the borders, of which there may be thousands."""
+        return blake2b(position.tobytes(), digest_size=16).digest()
 
-    def answer(self, places: AnyArray) -> list[Step]:
-        """Test each, and learn where it is above."""
+    def answer(self, positions: AnyArray) -> list[Step]:
+        """Test each position, and learn from those above the threshold."""
         steps = []
-        for place, asked in zip(places, self._game.ask(places), strict=True):
-            hypothesis, tested, updated = asked
+        for position, outcome in zip(positions, self._game.ask(positions), strict=True):
+            hypothesis, tested, updated = outcome
             value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.embedding.sensitivity_bound)
-            read = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
-            released = np.ascontiguousarray(read).tobytes() if updated else b""
+            update = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
+            released = np.ascontiguousarray(update).tobytes() if updated else b""
             error = (
                 self.error
                 if tested or self._game.updates >= self.margins.updates
                 else self.space.embedding.sensitivity_bound
             )
-            steps.append(Step(self.key(place), value, error, updated, tested, self._game.fresh, released))
+            steps.append(Step(self.key(position), value, error, updated, tested, self._game.fresh, released))
         if any(step.error > self.error for step in steps):
             warn(
                 f"the session has begun all of its {self.margins.updates} tests, and was opened anew before some had "
@@ -66,7 +66,7 @@ class GameEngine(Engine):
         return steps
 
     def replay(self, steps: Sequence[Step]) -> None:
-        """Learn what others have."""
+        """Learn from the updates of other engines."""
         for step in steps:
             read = np.frombuffer(step.released, dtype=np.int64).reshape(3, -1) if step.updated else None
             self._game.replay(step.opened, read)

@@ -1,4 +1,4 @@
-"""SynopsisEngine: all queries answered from one synopsis: no limit, and nothing of the table is kept."""
+"""The engine that answers all queries from one synopsis, without limit; it holds nothing of the table."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from milepost.synopsis.synopsis import Synopsis
 
 
 class SynopsisEngine(Engine):
-    """Answers are the synopsis's."""
+    """An engine whose answers are those of a synopsis."""
 
     limit = None
     max_updates = 0
@@ -20,19 +20,19 @@ class SynopsisEngine(Engine):
         self.error = synopsis.error(synopsis.confidence)
 
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """As they are."""
+        """Return the queries as they are."""
         return queries, np.zeros(len(queries))
 
-    def key(self, place: AnyArray) -> bytes:
-        """The query's numbers."""
-        return (place + 0.0).tobytes()
+    def key(self, position: AnyArray) -> bytes:
+        """Return the bytes of the query's numbers."""
+        return (position + 0.0).tobytes()
 
     def replay(self, steps: Sequence[Step]) -> None:
-        """There is nothing to learn from them."""
+        """Do nothing: there is nothing to learn from steps."""
 
-    def answer(self, places: AnyArray) -> list[Step]:
-        """No look at the data."""
-        statistic, positions = self.synopsis.statistic, self.space.position(places)
-        values, errors = statistic.values(positions), statistic.half_widths(positions, self.synopsis.confidence)
-        found = zip(places, values.tolist(), np.minimum(errors, statistic.max_error).tolist(), strict=True)
-        return [Step(self.key(place), value, error) for place, value, error in found]
+    def answer(self, positions: AnyArray) -> list[Step]:
+        """Answer without a look at the data."""
+        statistic, embedded = self.synopsis.statistic, self.space.position(positions)
+        values, errors = statistic.values(embedded), statistic.half_widths(embedded, self.synopsis.confidence)
+        answers = zip(positions, values.tolist(), np.minimum(errors, statistic.max_error).tolist(), strict=True)
+        return [Step(self.key(position), value, error) for position, value, error in answers]

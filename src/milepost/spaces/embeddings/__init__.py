@@ -1,1 +1,1 @@
-"""Maps of points into weighted ℓ₁."""
+"""Embeddings of points into weighted ℓ₁."""

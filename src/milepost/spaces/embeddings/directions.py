@@ -1,6 +1,6 @@
-"""Directions: public unit vectors over which |⟨θ, v⟩| averages to ‖v‖₂/c, as integers of 18 bits.
+"""Public unit vectors, or directions, over which |⟨θ, v⟩| averages to ‖v‖₂/c, as integers of 18 bits.
 
-A float product would give a record other last bits in another batch; integers below 2⁵³ are exact in any order.
+The last bits of a float product depend on the batch; integers below 2⁵³ are exact in any order.
 """
 
 import math
@@ -15,13 +15,13 @@ DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS
 MAX_DIRECTIONS = 1 << 14
 BLOCK = 1 << 18  # products at a time
-RANGE_SHARE = 0.02  # of the range of means, by which its ends may be off
-RANGE_FLOOR = 1e-4  # of the largest mean, the same where that is more
-SMALLER = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])  # four triangles of three corners and three midpoints
+RANGE_SHARE = 0.02  # tolerance for the ends of the range of means, as a share of the range
+RANGE_FLOOR = 1e-4  # smallest tolerance, as a share of the largest mean
+SUBTRIANGLES = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])  # of three corners and three midpoints
 
 
 def length_factor(dimension: int) -> float:
-    """c_d = √π·Γ((d+1)/2)/Γ(d/2): ‖v‖₂ = c_d·mean |⟨θ, v⟩| over the sphere."""
+    """Return c_d = √π·Γ((d+1)/2)/Γ(d/2): ‖v‖₂ = c_d·mean |⟨θ, v⟩| over the sphere."""
     return math.sqrt(math.pi) * math.exp(
         float(scipy.special.gammaln((dimension + 1) / 2) - scipy.special.gammaln(dimension / 2))
     )
@@ -29,7 +29,7 @@ def length_factor(dimension: int) -> float:
 
 @lru_cache(maxsize=32)
 def sphere(dimension: int, count: int, seed: int) -> IntArray:
-    """About `count` unit vectors × 2¹⁷, int64[count, d]: equal angles, a spherical lattice, or orthonormal blocks."""
+    """Return about `count` unit vectors × 2¹⁷, int64[count, d]: equal angles, a lattice, or orthonormal blocks."""
     if dimension == 1:
         units: FloatArray = np.ones((1, 1))
     elif dimension == 2:
@@ -47,7 +47,7 @@ def sphere(dimension: int, count: int, seed: int) -> IntArray:
 
 
 def _hemisphere(count: int) -> FloatArray:
-    """A Fibonacci lattice on half of the sphere; the other half has the same |⟨θ, v⟩|."""
+    """Return a Fibonacci lattice on half of the sphere; the other half has the same |⟨θ, v⟩|."""
     k = np.arange(count)
     height = (k + 0.5) / count
     angle = math.pi * (1 + math.sqrt(5)) * k
@@ -56,13 +56,13 @@ def _hemisphere(count: int) -> FloatArray:
 
 
 def _orthonormal(generator: np.random.Generator, dimension: int) -> FloatArray:
-    """A random rotation: within a block, directions repel, which is worth eight times as many independent ones."""
+    """Return a random rotation: directions of a block repel, which is worth eight times as many independent ones."""
     matrix, triangle = np.linalg.qr(generator.standard_normal((dimension, dimension)))
     return np.asarray(matrix * np.sign(np.diag(triangle)))
 
 
 def largest_sum(directions: IntArray) -> float:
-    """At least sup over unit vectors v of Σ|⟨Θ_k, v⟩| / 2¹⁷, exact up to rounding in the plane.
+    """Return an upper bound on Σ|⟨Θ_k, v⟩| / 2¹⁷ over unit vectors v, exact up to rounding in the plane.
 
     In the plane the supremum is the longest of the sums Σ ±Θ_k over the sign patterns that some v makes; elsewhere
     Cauchy–Schwarz gives √D·‖Θ‖₂.
@@ -75,45 +75,45 @@ def largest_sum(directions: IntArray) -> float:
 
 
 def _signed_sums(units: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Vectors of the plane in the order of their angles, within 0..π, and Σ ±θ with the first 0, 1, … of them plus."""
-    turned = units[np.argsort(np.arctan2(units[:, 1], units[:, 0]) % math.pi)]
-    turned = turned * np.where(np.arctan2(turned[:, 1], turned[:, 0]) < 0, -1, 1)[:, None]
-    ahead = np.cumsum(turned, axis=0)
-    return turned, 2 * np.vstack([np.zeros(2), ahead]) - ahead[-1]
+    """Return vectors of the plane ordered by angle, within 0..π, and Σ ±θ with the first 0, 1, … of them plus."""
+    ordered = units[np.argsort(np.arctan2(units[:, 1], units[:, 0]) % math.pi)]
+    ordered = ordered * np.where(np.arctan2(ordered[:, 1], ordered[:, 0]) < 0, -1, 1)[:, None]
+    sums = np.cumsum(ordered, axis=0)
+    return ordered, 2 * np.vstack([np.zeros(2), sums]) - sums[-1]
 
 
 @lru_cache(maxsize=64)
 def mean_range(dimension: int, count: int) -> tuple[float, float]:
-    """Bounds of mean |⟨θ, v⟩| over `count` even directions, that hold for every unit vector v of the plane or space.
+    """Return bounds of mean |⟨θ, v⟩| over `count` even directions, for all unit vectors v of the plane or space.
 
     f(v) = mean |⟨θ, v⟩| is a maximum of linear functions ⟨s, v⟩, s = mean ±θ. So between normals of directions it is
-    linear, and in the plane its least values are at these, its largest the lengths |s|. In space the half-sphere is
-    divided into triangles, of which those are divided again that may hold a value beyond all that were found:
-    f ≥ ⟨s, v⟩ ≥ its least value at a corner, with s of the middle m; and f ≤ its largest value at a corner ÷ the least
-    ⟨corner, m⟩, as f is convex and of degree 1. docs/proofs/projections.md, section 3.
+    linear, and in the plane its minima are at these, its maxima the lengths |s|. In space the half-sphere is divided
+    into triangles, and a triangle is divided again while it may hold a value beyond all values so far:
+    f ≥ ⟨s, v⟩ ≥ its smallest value at a corner, with s of the middle m; and f ≤ its largest value at a corner ÷ the
+    smallest ⟨corner, m⟩, as f is convex and of degree 1. docs/proofs/projections.md, section 3.
     """
     units = sphere(dimension, count, 0) / UNIT
     if dimension == 2:
-        turned, sums = _signed_sums(units)
-        normals = np.column_stack([-turned[:, 1], turned[:, 0]]) / np.linalg.norm(turned, axis=1, keepdims=True)
-        least = float(np.abs((sums[:-1] * normals).sum(axis=1)).min()) / count
-        return least * (1 - 1e-9), largest_sum(sphere(dimension, count, 0)) / count * (1 + 1e-9)
+        ordered, sums = _signed_sums(units)
+        normals = np.column_stack([-ordered[:, 1], ordered[:, 0]]) / np.linalg.norm(ordered, axis=1, keepdims=True)
+        minimum = float(np.abs((sums[:-1] * normals).sum(axis=1)).min()) / count
+        return minimum * (1 - 1e-9), largest_sum(sphere(dimension, count, 0)) / count * (1 + 1e-9)
     x, y, z = np.eye(3)
     corners = np.array([[x, y, z], [y, -x, z], [-x, -y, z], [-y, x, z]])
     values = _means(corners, units)
-    least, largest, off = math.inf, 0.0, 0.0
+    minimum, maximum, tolerance = math.inf, 0.0, 0.0
     while len(corners):
-        least, largest = min(least, float(values.min())), max(largest, float(values.max()))
-        off = max(RANGE_SHARE * (largest - least), RANGE_FLOOR * largest)
+        minimum, maximum = min(minimum, float(values.min())), max(maximum, float(values.max()))
+        tolerance = max(RANGE_SHARE * (maximum - minimum), RANGE_FLOOR * maximum)
         middles = _unit(corners.sum(axis=1))
-        below = np.einsum("tij,tj->ti", corners, _gradients(middles, units)).min(axis=1)
-        above = values.max(axis=1) / np.einsum("tij,tj->ti", corners, middles).min(axis=1)
-        open_ = (below < least - off) | (above > largest + off)
-        corners, values = corners[open_], values[open_]
+        lower = np.einsum("tij,tj->ti", corners, _gradients(middles, units)).min(axis=1)
+        upper = values.max(axis=1) / np.einsum("tij,tj->ti", corners, middles).min(axis=1)
+        undecided = (lower < minimum - tolerance) | (upper > maximum + tolerance)
+        corners, values = corners[undecided], values[undecided]
         sides = _unit(corners + np.roll(corners, -1, axis=1))
-        corners = np.concatenate([corners, sides], axis=1)[:, SMALLER].reshape(-1, 3, 3)
-        values = np.concatenate([values, _means(sides, units)], axis=1)[:, SMALLER].reshape(-1, 3)
-    return max(0.0, least - off) * (1 - 1e-9), (largest + off) * (1 + 1e-9)
+        corners = np.concatenate([corners, sides], axis=1)[:, SUBTRIANGLES].reshape(-1, 3, 3)
+        values = np.concatenate([values, _means(sides, units)], axis=1)[:, SUBTRIANGLES].reshape(-1, 3)
+    return max(0.0, minimum - tolerance) * (1 - 1e-9), (maximum + tolerance) * (1 + 1e-9)
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
@@ -121,7 +121,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 
 def _means(vectors: FloatArray, units: FloatArray) -> FloatArray:
-    """Mean |⟨θ, v⟩| of vectors float64[n, 3, 3], each: float64[n, 3]."""
+    """Return mean |⟨θ, v⟩| for each of the vectors float64[n, 3, 3]: float64[n, 3]."""
     result = np.empty(vectors.shape[:-1])
     rows, flat = max(1, BLOCK // len(units)), vectors.reshape(-1, vectors.shape[-1])
     for start in range(0, len(flat), rows):
@@ -131,7 +131,7 @@ def _means(vectors: FloatArray, units: FloatArray) -> FloatArray:
 
 
 def _gradients(vectors: FloatArray, units: FloatArray) -> FloatArray:
-    """Mean of θ·sign ⟨θ, v⟩: float64[n, 3]."""
+    """Return the mean of θ·sign ⟨θ, v⟩: float64[n, 3]."""
     result, rows = np.empty(vectors.shape), max(1, BLOCK // len(units))
     for start in range(0, len(vectors), rows):
         part = slice(start, start + rows)
@@ -141,20 +141,20 @@ def _gradients(vectors: FloatArray, units: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def stable(p: float, dimension: int, count: int, seed: int) -> IntArray:
-    """`count` p-stable vectors tilted by their ℓ₁ length and divided by it, × 2¹⁷: int64[count, d].
+    """Return `count` p-stable vectors tilted by their ℓ₁ length and divided by it, × 2¹⁷: int64[count, d].
 
-    One coordinate, picked evenly, is drawn with density ∝ |s|·f(s), the others with f, so that the vector has density
-    ∝ ‖s‖₁·f; then E|⟨s/‖s‖₁, v⟩| = ‖v‖_p/d, and no direction weighs much more than another.
+    One random coordinate is drawn with density ∝ |s|·f(s), the others with f, so that the vector has density ∝ ‖s‖₁·f;
+    then E|⟨s/‖s‖₁, v⟩| = ‖v‖_p/d, and no direction weighs much more than another.
     """
     if dimension == 1:
         return np.full((1, 1), UNIT, dtype=np.int64)
     generator = np.random.default_rng([seed, dimension, count])
     vectors = _symmetric_stable(generator, p, (count, dimension))
     pool = np.sort(np.abs(_symmetric_stable(generator, p, (1 << 20,))))
-    share = np.cumsum(pool)
-    tilted = pool[np.searchsorted(share, generator.random(count) * share[-1])]
-    picked = generator.integers(dimension, size=count)
-    vectors[np.arange(count), picked] = tilted * generator.choice([-1.0, 1.0], size=count)
+    cumulative = np.cumsum(pool)
+    lengths = pool[np.searchsorted(cumulative, generator.random(count) * cumulative[-1])]
+    columns = generator.integers(dimension, size=count)
+    vectors[np.arange(count), columns] = lengths * generator.choice([-1.0, 1.0], size=count)
     units = vectors / np.abs(vectors).sum(axis=1, keepdims=True)
     result: IntArray = np.rint(units * UNIT).astype(np.int64)
     result.flags.writeable = False
@@ -162,7 +162,7 @@ def stable(p: float, dimension: int, count: int, seed: int) -> IntArray:
 
 
 def _symmetric_stable(generator: np.random.Generator, p: float, shape: tuple[int, ...]) -> FloatArray:
-    """Symmetric p-stable draws (Chambers, Mallows, Stuck 1976)."""
+    """Draw symmetric p-stable numbers (Chambers, Mallows, Stuck 1976)."""
     angle = generator.uniform(-math.pi / 2, math.pi / 2, shape)
     wait = generator.exponential(size=shape)
     return np.asarray(np.sin(p * angle) / np.cos(angle) ** (1 / p) * (np.cos((1 - p) * angle) / wait) ** ((1 - p) / p))

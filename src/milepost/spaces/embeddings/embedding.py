@@ -1,4 +1,4 @@
-"""Embedding coordinates: weighted ℓ₁ that stands in for a space, and how records are rounded there."""
+"""Embedding: weighted ℓ₁ coordinates that stand in for a space, and the rounding of records to quanta."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from milepost._typing import FloatArray, ImageArray, IntArray
 from milepost.spaces.numeric import CACHE_NUMBERS
 
 QUANTUM_BITS = 24
-QUANTA = 1 << QUANTUM_BITS  # a embedding interval has this many quanta, or fewer where a step is given
+QUANTA = 1 << QUANTUM_BITS  # of an embedding interval; fewer where a step is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +19,14 @@ class Embedding:
     """Weighted ℓ₁ coordinates that stand in for the space: d(x, y) ≈ Σᵢ weightᵢ·|πᵢ(x) − πᵢ(y)|.
 
     weight, low, high: float64[D], each interval of positive width and weight.
-    reach: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
-    embedding: how far embedded distances may be from the metric's, relatively; 0 where they are the same.
-    clipped: how far clipping records to narrower intervals, or rounding queries, may move a distance.
+    sensitivity_bound: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
+    relative_error: how far embedded distances may be from the metric's, relatively; 0 where they are the same.
+    clipping_error: how far clipping records to narrower intervals, or rounding queries, may move a distance.
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
-    step: int64[D], quanta between two places where a record can sit; 1 when it can sit anywhere.
-    changes: how many images one record may change (s of Remark 8.1); 1 for every space here.
-    simplex: blocks of coordinates, one for each label of a category, of which a record or query is at the far end of
-    one and at the near end of the others; all of a block have one step and the same weight.
+    step: int64[D], quanta between two neighboring positions of records; 1 where all positions are possible.
+    images_per_record: how many images one record may change (s of Remark 8.1); 1 for every space here.
+    category_blocks: blocks of coordinates, one for each label of a category, of which a record or query is at the far
+    end of one and at the near end of the others; all coordinates of a block have one step and the same weight.
     symmetric: whether every point has a mirror image, as far on the other side of the middle in every coordinate.
     """
 
@@ -71,22 +71,22 @@ class Embedding:
     @cached_property
     def independent_blocks(self) -> tuple[slice, ...]:
         """Coordinates that change independently: blocks of labels, and each other coordinate alone."""
-        blocked = {i for block in self.category_blocks for i in range(block.start, block.stop)}
-        alone = [slice(i, i + 1) for i in range(self.dimension) if i not in blocked]
-        return tuple(sorted([*alone, *self.category_blocks], key=lambda unit: unit.start))
+        in_category = {i for block in self.category_blocks for i in range(block.start, block.stop)}
+        single = [slice(i, i + 1) for i in range(self.dimension) if i not in in_category]
+        return tuple(sorted([*single, *self.category_blocks], key=lambda block: block.start))
 
-    def width(self, unit: slice) -> float:
-        """The distance across a unit: a change of label moves two coordinates of its block."""
-        return float(self.spread[unit.start]) * (2 if unit in self.category_blocks else 1)
+    def width(self, block: slice) -> float:
+        """Return the distance across a block: a change of label moves two coordinates of a category."""
+        return float(self.spread[block.start]) * (2 if block in self.category_blocks else 1)
 
     def cells(self, groups: int = 1) -> int:
-        """Of a sketch for so many groups: as many as memory allows, and one a step where records sit on steps."""
+        """Return the cells of a sketch for a number of groups: as memory allows, and one per step of records."""
         steps = [QUANTA // int(step) for step in self.step if step > 1]
         return max([default_cells(self.dimension * groups), *steps])
 
     @property
     def bias(self) -> float:
-        """How far a mean embedded distance may be from the metric's: rounding of records, the embedding, clipping."""
+        """The largest error of a mean embedded distance: rounding of records, the embedding, clipping."""
         return (
             float(np.sum(self.quantum)) / 2 * (1 + 1e-6)
             + self.relative_error * self.sensitivity_bound
@@ -94,28 +94,28 @@ class Embedding:
         )
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest mean distance that any table could have at positions float64[k, D]."""
+        """Return the smallest and the largest mean distance that any table could have at positions float64[k, D]."""
         quantum, span, to_low = self.quantum, self.span, positions
         if self.category_blocks:
-            single = [unit.start for unit in self.independent_blocks if unit not in self.category_blocks]
+            single = [block.start for block in self.independent_blocks if block not in self.category_blocks]
             quantum, span, to_low = quantum[single], span[single], positions[:, single]
         to_high = span - to_low
         high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.category_blocks))
         low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
-        if self.symmetric:  # no record is farther from the middle than half of the reach, rounding included
-            away = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
-            farthest = self.sensitivity_bound / 2 + float(self.quantum.sum())
-            low, high = np.maximum(low, away - farthest), np.minimum(high, away + farthest)
+        if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
+            to_middle = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
+            radius = self.sensitivity_bound / 2 + float(self.quantum.sum())
+            low, high = np.maximum(low, to_middle - radius), np.minimum(high, to_middle + radius)
         return low, high
 
     def coordinate(self, i: int) -> "Embedding":
-        """Embedding coordinate i as embedding of its own."""
+        """Return embedding coordinate i as a separate embedding."""
         part = slice(i, i + 1)
         span, step = self.span[part], self.step[part]
-        reach = box_sensitivity_bound(self.quantum[part], span)
+        bound = box_sensitivity_bound(self.quantum[part], span)
         ends = self.low[part], self.high[part]
         return Embedding(
-            self.weight[part], *ends, reach, span=span, step=step, images_per_record=self.images_per_record
+            self.weight[part], *ends, bound, span=span, step=step, images_per_record=self.images_per_record
         )
 
 
@@ -133,7 +133,7 @@ class Distortion:
 
     @classmethod
     def of(cls, ratios: FloatArray) -> "Distortion":
-        """From embedded distances ÷ exact ones over public pairs; none where embedded distances are the metric's."""
+        """Return the distortion of ratios, embedded distances ÷ exact ones over public pairs; none without ratios."""
         if not len(ratios):
             return cls(1.0, 1.0, 0.0)
         likely = float(np.quantile(np.abs(ratios - 1), 0.95))
@@ -141,7 +141,7 @@ class Distortion:
 
     @property
     def product(self) -> float:
-        """The distortion."""
+        """The distortion, expansion times contraction."""
         return self.expansion * self.contraction
 
     @property
@@ -150,38 +150,38 @@ class Distortion:
         return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
 
 
-def quantize(points: FloatArray, place: Callable[[FloatArray], FloatArray], embedding: Embedding) -> ImageArray:
-    """Return positions of records rounded to whole steps, in the interval, as int32[n, D] in columns of one piece.
+def quantize(points: FloatArray, position: Callable[[FloatArray], FloatArray], embedding: Embedding) -> ImageArray:
+    """Return positions of records rounded to whole steps, in the interval, as int32[n, D] with contiguous columns.
 
-    place: makes positions float64[rows, D], which it must not keep, of some records; so many that they fit the cache.
-    Rounding is elementwise, so that a row sees only itself.
+    position: returns positions float64[rows, D], a new array, of as many records as fit the cache.
+    Rounding is elementwise, so that a row depends only on itself.
     """
     result = np.empty((len(points), embedding.dimension), dtype=np.int32, order="F")
-    steps, most = (embedding.step > 1).any(), (embedding.span // embedding.step).astype(np.float64)
+    steps, max_step = (embedding.step > 1).any(), (embedding.span // embedding.step).astype(np.float64)
     rows = max(1, CACHE_NUMBERS // embedding.dimension)
     for start in range(0, len(points), rows):
         part = slice(start, start + rows)
-        positions = place(points[part])
+        positions = position(points[part])
         if steps:
             positions /= embedding.step
         np.rint(positions, out=positions)
-        result[part] = np.clip(positions, 0, most, out=positions)
+        result[part] = np.clip(positions, 0, max_step, out=positions)
     if steps:
         result *= embedding.step.astype(np.int32)
     return result
 
 
 def box_sensitivity_bound(quantum: FloatArray, span: IntArray) -> float:
-    """A float that is at least the exact Σ τᵢ·spanᵢ: the reach of a box."""
+    """Return a float that is at least the exact Σ τᵢ·spanᵢ: the sensitivity bound of a box."""
     return round_up(quantum * span * (1 + 2**-52))
 
 
 def round_up(values: FloatArray) -> float:
-    """A float that is at least the exact sum of `values`."""
+    """Return a float that is at least the exact sum of `values`."""
     return math.nextafter(math.fsum(values.tolist()), math.inf)
 
 
 def default_cells(dimension: int) -> int:
-    """Cells a coordinate that a sketch of D coordinates keeps: min(2¹⁶, 2²²/D), rounded down to a power of two."""
+    """Return the cells per coordinate of a sketch: min(2¹⁶, 2²²/D), rounded down to a power of two."""
     share = max(1, (1 << 22) // dimension)
     return min(1 << 16, 1 << (share.bit_length() - 1))

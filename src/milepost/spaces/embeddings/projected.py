@@ -25,8 +25,8 @@ from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
 
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
-MAX_CORNERS = 1 << 12  # of a box, up to which its reach is computed at the corners
-MIN_WIDTH = 2.0**-10  # of the widest embedding interval: no other is narrower
+MAX_CORNERS = 1 << 12  # of a box, up to which its sensitivity bound is computed at the corners
+MIN_WIDTH = 2.0**-10  # of an embedding interval, as a share of the widest
 
 
 P = TypeVar("P", bound="Projected")
@@ -34,15 +34,15 @@ P = TypeVar("P", bound="Projected")
 
 @dataclass(frozen=True, init=False)
 class Projected(Box, ABC):
-    """A box or a ball, and directions; the subclass says which."""
+    """A box or a ball, and directions, which the subclass chooses."""
 
     kind: ClassVar[str]
     radius: float | None  # of a ball, whose box is low..high
-    directions: int | None  # None: as many as suit the table
+    directions: int | None  # None: chosen for the table
     clip: float
     random_state: int
 
-    def _settle(
+    def _set_fields(
         self,
         bounds: Any,
         center: Any,
@@ -93,12 +93,12 @@ class Projected(Box, ABC):
             raise MilepostError(f"the diameter must lie between 1e-100 and 1e100, got {self.diameter:g}")
         self.check_offset()
         if distortion is not None and width > 1:
-            object.__setattr__(self, "directions", self._enough(distortion))
+            object.__setattr__(self, "directions", self._directions_for(distortion))
 
-    def _enough(self, distortion: float) -> int:
-        """The first number of `counts` whose embedding is off by at most this."""
+    def _directions_for(self, distortion: float) -> int:
+        """Return the smallest of `counts` whose relative error is at most the distortion."""
         for count in self.counts(MAX_DIRECTIONS):
-            if self.with_directions(count)._embedding <= distortion:
+            if self.with_directions(count)._relative_error <= distortion:
                 return count
         raise MilepostError(
             f"no {MAX_DIRECTIONS:,} directions come within {distortion:g} of this metric; ask for a larger distortion"
@@ -106,17 +106,17 @@ class Projected(Box, ABC):
 
     @cached_property
     def count(self) -> int:
-        """How many directions there are."""
+        """The number of directions."""
         return self.default_directions(self.width) if self.directions is None else self.directions
 
-    def counts(self, most: int) -> list[int]:
-        """Numbers of directions to choose from, each about twice the one before."""
-        least = max(self.fewest, self.width)
-        doublings = range((most // least).bit_length())
-        return sorted({*(least << k for k in doublings), most} if least < most else {most})
+    def counts(self, max_count: int) -> list[int]:
+        """Return the numbers of directions to choose from, each about twice the one before."""
+        min_count = max(self.min_directions, self.width)
+        doublings = range((max_count // min_count).bit_length())
+        return sorted({*(min_count << k for k in doublings), max_count} if min_count < max_count else {max_count})
 
     def with_directions(self, count: int) -> Self:
-        """The same space with this many directions."""
+        """Return the same space with another number of directions."""
         result = object.__new__(type(self))
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name, value in (fields | {"directions": count}).items():
@@ -124,17 +124,17 @@ class Projected(Box, ABC):
         return result
 
     def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Spaces with fewer and more directions, unless their number was given."""
+        """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
 
     # what a subclass adds
 
-    fewest: ClassVar[int]  # directions to choose from
+    min_directions: ClassVar[int]  # to choose from
 
     @staticmethod
     @abstractmethod
     def default_directions(width: int) -> int:
-        """How many directions stand for the metric where nothing is said."""
+        """Return the default number of directions."""
 
     @property
     @abstractmethod
@@ -144,18 +144,18 @@ class Projected(Box, ABC):
     @property
     @abstractmethod
     def factor(self) -> float:
-        """The metric is this times the mean of |⟨θ, v⟩|."""
+        """The metric divided by the mean of |⟨θ, v⟩|."""
 
     @abstractmethod
     def term(self, differences: FloatArray) -> FloatArray:
-        """What a column's difference adds to the length, before the root."""
+        """Return what differences of a column add to the length, before the root."""
 
     @abstractmethod
     def root(self, total: FloatArray) -> FloatArray:
-        """The length from the sum of terms."""
+        """Return the length from the sum of terms."""
 
     def norm(self, vectors: FloatArray) -> FloatArray:
-        """The metric's length of vectors float64[..., columns], column by column: in any batch the same bits."""
+        """Return the metric's length of vectors float64[..., columns], column by column: the same bits in any batch."""
         total = np.zeros(vectors.shape[:-1])
         for j in range(vectors.shape[-1]):
             total += self.term(np.abs(vectors[..., j]))
@@ -164,42 +164,42 @@ class Projected(Box, ABC):
     @cached_property
     @abstractmethod
     def kernels(self) -> tuple[Kernel, ...]:
-        """Covariances that `field` may give its noise."""
+        """Covariances for the noise of `field`."""
 
     # the public side
 
     @property
     def outside(self) -> str:
-        """The rule for private values outside."""
+        """The rule for private values outside the space."""
         return super().outside if self.radius is None else "points outside the ball were moved to its border"
 
     @property
     def embedding_columns(self) -> None:
-        """Embedding coordinates are projections, not columns."""
+        """None: embedding coordinates are projections, not columns."""
         return
 
     @property
     def diameter(self) -> float:
         """The largest distance between two points."""
         if self.radius is not None:
-            return 2 * self.radius * self._roundest
+            return 2 * self.radius * self._ball_factor
         with np.errstate(over="ignore"):  # an infinite one is refused
             return float(self.norm(np.asarray(self.high) - np.asarray(self.low)))
 
-    _roundest: ClassVar[float] = 1.0
+    _ball_factor: ClassVar[float] = 1.0
 
     @cached_property
     def _bits(self) -> int:
-        """Bits of a record's coordinates, so that sums of products stay below 2⁵³."""
+        """The bits of a record's coordinates, so that sums of products stay below 2⁵³."""
         return min(25, 52 - DIRECTION_BITS - self.width.bit_length())
 
     @cached_property
     def _scale(self) -> float:
-        """What 2^bits of a record's integers stand for: the largest half-width."""
+        """The length that an integer of 2^bits stands for: the largest half-width."""
         return float(np.max(np.asarray(self.high) - np.asarray(self.low))) / 2
 
-    def _whole(self, points: AnyArray, out: FloatArray) -> None:
-        """The integers that stand for points, counted from the centre: elementwise, and growing with every column."""
+    def _to_integers(self, points: AnyArray, out: FloatArray) -> None:
+        """Write the integers that stand for points, counted from the centre: elementwise and monotone."""
         np.subtract(points, self.center, out=out)
         out *= (1 << self._bits) / self._scale
         np.rint(out, out=out)
@@ -208,82 +208,82 @@ class Projected(Box, ABC):
     def _corner(self) -> FloatArray:
         """The largest integer of each column, on either side, as float64."""
         corners = np.array([self.low, self.high])
-        self._whole(corners, out=corners)
+        self._to_integers(corners, out=corners)
         result: FloatArray = np.abs(corners).max(axis=0)
         return result
 
     @cached_property
     def _directions(self) -> FloatArray:
-        """The directions, and what moves their products to 0 and above: float64[D, columns + 1], whole numbers."""
+        """The directions and an offset that makes products nonnegative: float64[D, columns + 1], whole numbers."""
         return np.column_stack([self.thetas, self._halves])
 
     @cached_property
     def _halves(self) -> FloatArray:
         """Half-widths of the embedding intervals in integer products, whole numbers."""
         if self.radius is None:
-            whole = np.abs(self.thetas).astype(np.float64) @ self._corner
+            halves = np.abs(self.thetas).astype(np.float64) @ self._corner
         else:
-            longest = (1 << self._bits) + math.sqrt(self.width)
-            whole = longest * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
+            max_length = (1 << self._bits) + math.sqrt(self.width)
+            halves = max_length * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
         # a direction across which records hardly move would otherwise take noise beyond 64 bits, or have no interval
-        result: FloatArray = np.ceil(np.maximum(whole, MIN_WIDTH * whole.max()) * self.clip)
+        result: FloatArray = np.ceil(np.maximum(halves, MIN_WIDTH * halves.max()) * self.clip)
         return result
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One embedding coordinate a direction, each with weight factor/D."""
+        """One embedding coordinate per direction, each with weight factor/D."""
         thetas, halves = self.thetas, self._halves
         unit = self._scale / (1 << self._bits) / UNIT  # an integer product of 1
         weight = np.full(len(thetas), self.factor / len(thetas))
         ends = halves * unit
         total = float(np.sum(weight * 2 * ends))
         # an image is off its product by half a quantum at most, so a pair by one
-        reach = self._product_reach() * unit * float(weight[0]) + total / QUANTA
-        reach = min(reach, total) * (1 + 1e-9)
-        clipped = self._clipped(unit * float(weight[0]))
-        return Embedding(weight, -ends, ends, reach, self._embedding, clipped, symmetric=True)
+        bound = self._product_reach() * unit * float(weight[0]) + total / QUANTA
+        bound = min(bound, total) * (1 + 1e-9)
+        clipping_error = self._clipping_error(unit * float(weight[0]))
+        return Embedding(weight, -ends, ends, bound, self._relative_error, clipping_error, symmetric=True)
 
     def _product_reach(self) -> float:
-        """At least sup over pairs of Σ|⟨Θ_k, X − X′⟩| in integer products."""
+        """Return an upper bound on Σ|⟨Θ_k, X − X′⟩| over pairs, in integer products."""
         if self.radius is not None:
             return largest_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
-        live = np.flatnonzero(self._corner)
-        if 1 << max(0, len(live) - 1) <= MAX_CORNERS:  # a convex function is largest at a corner
-            signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(live) - 1))))
-            corners = 2 * signs * self._corner[live]
-            return float(np.abs(corners @ self.thetas[:, live].T.astype(np.float64)).sum(axis=1).max())
+        columns = np.flatnonzero(self._corner)  # in which records differ
+        if 1 << max(0, len(columns) - 1) <= MAX_CORNERS:  # a convex function is largest at a corner
+            signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(columns) - 1))))
+            corners = 2 * signs * self._corner[columns]
+            return float(np.abs(corners @ self.thetas[:, columns].T.astype(np.float64)).sum(axis=1).max())
         return largest_sum(self.thetas) * UNIT * 2 * float(np.linalg.norm(self._corner))
 
-    def _clipped(self, weight: float) -> float:
-        """How far clipping to a share of the interval can move a distance: (t − c)₊ ≤ t²/(4c) on every direction."""
+    def _clipping_error(self, weight: float) -> float:
+        """Bound how far clipping to a share of the interval moves a distance: (t − c)₊ ≤ t²/(4c) on every direction."""
         if self.clip == 1:
             return 0.0
         products = self.thetas.astype(np.float64)
-        longest = float(np.linalg.norm(self._corner)) if self.radius is None else float(1 << self._bits)
-        return weight * float(np.linalg.norm(products, 2)) ** 2 * longest**2 / (4 * float(self._halves.min()))
+        max_length = float(np.linalg.norm(self._corner)) if self.radius is None else float(1 << self._bits)
+        return weight * float(np.linalg.norm(products, 2)) ** 2 * max_length**2 / (4 * float(self._halves.min()))
 
     @property
-    def _even(self) -> bool:
-        """Whether directions are spread evenly rather than drawn."""
+    def _has_even_directions(self) -> bool:
+        """Whether directions are evenly spaced rather than random."""
         return self.kind == "l2" and self.width in (2, 3)
 
     @cached_property
-    def _embedding(self) -> float:
+    def _relative_error(self) -> float:
         """A bound for all pairs with even directions; with random ones, a likely deviation at any fixed pair."""
         if self.width == 1:
             return 0.0
-        return self._bounds.largest if self._even else self.distortion().likely
+        return self._bounds.largest if self._has_even_directions else self.distortion().likely
 
     @cached_property
     def _bounds(self) -> Distortion:
-        """Of even directions: expansion and contraction that no pair of points passes."""
-        least, largest = mean_range(self.width, self.count)
-        return Distortion(self.factor * largest, 1 / max(self.factor * least, 1e-300), 0.0)
+        """The largest expansion and contraction of any pair of points, for even directions."""
+        min_mean, max_mean = mean_range(self.width, self.count)
+        return Distortion(self.factor * max_mean, 1 / max(self.factor * min_mean, 1e-300), 0.0)
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
-        """Expansion and contraction (Definition 5): for all pairs with even directions (L2 of up to three columns).
+        """Return expansion and contraction (Definition 5): of all pairs with even directions (L2, up to three columns).
 
-        With random ones, and for the likely deviation, on public pairs: directions of x − y spread over the sphere.
+        With random directions, and for the likely deviation: of public pairs, x − y spread over the sphere.
         """
         if self.width == 1:
             return Distortion.of(np.empty(0))
@@ -299,11 +299,11 @@ class Projected(Box, ABC):
                 for block in np.array_split(vectors, max(1, pairs * self.count // BLOCK))
             ]
         )
-        found = Distortion.of(ratios)
-        return replace(self._bounds, likely=found.likely) if self._even else found
+        measurement = Distortion.of(ratios)
+        return replace(self._bounds, likely=measurement.likely) if self._has_even_directions else measurement
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
-        """Private rows as points, moved to the nearest point of the box or ball; NaN and text are refused."""
+        """Return private rows as points, moved to the nearest point of the box or ball; refuse NaN and text."""
         points = super().read(batch, first_row)
         return points if self.radius is None else self._into_ball(points)
 
@@ -319,29 +319,29 @@ class Projected(Box, ABC):
         return np.where(far[:, None], result, points)
 
     def position(self, queries: AnyArray) -> FloatArray:
-        """Embedding positions in quanta, unrounded and unclipped, from exact integer products."""
-        whole = np.ones((len(queries), self.width + 1), order="F")
-        self._whole(queries, out=whole[:, :-1])
-        result: FloatArray = self._directions @ whole.T
+        """Return embedding positions in quanta, unrounded and unclipped, from exact integer products."""
+        integers = np.ones((len(queries), self.width + 1), order="F")
+        self._to_integers(queries, out=integers[:, :-1])
+        result: FloatArray = self._directions @ integers.T
         result *= (QUANTA / (2 * self._halves))[:, None]
         return result.T
 
     def point(self, positions: FloatArray) -> FloatArray:
-        """Projections have no inverse here."""
+        """Raise an error: projections have no inverse here."""
         raise MilepostError(
             f"{len(positions)} embedding positions of {self.kind} are projections and give no point back"
         )
 
     def quantize(self, points: FloatArray) -> ImageArray:
-        """Embedding positions of records in whole quanta."""
+        """Return embedding positions of records in whole quanta."""
         return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """The metric itself for every pair."""
+        """Return the distance for every pair."""
         return self.root(sum_over_columns(records, queries, lambda _, x, y: self.term(np.abs(x - y))))
 
     def to_json(self) -> dict[str, Any]:
-        """As the card stores it."""
+        """Return the JSON that the card stores."""
         card: dict[str, Any] = {
             "kind": self.kind,
             "directions": self.count,
@@ -361,13 +361,13 @@ class Projected(Box, ABC):
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
-        """The inverse of `to_json`."""
+        """Return the space that `to_json` described."""
         return cls(**{key: value for key, value in card.items() if key != "kind"})
 
 
 @lru_cache(maxsize=16)
 def variants(space: P) -> tuple[P, ...]:
-    """A space with each number of directions to choose from; kept, since their distortion takes a while to measure."""
+    """Return a space with each number of directions to choose from; cached, since measuring distortion is slow."""
     return tuple(space.with_directions(count) for count in space.counts(space.default_directions(space.width)))
 
 

@@ -1,1 +1,1 @@
-"""Public covariances under which the distances of one record weigh little, for the mechanism `field`."""
+"""Public covariances in whose inverse the distances of one record have a small norm, for the mechanism `field`."""

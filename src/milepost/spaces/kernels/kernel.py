@@ -1,4 +1,4 @@
-"""Kernels: public covariances under which the distances of one record weigh little. docs/proofs/field.md.
+"""Kernels: public covariances in whose Hilbert space one record has a small norm. docs/proofs/field.md.
 
 In a metric of negative type, with ν a public measure, r(y) = ∫d(y,u)dν − ½∬d dν dν and K(y,y′) = r(y) + r(y′) − d(y,y′)
 is a covariance. In the Hilbert space of C = 2K + c, the function d(x,·) − d(x′,·) has the squared norm
@@ -20,7 +20,7 @@ CONSTANTS = np.geomspace(1e-4, 1, 33)  # candidates for c, in diameters
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A covariance C on public points, and how much records weigh in its Hilbert space.
+    """A covariance C on public points, and bounds on the norms of records in its Hilbert space.
 
     C(y, y′) = half(y) + half(y′) − 2·apart(y, y′): half of a point's variance, a quarter of a difference's.
     anchor: A(y), from which distances to y are counted.
@@ -59,7 +59,7 @@ class Reference:
     rough: float
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """A kernel for each constant c that may be the best: none is needed where r is the same everywhere."""
+        """Return a kernel for each constant c that may be the best; c = 0 suffices where r is the same everywhere."""
         if float(self.high.max()) - float(self.low.min()) <= 1e-12 * self.diameter:
             return (self._kernel(0.0),)
         return tuple(self._kernel(float(constant) * self.diameter) for constant in CONSTANTS)
@@ -76,7 +76,7 @@ class Reference:
         return Kernel(half, self.between, anchor, pair, single, highest * SLACK, self.off, self.rough)
 
     def _pair(self, constant: float) -> float:
-        """sup d(x,x′) + (r(x) − r(x′))²/c, ring by ring."""
+        """Return sup d(x,x′) + (r(x) − r(x′))²/c, ring by ring."""
         apart = np.minimum(self.away[1:, None] + self.away[None, 1:], self.diameter)
         if not constant:
             return float(apart.max())
@@ -84,7 +84,7 @@ class Reference:
         return float((apart + np.maximum(rise, rise.T) ** 2 / constant).max())
 
     def _single(self, constant: float) -> float:
-        """sup r(x) + (r(x) − ½∬d dν dν)²/c."""
+        """Return sup r(x) + (r(x) − ½∬d dν dν)²/c."""
         if not constant:
             return float(self.high.max())
         rise = np.maximum(np.abs(self.high - self.mean), np.abs(self.low - self.mean))
@@ -98,7 +98,7 @@ def level(
     off: float,
     rough: float | None = None,
 ) -> Reference:
-    """A measure from which every point is as far as the measure from itself: r is the same everywhere."""
+    """Return a measure with the same mean distance, 2·height, to every point: r is the same everywhere."""
     ends, value = np.array([0.0, math.inf]), np.array([height])
     rough = off if rough is None else rough
 
