@@ -132,7 +132,7 @@ def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int
     released_values: Iterator[FloatArray]
     if isinstance(choice, QueryChoice):
         queries, direct = choice.queries, choice.mechanism
-        sums = read_sums(table.records, choice.space, queries, counted=direct.counted)
+        sums = read_sums(table.records, choice.space, queries, transform=direct.summands)
         indices = np.arange(queries.count)
         released_values = (
             direct.run(sums, queries, ProtectedChange(), guarantee).values(indices) for _ in range(releases)

@@ -102,8 +102,8 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 @contextmanager
 def run_server(root: Path, synopsis: mp.Synopsis) -> Iterator[Server]:
     """Serve a data directory with this release, in a separate process."""
-    directory = DataDirectory.made(root)
-    database = ServiceDatabase(directory.register)
+    directory = DataDirectory.create(root)
+    database = ServiceDatabase(directory.database_path)
     synopsis.save(directory.release("homes"))
     database.add(ReleaseRecord("homes", "Homes", "", now()))
     _, key = create_key(database, "anna", ANALYST)

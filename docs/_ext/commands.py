@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from milepost import cli
-from milepost.cli.examples import EXAMPLES, folded
+from milepost.cli.examples import EXAMPLES, wrap_command
 
 
 def walk(command: Any = None, name: str = "milepost") -> Iterator[tuple[str, Any]]:
@@ -30,7 +30,7 @@ def section(name: str, command: Any) -> str:
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     words = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
     parts = [f"## {name}", command.help, f"```text\n{name} [OPTIONS] {words}".rstrip() + "\n```"]
-    examples = [line for example in EXAMPLES[name.removeprefix("milepost ")] for line in folded(example)]
+    examples = [line for example in EXAMPLES[name.removeprefix("milepost ")] for line in wrap_command(example)]
     parts.append("\n".join(["```text", *examples, "```"]))
     if arguments:
         rows = [f"| `{one.metavar}` | {_cell(one.help)} |" for one in arguments]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import milepost as mp
-from milepost.answers.comparison import _first, labels_at
+from milepost.answers.comparison import _nearest_probability, labels_at
 from milepost.answers.text import point_text
 from milepost.mechanisms.groups import Groups
 from tests.chance import assert_close, sure, tries
@@ -119,7 +119,7 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
     made = next(
         made
         for made in releases
-        if not made.group("few").statistic.total.seen and made.group("nobody").statistic.total.value < 1
+        if not made.group("few").statistic.total.detectable and made.group("nobody").statistic.total.value < 1
     )
     with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
         assert made.nearest([1, 1]) == "high"
@@ -150,9 +150,9 @@ def test_labels_keep_their_types() -> None:
 def test_a_flip_is_the_chance_of_another_winner() -> None:
     """Two groups: Φ(margin/√(σ₁² + σ₂²)); groups that are too small do not count."""
     distance, deviation = np.array([[1.0, 1.5, 0.2]]), np.array([[0.3, 0.4, 9.0]])
-    stays = _first(distance, deviation, np.array([0]), np.array([True, True, False]))
+    stays = _nearest_probability(distance, deviation, np.array([0]), np.array([True, True, False]))
     assert stays[0] == pytest.approx(NormalDist().cdf(0.5 / 0.5), abs=1e-3)
-    certain = _first(np.array([[1.0, 2.0]]), np.zeros((1, 2)), np.array([0]), np.array([True, True]))
+    certain = _nearest_probability(np.array([[1.0, 2.0]]), np.zeros((1, 2)), np.array([0]), np.array([True, True]))
     assert certain[0] == 1
 
 

@@ -212,7 +212,7 @@ def noises() -> dict[str, KnownCase]:
 class Uncut(Links):
     """Differences as they come, however long the link is."""
 
-    def counted(self, quanta: IntArray) -> IntArray:
+    def differences(self, quanta: IntArray) -> IntArray:
         ends = np.concatenate([quanta, np.full((len(quanta), 1), QUANTA // 2)], axis=1)
         return np.asarray(ends[:, self.left] - ends[:, self.right])
 
@@ -227,7 +227,7 @@ def uncut(epsilon: float = 1.0) -> KnownCase:
     links = Uncut(design.links.left, design.links.right, design.links.lengths)
     noise = NetNoise.of(replace(design, links=links), ProtectedChange(), Guarantee(epsilon), pure=True)
     movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
-    runs = [partial(noise.added, links.counted(mover[None])[0]) for mover in movers]
+    runs = [partial(noise.add_noise, links.differences(mover[None])[0]) for mover in movers]
     return case_from_traces("net", "differences that are not cut", Pure(epsilon), *runs)
 
 
@@ -268,7 +268,7 @@ class ExactChoice(PrivateGame):
     """The shipped game, but "any learner on which a mistake is made" (Lemma 6) is decided from exact values."""
 
     def _read(self, border: IntArray) -> None:
-        exact = self._borders.value[np.arange(len(border)), border] * self._hosts.quantum / self.margins.n
+        exact = self._borders.value[np.arange(len(border)), border] * self._embedding.quantum / self.margins.n
         erring = exact > exact.mean()
         super()._read(border)
         self.lines = [line for line in self.lines if erring[line.coordinate]]

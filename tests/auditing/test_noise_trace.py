@@ -46,7 +46,7 @@ def test_the_worst_pair_costs_at_most_the_claim_and_about_as_much(name: str) -> 
     case = CASES[name]
     assert isinstance(case, SearchedCase)
     assert MIN_SHARES.get(name, 0.9) * case.claim.loss < case.exact <= case.claim.loss * (1 + 1e-9)
-    assert case.found.tried >= 6
+    assert case.worst_pair.pairs_tried >= 6
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def test_a_release_is_a_function_of_its_noise_trace(name: str) -> None:
     """Two neighboring tables that are given the same noisy numbers give the same file, and the same answers."""
     case = CASES[name]
     assert isinstance(case, SearchedCase)
-    left, right = case.found.rows
+    left, right = case.worst_pair.rows
     results: list[Any] = []
     with record_noise() as calls:
         results.append(case.search.release(left))
@@ -98,7 +98,7 @@ def test_the_loss_of_a_pair_is_by_definition() -> None:
     """Σ|Δ|/b of Laplace noise, √Σ(Δ/σ)² of Gaussian noise; numbers that are equal say nothing."""
     pair = TracePair(trace_of([0, 5, 7], 2.0), trace_of([3, 5, 3], 2.0))
     assert pair.loss == pytest.approx(3.5)
-    assert pair.moved.tolist() == [0, 2]
+    assert pair.differing_indices.tolist() == [0, 2]
     assert TracePair(
         trace_of([0, 5], 2.0, noise.gaussian), trace_of([3, 9], 2.0, noise.gaussian)
     ).loss == pytest.approx(2.5)

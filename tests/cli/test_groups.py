@@ -13,7 +13,7 @@ import pytest
 
 import milepost as mp
 from milepost import cli
-from milepost.mechanisms.totals import UNSEEN
+from milepost.mechanisms.totals import FALSE_DETECTION_RATE
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.reporting.description import facts
 from tests.chance import assert_close, tries
@@ -38,13 +38,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.writerows(
             [*row, segment, k // 3, 0.5] for k, (row, segment) in enumerate(zip(rows, segments, strict=True))
         )
-    for _ in range(tries(UNSEEN)):
+    for _ in range(tries(FALSE_DETECTION_RATE)):
         with pytest.raises(SystemExit) as stop:
             cli.main(shlex.split(f"release {folder}/customers.csv {GROUPED} --force -o {folder}/groups.milepost"))
         assert not stop.value.code
-        if not mp.load(folder / "groups.milepost").group("empty").statistic.total.seen:
+        if not mp.load(folder / "groups.milepost").group("empty").statistic.total.detectable:
             return folder
-    raise AssertionError(f"an empty group looks like one with people at a rate of {UNSEEN} only")
+    raise AssertionError(f"an empty group looks like one with people at a rate of {FALSE_DETECTION_RATE} only")
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_release_says_that_its_counts_are_noisy(run: Run) -> None:
     made = mp.load("new.milepost")
     assert int(found[1].replace(",", "")) == made.n
     assert made.labels == ("budget, plain", "family", "premium", "empty")
-    small = not made.group("empty").statistic.total.seen
+    small = not made.group("empty").statistic.total.detectable
     assert result.out.rstrip().endswith("by group, 1 group too small" if small else "by group")
 
 

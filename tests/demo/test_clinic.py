@@ -31,19 +31,19 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
         assert str(picture) in text
 
     people = clinic.homes(N)
-    assert {visit.site for visit in found.visits} == set(clinic.SITES)
-    assert [visit.private for visit in found.visits] == sorted(visit.private for visit in found.visits)
-    for visit in found.visits:
+    assert {visit.site for visit in found.results} == set(clinic.SITES)
+    assert [visit.private for visit in found.results] == sorted(visit.private for visit in found.results)
+    for visit in found.results:
         place = clinic.SITES[visit.site]
         assert visit.exact == pytest.approx(mp.exact(people, clinic.REGION, place))
         assert visit.private == found.synopsis.mean_distance(place)
         assert visit.error <= found.synopsis.error()
-        assert abs(visit.difference) <= found.synopsis.error(sure(len(found.visits)))
+        assert abs(visit.difference) <= found.synopsis.error(sure(len(found.results)))
         row = next(line for line in text.splitlines() if visit.site in line)
         shown = [float(number) for number in re.findall(r"[-+]?\d+\.\d{4}", row)]
         np.testing.assert_allclose(shown, [visit.private, visit.error, visit.exact, visit.difference], atol=0.00006)
-        assert row.split()[-1] == ("yes" if visit.kept else "no")
-    assert found.visits[0].site in text.splitlines()[-2] + text.splitlines()[-3]
+        assert row.split()[-1] == ("yes" if visit.within_error else "no")
+    assert found.results[0].site in text.splitlines()[-2] + text.splitlines()[-3]
 
 
 def test_homes_are_seeded_and_stand_in_the_region() -> None:

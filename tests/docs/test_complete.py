@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 ENTRY = re.compile(r"^\.\. (?:auto(?:function|class|exception)|py:data):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
 SHOWN = dict(ENTRY.findall(PAGE))  # the options of each name
 INNER = {  # public for the rest of the library only
-    "milepost.Synopsis": {"grouped", "hosted", "places", "read"},
+    "milepost.Synopsis": {"coordinates", "groups", "positions", "read_points"},
     "milepost.Session": {"go_on"},
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import milepost as mp
-from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, SHORT
+from milepost.ingest.contribution_bounding import NAME_BYTES, ORDER_KEY_BYTES, SHORT_ID_BYTES
 from milepost.mechanisms.query.links import MAX_QUERIES
 from milepost.mechanisms.query.mesh import CORE
 from milepost.mechanisms.registry import MECHANISM_NAMES
@@ -187,13 +187,13 @@ def test_every_proof_cites_lines_of_code(page: Path) -> None:
             "there is no src/milepost/privacy/gone.py",
         ),
         ("`ProtectedChange._split`", "`ProtectedChange._gone`", "has no ProtectedChange._gone"),
-        ("`exact_fraction(one.epsilon) ** 2 / 2`", "`exact_fraction(one.epsilon) ** 2`", ""),
+        ("`exact_fraction(guarantee.epsilon) ** 2 / 2`", "`exact_fraction(guarantee.epsilon) ** 2`", ""),
         (
-            "`exact_fraction(one.epsilon) ** 2 / 2`",
-            "`exact_fraction(one.epsilon) ** 2 / 4`",
-            "has no exact_fraction(one.epsilon) ** 2 / 4",
+            "`exact_fraction(guarantee.epsilon) ** 2 / 2`",
+            "`exact_fraction(guarantee.epsilon) ** 2 / 4`",
+            "has no exact_fraction(guarantee.epsilon) ** 2 / 4",
         ),
-        ("`self.opened += 1`", "`self.opened += 2`", "has no self.opened += 2"),
+        ("`self.epochs += 1`", "`self.epochs += 2`", "has no self.epochs += 2"),
         (
             "`tests/privacy/accounting/test_budget.py`",
             "`tests/privacy/test_gone.py`",
@@ -231,9 +231,9 @@ def test_pages_are_linked() -> None:
 FIGURES = {  # what pages say in passing, with the numbers that the code has
     "guarantee.md": [f"{100 * SIZE_SHARE:g} % of ε tell it", f"in {WEIGHT_STEPS} steps"],
     "known-limitations.md": [
-        f"keeps {NAME_BYTES + PLACE_BYTES + 16 + 3} bytes a row",  # with a hash, two of a weight, and a mark
-        f"Ids of more than {SHORT} bytes",
-        f"by {8 * SHORT} bits of SHA-256",
+        f"keeps {NAME_BYTES + ORDER_KEY_BYTES + 16 + 3} bytes a row",  # with a hash, two of a weight, and a mark
+        f"Ids of more than {SHORT_ID_BYTES} bytes",
+        f"by {8 * SHORT_ID_BYTES} bits of SHA-256",
         f"Up to {CORE:,} queries are linked",
         f"More than {MAX_QUERIES:,} are refused",
         f"`max_body` ({Settings().max_body >> 20} MB)",

@@ -27,14 +27,14 @@ GAUSSIAN_OF_SLOPES = slopes, "gaussian"  # where a mechanism has its noise from,
 
 def sketch_of(data: Any, space: Any, **row_columns: Any) -> Sketch:
     """Return the exact sketch of a table."""
-    return read_sketch(data, space, roles=RowColumns(**row_columns))
+    return read_sketch(data, space, row_columns=RowColumns(**row_columns))
 
 
 def sums_of(data: Any, space: Any, queries: Any, **row_columns: Any) -> DistanceSums:
     """Return the exact sums of distances to queries."""
     known_queries = given_queries(space, queries)
     assert known_queries is not None
-    return read_sums(data, space, known_queries, roles=RowColumns(**row_columns))
+    return read_sums(data, space, known_queries, row_columns=RowColumns(**row_columns))
 
 
 def command_line() -> Any:

@@ -235,7 +235,7 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", None, None, width=4))), rows)
     assert len(streams) == len(set(streams)) == 4
     beside = (ExtraColumn("groups", "c3"), ExtraColumn("weights", 0, numbers=True))
-    found = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), beside=beside))
+    found = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), extra=beside))
     assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
     assert all(batch.schema.names == ["x", "y"] for batch, _ in found if isinstance(batch, pa.RecordBatch))
     texts = [text for _, (cells, _) in found for text in cells]
@@ -251,7 +251,7 @@ def test_columns_without_a_role_are_the_points(
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     frame = homes[NAMES].head(2000)
     for numbers in (False, True):
-        found = list(batches.batches_with_cells(bring(kind, frame), beside=(ExtraColumn("unit", 0, numbers),)))
+        found = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", 0, numbers),)))
         points = np.concatenate(
             [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in found]
         )
@@ -259,4 +259,4 @@ def test_columns_without_a_role_are_the_points(
         cells = [float(str(cell)) for _, [column] in found for cell in column]
         assert cells == frame["east"].tolist()
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
-        list(batches.batches_with_cells(bring(kind, frame), beside=(ExtraColumn("unit", "who"),)))
+        list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", "who"),)))

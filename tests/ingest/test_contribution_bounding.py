@@ -67,7 +67,7 @@ def test_the_first_rows_of_each_person_are_used(most: int, alike: bool, monkeypa
     """As sorting each person's alone says, also where the order cannot tell people apart at once."""
     table = keys(np.random.default_rng(most), 1000, 230, 3)
     if alike:
-        monkeypatch.setattr(contribution_bounding, "_mixed", lambda numbers: numbers % np.uint64(7))
+        monkeypatch.setattr(contribution_bounding, "_mix_bits", lambda numbers: numbers % np.uint64(7))
     found = select_rows(table, most)
     rows = [row.tobytes() for row in table]
     for person in {row[:NAME_BYTES] for row in rows}:

@@ -193,6 +193,6 @@ def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     right = list(frame[["x", "y"]].itertuples(index=False))
     assert mp.exact(right, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
     named = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
-    assert Table(named, SPACE, RowColumns(unit=0).change("replace"), roles=RowColumns(unit=0)).total() == 3
+    assert Table(named, SPACE, RowColumns(unit=0).change("replace"), row_columns=RowColumns(unit=0)).total() == 3
     table = mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 1000)})
     assert mp.exact(turned[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])

@@ -190,7 +190,7 @@ def test_every_pass_has_a_line_while_it_lasts(tmp_path: Path) -> None:
         (one,) = display.passes
         assert (one.what, one.total, one.rows) == ("reading", 300_000, 0)
         second = len(next(found))
-        assert (one.rows, one.done) == (first, first / 300_000)
+        assert (one.rows, one.completed_share) == (first, first / 300_000)
         assert first + second + sum(map(len, found)) == one.rows == 300_000
         assert display.passes == []
         abandoned = records(path, LINE, None, 1)

@@ -65,7 +65,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     anew = RereadSource(table)
     assert same(anew.sums(queries), wanted)
     assert kept.total == anew.total == int(wanted.totals[0])
-    moved, away = kept.shifted(queries.points)
+    moved, away = kept.shift_queries(queries.points)
     assert moved is queries.points
     assert not away.any()
 
@@ -88,7 +88,7 @@ def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
     nobody = points(space, [[0.5] * space.width])[:0]
     with patched([(record_source, "MAX_CELLS", 1 << 10)]):
         found = open_source(Table(nobody, space, ADDED), 5)
-    queries = Queries(found.shifted(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
+    queries = Queries(found.shift_queries(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
     assert found.total == 0
     assert not found.sums(queries).values.any()
     assert int(found.sums(queries).totals[0]) == 0
@@ -134,8 +134,8 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     with patched([(record_source, "MAX_CELLS", cells)]):
         found = open_source(table, len(rows))
     assert isinstance(found, SketchSource)
-    moved, away = found.shifted(asked)
-    again, nothing = found.shifted(moved)
+    moved, away = found.shift_queries(asked)
+    again, nothing = found.shift_queries(moved)
     assert np.array_equal(again, moved)
     assert nothing == pytest.approx(space.embedding.bias, rel=1e-3)
     queries = Queries(moved, space)
@@ -161,7 +161,7 @@ def test_cells_are_fine(name: str) -> None:
     table = Table(points(space, np.random.default_rng(0).random((20, space.width))), space, ProtectedChange())
     found = open_source(table, 20)
     asked = asked_of(space, np.random.default_rng(1).random((50, space.width)))
-    assert found.shifted(asked)[1].max() <= 1e-6 * space.diameter
+    assert found.shift_queries(asked)[1].max() <= 1e-6 * space.diameter
 
 
 def test_groups_have_no_sessions() -> None:

@@ -50,9 +50,9 @@ def queries(space: mp.L1 = CITY) -> Queries:
     return found
 
 
-def total(data: Any, space: Any, roles: RowColumns = NO_ROW_COLUMNS) -> int:
+def total(data: Any, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> int:
     """Of a table whose number of rows is private."""
-    return Table(data, space, roles.change("add-remove"), None, roles).total()
+    return Table(data, space, row_columns.change("add-remove"), None, row_columns).total()
 
 
 def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:
@@ -129,16 +129,16 @@ def test_statistics_are_those_of_a_few_lines_of_python(
         max_weight=MOST if weighted else None,
     )
     used, groups = oracle(rows, labels, contributions, weighted), max(1, len(labels))
-    sketch = read_sketch(frame, CITY, roles=roles, cells=8, empty=True)
+    sketch = read_sketch(frame, CITY, row_columns=roles, cells=8, empty=True)
     totals, cumulative = marks(used, 8, groups)
     assert sketch.totals.tolist() == totals
     assert np.array_equal([sketch.cumulative(g) for g in range(groups)], cumulative)
-    sums, wanted = read_sums(frame, CITY, queries(), roles=roles, empty=True), DistanceSums(len(WHERE), groups)
+    sums, wanted = read_sums(frame, CITY, queries(), row_columns=roles, empty=True), DistanceSums(len(WHERE), groups)
     for point, group, steps in used:
         distances = [[abs(point[0] - x) + abs(point[1] - y) for x, y in WHERE]]
         wanted.add(queries().quantize(np.array(distances)), np.array([group]), np.array([steps]))
     assert same(sums, wanted)
-    assert total(frame, CITY, roles=roles) == sum(totals)
+    assert total(frame, CITY, row_columns=roles) == sum(totals)
 
 
 @pytest.fixture(scope="module")
@@ -215,10 +215,10 @@ def test_every_format_gives_the_same_integers(
                 continue
             table = tables[kind, 5 if way in {"named", "numbered"} else 2]
             roles = RowColumns(**columns, labels=labels, contributions=3, max_weight=MOST)
-            sketch = read_sketch(table, space, roles=roles, cells=4)
+            sketch = read_sketch(table, space, row_columns=roles, cells=4)
             assert sketch.totals.tolist() == totals, (kind, way)
             assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, way)
-            assert total(table, space, roles=roles) == sum(totals), (kind, way)
+            assert total(table, space, row_columns=roles) == sum(totals), (kind, way)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "array"])
@@ -251,9 +251,12 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
 
     frame = frame_of(many)
     chosen = bound_contributions(frame, CITY, None, roles)
-    assert same(read_sketch(frame, CITY, roles=roles, chosen=chosen), read_sketch(frame, CITY, roles=roles))
     assert same(
-        read_sums(frame, CITY, queries(), roles=roles, chosen=chosen), read_sums(frame, CITY, queries(), roles=roles)
+        read_sketch(frame, CITY, row_columns=roles, bounded_rows=chosen), read_sketch(frame, CITY, row_columns=roles)
+    )
+    assert same(
+        read_sums(frame, CITY, queries(), row_columns=roles, bounded_rows=chosen),
+        read_sums(frame, CITY, queries(), row_columns=roles),
     )
     order = np.random.default_rng(1).permutation(len(many))
     assert used([many[k] for k in order]) == used(many)
@@ -289,7 +292,7 @@ IDS: list[tuple[list[Any], int]] = [
 def test_ids_that_are_spelled_alike_are_one_person(ids: list[Any], persons: int) -> None:
     """Numbers by their value, whatever type a column has given them."""
     points = np.arange(2.0 * len(ids)).reshape(-1, 2)
-    assert total(points, POINTS, roles=RowColumns(unit=ids)) == persons
+    assert total(points, POINTS, row_columns=RowColumns(unit=ids)) == persons
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -300,8 +303,8 @@ def test_a_type_that_another_row_has_set_changes_nothing(make: Callable[[dict[st
         cells = [*(kind(value) for value in (1, 2, 1, 2)), last]
         table = make({"east": [1.0, 2.0, 3.0, 4.0, 5.0], "north": [0.0] * 5, "plan": cells, "who": cells})
         roles = RowColumns(groups="plan", labels=("1", 2))
-        assert read_sketch(table, CITY, roles=roles, cells=2).totals.tolist() == [2, 2]
-        assert total(table, CITY, roles=RowColumns(unit="who")) == 3
+        assert read_sketch(table, CITY, row_columns=roles, cells=2).totals.tolist() == [2, 2]
+        assert total(table, CITY, row_columns=RowColumns(unit="who")) == 3
 
 
 @pytest.mark.parametrize("last", ["8", "8.5", "x"])
@@ -311,8 +314,8 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
     path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
     assert len(list(batches.batches(path, None, CITY.columns))) > 1
     roles = RowColumns(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
-    assert read_sketch(path, CITY, roles=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
-    assert total(path, CITY, roles=RowColumns(unit="who")) == 3
+    assert read_sketch(path, CITY, row_columns=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
+    assert total(path, CITY, row_columns=RowColumns(unit="who")) == 3
 
 
 def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
@@ -334,10 +337,10 @@ def test_unknown_and_missing_labels_are_other_or_nobodys(labels: tuple[Any, ...]
     cells = [1, "2", 2.0, None, np.nan, "", "3", "Other", pd.NA, True]
     points = np.column_stack([np.linspace(0, 10, 10), np.zeros(10)])
     known = {"1": 1, "2": 2, "other": 10 - len({"1", "2"} & set(map(str, labels))) - ("2" in map(str, labels))}
-    sketch = read_sketch(points, POINTS, roles=RowColumns(groups=cells, labels=labels), cells=2)
+    sketch = read_sketch(points, POINTS, row_columns=RowColumns(groups=cells, labels=labels), cells=2)
     assert sketch.totals.tolist() == [known[str(label)] for label in labels]
     one = RowColumns(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
-    assert total(points, POINTS, roles=one) == min(3, int(sketch.totals.sum()))
+    assert total(points, POINTS, row_columns=one) == min(3, int(sketch.totals.sum()))
 
 
 def test_objects_have_roles() -> None:
@@ -346,18 +349,18 @@ def test_objects_have_roles() -> None:
     roles = RowColumns(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
     asked = given_queries(words, None)
     assert asked is not None
-    sums = read_sums(["abc", "abc", "xyz", "xyz"], words, asked, roles=roles)
+    sums = read_sums(["abc", "abc", "xyz", "xyz"], words, asked, row_columns=roles)
     assert (sums.values[0] * asked.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
     frame = pd.DataFrame({"word": ["abc", "abc", "xyz", "xyz"], "who": list("aabb"), "w": [1, 1, 2, 2]})
     named = RowColumns(unit="who", weights="w", max_weight=2)
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-        assert same(read_sums(table, words, asked, roles=named), sums)
+        assert same(read_sums(table, words, asked, row_columns=named), sums)
     mixed = mp.Gower({"word": mp.category(["abc", "xyz"])})
-    assert read_sketch(frame, mixed, roles=RowColumns(groups="word", labels=["xyz"])).totals.tolist() == [2]
+    assert read_sketch(frame, mixed, row_columns=RowColumns(groups="word", labels=["xyz"])).totals.tolist() == [2]
     vectors = mp.AnyMetric(lambda x, y: float(np.abs(np.asarray(x) - np.asarray(y)).sum()), 9, [(0.0, 0.0)])
     asked = given_queries(vectors, None)
     assert asked is not None
-    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, roles=RowColumns(groups=0, labels=[7]))
+    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, row_columns=RowColumns(groups=0, labels=[7]))
     assert (sums.values * asked.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
 
 
@@ -370,11 +373,11 @@ def test_places_have_roles() -> None:
         RowColumns(groups="plan", labels=(1, 2), unit="who"),
         RowColumns(groups=1, labels=(1, 2), unit=list("aba")),
     ):
-        assert read_sketch(frame, berlin, roles=roles).totals.tolist() == [1, 1]
+        assert read_sketch(frame, berlin, row_columns=roles).totals.tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'id'; it has who, plan, geometry"):
-        read_sketch(frame, berlin, roles=RowColumns(unit="id"))
+        read_sketch(frame, berlin, row_columns=RowColumns(unit="id"))
     with pytest.raises(mp.MilepostError, match="no columns"):
-        read_sketch(places, berlin, roles=RowColumns(unit="id"))
+        read_sketch(places, berlin, row_columns=RowColumns(unit="id"))
 
 
 def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) -> None:
@@ -383,17 +386,17 @@ def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) ->
     for kind in FORMATS[2:]:
         if kind != "batch":
             table = bring(kind, empty, tmp_path)
-            assert read_sketch(table, CITY, roles=roles, cells=2, empty=True).totals.tolist() == [0, 0]
-            assert read_sums(table, CITY, queries(), roles=roles, empty=True).totals.tolist() == [0, 0]
-            assert total(table, CITY, roles=roles) == total(table, CITY) == 0
+            assert read_sketch(table, CITY, row_columns=roles, cells=2, empty=True).totals.tolist() == [0, 0]
+            assert read_sums(table, CITY, queries(), row_columns=roles, empty=True).totals.tolist() == [0, 0]
+            assert total(table, CITY, row_columns=roles) == total(table, CITY) == 0
             assert read_sketch(table, CITY, empty=True).totals.tolist() == [0]
     nobody = frame_of([Visit(1, 9, 1.0, 1.0, 1.0)])
     for table in (empty, nobody):
-        assert read_sketch(table, CITY, roles=roles, empty=True).totals.tolist() == [0, 0]
+        assert read_sketch(table, CITY, row_columns=roles, empty=True).totals.tolist() == [0, 0]
         with pytest.raises(mp.MilepostError, match="empty"):
-            read_sketch(table, CITY, roles=roles)
+            read_sketch(table, CITY, row_columns=roles)
         with pytest.raises(mp.MilepostError, match="empty"):
-            read_sums(table, CITY, queries(), roles=roles)
+            read_sums(table, CITY, queries(), row_columns=roles)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -457,7 +460,7 @@ def test_bad_cells_are_refused_and_not_quoted(kind: str, case: str, tmp_path: Pa
         words = words.replace("'who'", "'unit'").replace("'w'", "'weights'")
     for read in (total, read_sketch):
         with pytest.raises(mp.MilepostError, match=words) as caught:
-            read(table, CITY, roles=roles)
+            read(table, CITY, row_columns=roles)
         assert not any(cell in str(caught.value) for cell in ("Miller", "77"))
         assert caught.value.__cause__ is None
 
@@ -484,12 +487,12 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
     ]
     for table, roles, words in cases:
         with pytest.raises(mp.MilepostError, match=words):
-            read_sketch(table, CITY, roles=roles)
+            read_sketch(table, CITY, row_columns=roles)
     with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give unit="):
-        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), roles=RowColumns(unit=0))
+        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), row_columns=RowColumns(unit=0))
     path.write_bytes(b"east,north,who\n1,2,\xff\n")
     with pytest.raises(mp.MilepostError, match=r"'who' of visits.csv holds text that is not in UTF-8"):
-        read_sketch(path, CITY, roles=RowColumns(unit="who"))
+        read_sketch(path, CITY, row_columns=RowColumns(unit="who"))
 
 
 @pytest.mark.parametrize("before", [3, 5])
@@ -498,5 +501,8 @@ def test_a_table_that_changes_between_passes_is_refused(before: int) -> None:
     frame = frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(4)])
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
         read_sketch(
-            frame, CITY, roles=RowColumns(unit="person"), chosen=BoundedRows(np.ones(before, dtype=bool), before)
+            frame,
+            CITY,
+            row_columns=RowColumns(unit="person"),
+            bounded_rows=BoundedRows(np.ones(before, dtype=bool), before),
         )

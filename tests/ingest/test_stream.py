@@ -441,7 +441,7 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
-        aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, roles=roles)
+        aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, row_columns=roles)
     assert len(taken) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 

@@ -89,7 +89,7 @@ def test_narrowed_half_widths_stay_valid(noisy: int, off: float) -> None:
     def noise(far: AnyArray) -> AnyArray:
         return np.sqrt(deviation**2 + (4.0 * far) ** 2) * 1.96 / total.size
 
-    (width,) = total.narrowed(noise, np.array([off]), np.zeros(1), 1.0)
+    (width,) = total.narrow_half_widths(noise, np.array([off]), np.zeros(1), 1.0)
     for true in np.linspace(-1, 1, 2001).tolist():
         if abs(off - true) * total.size <= 1.96 * np.hypot(deviation, 4.0 * true):
             assert abs(off - true) <= width + 1e-12
@@ -97,8 +97,8 @@ def test_narrowed_half_widths_stay_valid(noisy: int, off: float) -> None:
 
 def test_an_unseen_group_has_no_interval() -> None:
     total = Total(-3, 4.0)
-    assert not total.seen
-    assert np.isinf(total.narrowed(lambda far: far, np.zeros(2), np.zeros(2), 1.0)).all()
+    assert not total.detectable
+    assert np.isinf(total.narrow_half_widths(lambda far: far, np.zeros(2), np.zeros(2), 1.0)).all()
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -197,7 +197,7 @@ def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
             search = Search.run(magnitudes, Scales.of(Guarantee(epsilon), change, 1), 0.99)
             held, wide = held_and_wide(column, search)
             assert search.columns[0].bounds[0] < search.columns[0].bounds[1]
-            assert search.hides < search.outside
+            assert search.hidden_rows < search.rows_outside
             good += held >= least and wide <= widest * (2 if name == "heavy" else 1)
         assert_rate(good, RUNS, at_least=0.9, against=0.1)
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import milepost as mp
-from milepost.answers.comparison import _agreeing, _first
+from milepost.answers.comparison import _match_nearest, _nearest_probability
 from milepost.sklearn import NearestGroup
 
 SPACE = mp.L1([(0, 10), (0, 10)])
@@ -82,7 +82,7 @@ def test_other_classes_are_left_out_or_other() -> None:
     assert set(model(classes=[0, 1]).fit(x, y).predict(x).tolist()) == {0, 1}
     assert set(model(classes=[0, "other"]).fit(x, y).predict(x).tolist()) == {0, "other"}
     empty = model(classes=[0, 1, 2, 3]).fit(x, y)
-    if not empty.synopsis_.group(3).statistic.total.seen:  # 99 times of 100
+    if not empty.synopsis_.group(3).statistic.total.detectable:  # 99 times of 100
         with pytest.warns(mp.PromiseWarning, match="too small"):
             assert not empty.predict_proba(x)[:, 3].any()
 
@@ -98,14 +98,14 @@ def test_probabilities_are_those_of_the_noise(fitted: NearestGroup) -> None:
     assert_allclose(1 - shares.max(axis=1), fitted.synopsis_.compare(x).flip, atol=1e-3)
 
     distance, deviation = np.array([[1.0, 1.3], [2.0, 2.0]]), np.array([[0.3, 0.4], [0.1, 0.1]])
-    first = _first(distance, deviation, np.array([0, 0]), np.array([True, True]))
+    first = _nearest_probability(distance, deviation, np.array([0, 0]), np.array([True, True]))
     assert_allclose(first, [NormalDist().cdf(0.3 / 0.5), 0.5], atol=1e-9)
 
 
 def test_the_largest_probability_is_that_of_the_nearest_class() -> None:
     """A class of uncertain distance shares with the nearest one where it would be likelier; ties are broken."""
     shares = np.array([[0.2, 0.5, 0.3], [0.25, 0.3, 0.45], [0.5, 0.5, 0.0], [0.7, 0.2, 0.1]])
-    found = _agreeing(shares, np.array([0, 1, 1, 0]))
+    found = _match_nearest(shares, np.array([0, 1, 1, 0]))
     assert found.argmax(axis=1).tolist() == [0, 1, 1, 0]
     assert_allclose(found, [[0.35, 0.35, 0.3], [0.25, 0.375, 0.375], [0.5, 0.5, 0], [0.7, 0.2, 0.1]], atol=1e-9)
     assert_allclose(found.sum(axis=1), 1, atol=1e-12)

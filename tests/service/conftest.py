@@ -93,7 +93,7 @@ class Client:
 
 def wait_for_job(service: ServiceFixture, job: str) -> None:
     """Wait until a job has ended."""
-    wait_until(lambda: service.state.jobs.shown(job)["state"] not in ("queued", "running"), "the end of a job")
+    wait_until(lambda: service.state.jobs.status(job)["state"] not in ("queued", "running"), "the end of a job")
 
 
 def people(n: int = 2_000) -> pa.Table:

@@ -145,7 +145,9 @@ def test_keys_are_made_and_revoked_while_it_runs(service: ServiceFixture) -> Non
     assert service.client("dora").get("/v1/me").json()["name"] == "dora"
     assert [revoked_key.id for revoked_key in revoke_key(service.state.database, key.id)] == [key.id]
     assert service.client("dora").get("/v1/me").status_code == 401
-    assert text.split("_")[2].encode() not in service.state.directory.register.read_bytes()  # only a digest is stored
+    assert (
+        text.split("_")[2].encode() not in service.state.directory.database_path.read_bytes()
+    )  # only a digest is stored
 
 
 def test_headers_close_what_browsers_leave_open(service: ServiceFixture) -> None:

@@ -258,10 +258,10 @@ def test_the_same_key_at_once(fresh_service: ServiceFixture) -> None:
 
 def test_a_session_that_finds_no_room_leaves_no_trace(fresh_service: ServiceFixture) -> None:
     params = {"id": "new", "analyst": "anna", "max_queries": 5, "space": PLANE, **BUILD_PARAMS}
-    carla, fresh_service.state.jobs._most = fresh_service.client("carla"), 0
+    carla, fresh_service.state.jobs._max_waiting = fresh_service.client("carla"), 0
     assert carla.post("/v1/sessions", params).json()["error"]["code"] == "busy"
     assert carla.get("/v1/sessions/new").status_code == 404
-    fresh_service.state.jobs._most = Settings().max_jobs
+    fresh_service.state.jobs._max_waiting = Settings().max_jobs
     assert carla.post("/v1/sessions", params).status_code == 202
 
 
@@ -508,12 +508,12 @@ def test_a_removed_release_does_not_come_back(tmp_path: Path) -> None:
 
 def test_a_damaged_register_is_refused_and_the_directory_let_go(fresh_service: ServiceFixture) -> None:
     fresh_service.state.close()
-    content = fresh_service.state.directory.register.read_bytes()
-    fresh_service.state.directory.register.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
+    content = fresh_service.state.directory.database_path.read_bytes()
+    fresh_service.state.directory.database_path.write_bytes(content[:4096] + b"\x55" * 4096 + content[8192:])
     for _ in range(2):
         with pytest.raises(MilepostError, match="damaged"):
             ServiceState(fresh_service.state.directory.root, Settings())
-    fresh_service.state.directory.register.write_bytes(content)
+    fresh_service.state.directory.database_path.write_bytes(content)
     ServiceState(fresh_service.state.directory.root, Settings()).close()
 
 
@@ -567,4 +567,4 @@ def test_edited_files_are_refused_and_not_stored(
     content = (tmp_path / "edited.milepost").read_bytes()
     answer = service.client("carla").request("PUT", "/v1/releases/edited", content=content)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "refused")
-    assert not service.state.releases.taken("edited")
+    assert not service.state.releases.exists("edited")

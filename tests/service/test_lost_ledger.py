@@ -26,7 +26,7 @@ def fresh_service(tmp_path: Path) -> Iterator[ServiceFixture]:
 def remove_all_but(service: ServiceFixture, kind: str) -> None:
     """Remove the ledger, and all that names its dataset except for one kind of entry."""
     service.state.close()
-    directory, database = service.state.directory, ServiceDatabase(service.state.directory.register)
+    directory, database = service.state.directory, ServiceDatabase(service.state.directory.database_path)
     directory.ledger_path.unlink()
     for release in database.all(ReleaseRecord) if kind != "Release" else ():
         database.remove(ReleaseRecord, release.id)

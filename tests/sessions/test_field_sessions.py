@@ -233,7 +233,12 @@ def test_asking_at_once_and_one_by_one_has_one_law() -> None:
     assert isinstance(made._engine, FieldEngine)
     noise = made._engine._innovations.noise
     half = noise.kernel.half(points)
-    own = half[:, None] + half[None] - 2 * noise.kernel.apart(points, points) + np.eye(4) * noise.kernel.highest / 512
+    own = (
+        half[:, None]
+        + half[None]
+        - 2 * noise.kernel.apart(points, points)
+        + np.eye(4) * noise.kernel.max_variance / 512
+    )
     own *= noise.split.power / 2 / len(PEOPLE) ** 2
     at_once = [[answer.value for answer in opened().ask_many(points)] for _ in range(sessions)]
     single = []

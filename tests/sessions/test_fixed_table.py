@@ -189,7 +189,7 @@ def test_nothing_that_leaves_has_the_digest(tmp_path: Path) -> None:
     readings.now(REPLACED)
     with pytest.raises(mp.MilepostError) as refusal:
         session.ask([3, 4])
-    fingerprint = session._engine._source._fixed.fingerprint  # type: ignore[attr-defined]
+    fingerprint = session._engine._source._fingerprinted_table.fingerprint  # type: ignore[attr-defined]
     shown = f"{refusal.value!r} {session!r} {session.transcript()} {stored_card(store)} {steps_of(store)} {fingerprint}"
     for private in (fingerprint.key, fingerprint.expected):
         for text in (private.hex(), repr(private)[2:-1], str(list(private))[1:-1]):

@@ -292,7 +292,7 @@ def altered(change: dict[str, Any]) -> Callable[[str], Any]:
 def test_nothing_to_resume_is_said(path: Path) -> None:
     with pytest.raises(MilepostError, match="there is no session store"):
         mp.resume(path, PEOPLE)
-    Store(path).make()
+    Store(path).create_file()
     with pytest.raises(MilepostError, match="has no session yet; begin one with"):
         mp.resume(path, PEOPLE)
     assert open_session(path).ask([1, 1]).value == mp.resume(path, PEOPLE).ask([1, 1]).value
@@ -504,7 +504,7 @@ def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
     else:
         assert isinstance(engine, GameEngine)
         epoch = engine._game._epoch
-        draws = [] if epoch is None else [epoch._threshold, *epoch._queries._drawn]  # none right after an update
+        draws = [] if epoch is None else [epoch._threshold, *epoch._queries._buffer]  # none right after an update
         places, _ = engine.positions(np.array(points(30)))
         everyone = np.arange(places.shape[1])
         numbers = [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]

@@ -95,7 +95,7 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
             [(batches, "BATCH_ROWS", batch), (aggregation, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
         ):
             wanted = DigestedSpec(SumsSpec(space, 1), KEY)
-            found.add(aggregation.aggregate(wanted, rows, space, roles=roles).digest.to_bytes())
+            found.add(aggregation.aggregate(wanted, rows, space, row_columns=roles).digest.to_bytes())
             table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
             table.blocks()
             assert table.fingerprint is not None

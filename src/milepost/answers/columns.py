@@ -75,7 +75,7 @@ def explain(synopsis: ReleasedData, point: Any) -> dict[str, float]:
     if len(positions) != 1:
         raise MilepostError(f"explain takes one point, got {len(positions)}")
     embedding, statistic = synopsis.space.embedding, synopsis.coordinates
-    positions = statistic.reached(positions)
+    positions = statistic.clip_positions(positions)
     total = float(statistic.values(positions)[0])
     shares = np.array([statistic.parts(positions, [i])[0] for i in range(embedding.dimension)])
     # `values` clips the total to its feasible range: spread the difference over the columns by their widths

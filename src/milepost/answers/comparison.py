@@ -114,7 +114,7 @@ def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
     error, deviation = (_errors(groups, positions, level) for level in (synopsis.confidence, ONE_SIGMA))
     eligible = eligible_groups(groups)
     nearest, margin = _nearest_and_margin(distance, eligible)
-    flip = np.clip(1 - _first(distance, deviation, nearest, eligible), 0, 1)
+    flip = np.clip(1 - _nearest_probability(distance, deviation, nearest, eligible), 0, 1)
     points = [synopsis.space.user_point(query) for query in queries]
     return Comparison(
         groups.labels,
@@ -152,8 +152,8 @@ def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
     deviation, eligible = _errors(groups, positions, ONE_SIGMA), eligible_groups(groups)
     shares = np.zeros_like(distance)
     for k in np.flatnonzero(eligible).tolist():
-        shares[:, k] = _first(distance, deviation, np.full(len(distance), k), eligible)
-    return _agreeing(shares / shares.sum(axis=1, keepdims=True), _nearest_and_margin(distance, eligible)[0])
+        shares[:, k] = _nearest_probability(distance, deviation, np.full(len(distance), k), eligible)
+    return _match_nearest(shares / shares.sum(axis=1, keepdims=True), _nearest_and_margin(distance, eligible)[0])
 
 
 def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) -> AnyArray:
@@ -168,7 +168,7 @@ def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) 
 
 def eligible_groups(groups: Groups) -> BoolArray:
     """Return which groups are larger than the noise of their counts, or all if none is; warn when some are not."""
-    large = np.array([statistic.total.seen for statistic in groups.statistics])
+    large = np.array([statistic.total.detectable for statistic in groups.statistics])
     if not large.all():
         small = ", ".join(repr(label) for label, is_large in zip(groups.labels, large, strict=True) if not is_large)
         rest = "all of them are used" if not large.any() else "they are passed over"
@@ -193,7 +193,9 @@ def _errors(groups: Groups, positions: AnyArray, confidence: float) -> FloatArra
     return np.column_stack(widths)
 
 
-def _first(distance: FloatArray, deviation: FloatArray, nearest: IntArray, eligible: BoolArray) -> FloatArray:
+def _nearest_probability(
+    distance: FloatArray, deviation: FloatArray, nearest: IntArray, eligible: BoolArray
+) -> FloatArray:
     """Return the probability that group `nearest` stays nearest when every distance gets fresh normal noise."""
     rows = np.arange(len(distance))
     mean, sigma = distance[rows, nearest], deviation[rows, nearest]
@@ -206,7 +208,7 @@ def _first(distance: FloatArray, deviation: FloatArray, nearest: IntArray, eligi
     return result
 
 
-def _agreeing(shares: FloatArray, nearest: IntArray) -> FloatArray:
+def _match_nearest(shares: FloatArray, nearest: IntArray) -> FloatArray:
     """Return the closest shares (in least squares) in which the largest of each row is the one at `nearest`."""
     result = shares.copy()
     for row in np.flatnonzero(shares.argmax(axis=1) != nearest).tolist():

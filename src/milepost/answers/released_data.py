@@ -118,7 +118,7 @@ class ReleasedData:
         if self.known is not None:
             return self.space.user_point(self.known[int(np.argmin(self.statistic.values(self.positions(self.known))))])
         if self.space.embedding_columns is not None:  # a sum over columns is smallest where each part is
-            lowest = np.array([polygon.lowest() for polygon in self.coordinates.functions()])
+            lowest = np.array([polygon.argmin() for polygon in self.coordinates.functions()])
             for block in self.space.embedding.category_blocks:  # the most frequent label
                 shares = [polygon.heights[0] for polygon in self.coordinates.functions()[block]]
                 lowest[block] = np.arange(len(shares)) == np.argmax(shares)

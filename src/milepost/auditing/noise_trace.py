@@ -106,7 +106,7 @@ class TracePair:
         return np.asarray(self.right.values - self.left.values)
 
     @property
-    def moved(self) -> IntArray:
+    def differing_indices(self) -> IntArray:
         """Return the indices of numbers that differ; the noise of others tells nothing."""
         return np.flatnonzero(self.differences)
 
@@ -123,7 +123,7 @@ class TracePair:
         """
         add = noise.gaussian if self.gaussian else noise.laplace
         scores = np.zeros((2, samples))
-        for index in self.moved:
+        for index in self.differing_indices:
             value, scale = self.left.values[index], float(self.left.scales[index])
             shift = float(self.differences[index])
             error = (add(np.full(samples, value), scale) - value).astype(np.float64)

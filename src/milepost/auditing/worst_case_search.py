@@ -20,7 +20,7 @@ class WorstPair:
 
     rows: tuple[Rows, Rows]
     pair: TracePair
-    tried: int
+    pairs_tried: int
 
 
 class Search:
@@ -58,20 +58,20 @@ class SearchedCase(Case):
         return cls(mechanism, tables, claim, side(0), side(1), search=search)
 
     @property
-    def found(self) -> WorstPair:
+    def worst_pair(self) -> WorstPair:
         """Return the worst pair."""
         return self.search.worst
 
     @property
     def exact(self) -> float:
         """Return the pair's true loss."""
-        return self.found.pair.loss
+        return self.worst_pair.pair.loss
 
     def samples(self, requested: int) -> int:
         """Return all samples that are requested, or fewer if many numbers differ."""
-        count = max(1, len(self.found.pair.moved))
+        count = max(1, len(self.worst_pair.pair.differing_indices))
         return min(requested, max(MIN_SAMPLES, requested * MAX_NUMBERS // count))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
         """Draw outcomes of both tables with the same noise."""
-        return self.found.pair.draw(samples)
+        return self.worst_pair.pair.draw(samples)

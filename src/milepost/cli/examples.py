@@ -70,14 +70,14 @@ WIDTH = 74  # characters of a line; with indentation and backslash it fits a ter
 
 def epilog(name: str) -> str:
     r"""Return the end of a command's help; a `\b` keeps its lines as they are."""
-    lines = [line for example in EXAMPLES[name] for line in folded(example)]
+    lines = [line for example in EXAMPLES[name] for line in wrap_command(example)]
     return "\n".join(["\b", "Examples:" if len(EXAMPLES[name]) > 1 else "Example:", *(f"  {line}" for line in lines)])
 
 
-def folded(example: str) -> list[str]:
+def wrap_command(example: str) -> list[str]:
     r"""Wrap a command line before options, with a `\` at the end of every line but the last.
 
-    >>> print(*folded(EXAMPLES["plan"][1]), sep="\n")
+    >>> print(*wrap_command(EXAMPLES["plan"][1]), sep="\n")
     milepost plan --space great-circle --center 52.52,13.405 --radius-km 30 \
         --n 50000 --error 0.05 --delta 1e-6
     """

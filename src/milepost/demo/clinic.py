@@ -51,7 +51,7 @@ class SiteResult:
         return self.private - self.exact
 
     @property
-    def kept(self) -> bool:
+    def within_error(self) -> bool:
         """Return whether the private answer is within its error."""
         return abs(self.difference) <= self.error
 
@@ -61,7 +61,7 @@ class Demo:
     """The results of a run of the demo, the nearest site first, and the paths of its two pictures."""
 
     synopsis: Synopsis
-    visits: tuple[SiteResult, ...]
+    results: tuple[SiteResult, ...]
     picture: Path
     exact_picture: Path
 
@@ -137,7 +137,7 @@ def _table(results: tuple[SiteResult, ...]) -> Table:
             f"{result.private:.4f} ± {result.error:.4f}",
             f"{result.exact:.4f}",
             f"{result.difference:+.4f}",
-            "yes" if result.kept else "no",
+            "yes" if result.within_error else "no",
         )
     return table
 

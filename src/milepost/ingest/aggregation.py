@@ -19,7 +19,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.ingest import batches as tables
 from milepost.ingest.batches import Batch, Cells, Columns
-from milepost.ingest.contribution_bounding import NAME_BYTES, PLACE_BYTES, row_keys, select_rows
+from milepost.ingest.contribution_bounding import NAME_BYTES, ORDER_KEY_BYTES, row_keys, select_rows
 from milepost.ingest.geopandas import to_columns
 from milepost.ingest.progress import reading
 from milepost.ingest.row_attributes import RowAttributes, RowColumns
@@ -243,7 +243,7 @@ def bound_contributions(
     key: of the digest, which shows that a later pass reads other rows at these indices than this pass did.
     """
     grouped, weights = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int16)]
-    keys = [np.empty((0, NAME_BYTES + PLACE_BYTES), dtype=np.uint8)]
+    keys = [np.empty((0, NAME_BYTES + ORDER_KEY_BYTES), dtype=np.uint8)]
     hashes = [np.empty((0, 2), dtype=np.uint64)]
     for batch, cells, first in _slices(data, space, columns, 1, row_columns, "choosing rows"):
         points = space.read(batch, first)
@@ -296,19 +296,19 @@ def read_sketch(
     data: Any,
     space: Space,
     columns: Columns = None,
-    roles: RowColumns = NO_ROW_COLUMNS,
+    row_columns: RowColumns = NO_ROW_COLUMNS,
     cells: int | None = None,
     *,
     empty: bool = False,
-    chosen: BoundedRows | None = None,
+    bounded_rows: BoundedRows | None = None,
 ) -> Sketch:
     """Return the exact sketch of a table; refuse bad rows, in which case nothing is spent.
 
     cells: of the sketch, instead of the default. empty: accept a table without rows that count, as is necessary where
     their number is private. chosen: the result of `bound_contributions` for the same table, to save a pass.
     """
-    spec = SketchSpec(space, roles.group_count, cells or default_cells(space.embedding.dimension))
-    sketch = aggregate(spec, data, space, columns, roles, chosen)
+    spec = SketchSpec(space, row_columns.group_count, cells or default_cells(space.embedding.dimension))
+    sketch = aggregate(spec, data, space, columns, row_columns, bounded_rows)
     if not empty:
         check_some(int(sketch.totals.sum()))
     return sketch
@@ -319,15 +319,15 @@ def read_sums(
     space: Space,
     queries: Queries,
     columns: Columns = None,
-    roles: RowColumns = NO_ROW_COLUMNS,
+    row_columns: RowColumns = NO_ROW_COLUMNS,
     *,
     empty: bool = False,
-    chosen: BoundedRows | None = None,
-    counted: DistanceTransform | None = None,
+    bounded_rows: BoundedRows | None = None,
+    transform: DistanceTransform | None = None,
 ) -> DistanceSums:
     """Return the exact sums of distances to queries, or of their transform `counted`; refuse bad rows."""
-    spec = SumsSpec(space, roles.group_count, queries, counted)
-    sums = aggregate(spec, data, space, columns, roles, chosen)
+    spec = SumsSpec(space, row_columns.group_count, queries, transform)
+    sums = aggregate(spec, data, space, columns, row_columns, bounded_rows)
     if not empty:
         check_some(int(sums.totals.sum()))
     return sums
@@ -338,7 +338,7 @@ def aggregate(
     data: Any,
     space: Space,
     columns: Columns = None,
-    roles: RowColumns = NO_ROW_COLUMNS,
+    row_columns: RowColumns = NO_ROW_COLUMNS,
     bounded_rows: BoundedRows | None = None,
 ) -> Exact:
     """Return the exact statistic of a table, computed by one thread per processor; any order gives the same.
@@ -372,7 +372,7 @@ def aggregate(
         finally:
             idle.put(part)
 
-    tasks = _tasks(data, space, columns, spec.numbers, roles, bounded_rows)
+    tasks = _tasks(data, space, columns, spec.numbers, row_columns, bounded_rows)
     with closing(tasks), ThreadPoolExecutor(workers) as pool:
         running: deque[Future[None]] = deque()
         first = list(islice(tasks, 2))
@@ -404,7 +404,7 @@ def _batches(
     """Yield batches of rows as they are, the cells of each role, and the number of rows before the batch."""
     table = to_columns(data, space)
     if table is not data:
-        row_columns = row_columns.taken(data)
+        row_columns = row_columns.with_columns_of(data)
     extra, sequences, rows = row_columns.extra_columns, row_columns.sequences(), 0
     for batch, extra_cells in tables.space_batches(table, space, columns, extra):
         cells = dict(zip((column.role for column in extra), extra_cells, strict=True))

@@ -57,7 +57,7 @@ def batches_with_cells(
     aliases: Aliases = NO_ALIASES,
     objects: bool = False,
     width: int = 1,
-    beside: tuple[ExtraColumn, ...] = (),
+    extra: tuple[ExtraColumn, ...] = (),
 ) -> Iterator[Part]:
     """Yield the batches, each with the cells of its rows in the columns `beside` the points, in one pass.
 
@@ -67,7 +67,7 @@ def batches_with_cells(
         columns = [columns]
     if columns is not None and names is not None and len(columns) != len(names):
         raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    selection = ColumnSelection(columns, names, aliases, width if objects else 0, beside)
+    selection = ColumnSelection(columns, names, aliases, width if objects else 0, extra)
     for batch, others in (_object_parts if objects else _named_parts)(data, selection):
         if columns is None or names is None or isinstance(batch, np.ndarray):
             yield batch, others
@@ -80,7 +80,7 @@ def space_batches(
 ) -> Iterator[Part]:
     """Return the batches as a space reads them, with the cells of extra columns."""
     options: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
-    return batches_with_cells(data, columns, space.columns, beside=extra, **options)
+    return batches_with_cells(data, columns, space.columns, extra=extra, **options)
 
 
 def column_cells(data: Any, role: str, numbers: bool = False) -> Cells:

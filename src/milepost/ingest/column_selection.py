@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import NO_ALIASES, Aliases, find
-from milepost.spaces.objects import listed
+from milepost.spaces.numeric import NO_ALIASES, Aliases, find_column
+from milepost.spaces.objects import join_names
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ExtraColumn:
         position = _position(present, self.column)
         if position is None:
             raise MilepostError(
-                f"{self.role}: the table has no column {self.column!r}; it has {listed(present) or 'no columns'}"
+                f"{self.role}: the table has no column {self.column!r}; it has {join_names(present) or 'no columns'}"
             )
         return position
 
@@ -59,20 +59,22 @@ class ColumnSelection:
         free = [position for position in range(len(present)) if position not in apart]
         if self.width and names is None and len(free) != self.width:
             raise MilepostError(
-                f"the table has the columns {listed([present[position] for position in free])}; say with columns=[…] "
-                "which one holds the objects, or which ones, for tuples of them"
+                f"the table has the columns {join_names([present[position] for position in free])}; say with "
+                "columns=[…] which one holds the objects, or which ones, for tuples of them"
             )
-        absent = [name for name in names or () if find(present, name, self.aliases) is None]
+        absent = [name for name in names or () if find_column(present, name, self.aliases) is None]
         if self.width and absent:
-            raise MilepostError(f"the table has no column {absent[0]!r}; it has {listed(present) or 'no columns'}")
-        positions = [position for name in names or () if (position := find(present, name, self.aliases)) is not None]
+            raise MilepostError(f"the table has no column {absent[0]!r}; it has {join_names(present) or 'no columns'}")
+        positions = [
+            position for name in names or () if (position := find_column(present, name, self.aliases)) is not None
+        ]
         return positions if names is not None and len(positions) == len(names) else free
 
     @staticmethod
     def _selected_position(present: Sequence[str], column: str | int) -> int:
         position = _position(present, column)
         if position is None:
-            raise MilepostError(f"columns: the table has no column {column!r}; it has {listed(present)}")
+            raise MilepostError(f"columns: the table has no column {column!r}; it has {join_names(present)}")
         return position
 
 

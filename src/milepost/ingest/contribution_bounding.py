@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.objects import is_missing, plain, untyped
+from milepost.spaces.objects import is_missing, normalize_cell, to_python_objects
 
 SALT = b"milepost: which rows of a person"  # public
-NAME_BYTES, PLACE_BYTES = 16, 8  # bytes of an id's name, and of a row's order key
-SHORT = NAME_BYTES - 1  # bytes of an id that is used as its name
+NAME_BYTES, ORDER_KEY_BYTES = 16, 8  # bytes of an id's name, and of a row's order key
+SHORT_ID_BYTES = NAME_BYTES - 1  # bytes of an id that is used as its name
 TEXT_TYPES = (str, int, float, Decimal, bytes, date, UUID)  # equal values have equal text
 
 
@@ -31,13 +31,15 @@ def person_names(ids: Any, name: str, first_row: int) -> AnyArray:
     missing = np.flatnonzero(lengths == 0)
     if len(missing):
         raise _no_id(first_row + int(missing[0]), name, "is missing", "drop such rows, or give each an id of its own")
-    column = np.arange(SHORT)
+    column = np.arange(SHORT_ID_BYTES)
     result = np.zeros((len(texts), NAME_BYTES), dtype=np.uint8)
     if len(texts):
-        result[:, :SHORT] = np.where(column < lengths, content[np.minimum(starts + column, len(content) - 1)], 0)
-        result[:, SHORT:] = lengths
-    for row in np.flatnonzero(lengths > SHORT).tolist():
-        digest = sha256(SALT + texts[row].as_py()).digest()[:SHORT]
+        result[:, :SHORT_ID_BYTES] = np.where(
+            column < lengths, content[np.minimum(starts + column, len(content) - 1)], 0
+        )
+        result[:, SHORT_ID_BYTES:] = lengths
+    for row in np.flatnonzero(lengths > SHORT_ID_BYTES).tolist():
+        digest = sha256(SALT + texts[row].as_py()).digest()[:SHORT_ID_BYTES]
         result[row] = np.frombuffer(digest + b"\xff", np.uint8)
     return result
 
@@ -47,8 +49,8 @@ def row_keys(person: AnyArray, points: FloatArray, group: IntArray, weight: IntA
     numbers = np.ascontiguousarray((points + 0.0).T, dtype=np.float64).view(np.uint64)  # −0 + 0 is 0
     order_key = np.zeros(len(person), dtype=np.uint64)
     for column in (*numbers, group.astype(np.uint64), weight.astype(np.uint64)):
-        order_key = _mixed(order_key ^ column)
-    return np.hstack([person, order_key.astype(">u8").view(np.uint8).reshape(-1, PLACE_BYTES)])
+        order_key = _mix_bits(order_key ^ column)
+    return np.hstack([person, order_key.astype(">u8").view(np.uint8).reshape(-1, ORDER_KEY_BYTES)])
 
 
 def select_rows(keys: AnyArray, contributions: int) -> AnyArray:
@@ -58,7 +60,7 @@ def select_rows(keys: AnyArray, contributions: int) -> AnyArray:
     with the same order key, which are equal unless 64 bits happen to agree; of these the first ones are used.
     """
     names = keys[:, :NAME_BYTES].copy().view(np.uint64)
-    name_hashes = _mixed(_mixed(names[:, 0]) ^ names[:, 1])
+    name_hashes = _mix_bits(_mix_bits(names[:, 0]) ^ names[:, 1])
     order = np.argsort(name_hashes)
     first = _borders(name_hashes[order, None])
     name_borders = _borders(names[order])
@@ -87,7 +89,7 @@ def _borders(rows: AnyArray) -> AnyArray:
     return result
 
 
-def _mixed(numbers: AnyArray) -> AnyArray:
+def _mix_bits(numbers: AnyArray) -> AnyArray:
     """Mix all 64 bits of each number, one to one: the last step of SplitMix64."""
     result = numbers + np.uint64(0x9E3779B97F4A7C15)
     result ^= result >> np.uint64(30)
@@ -107,7 +109,7 @@ def _texts(ids: Any, name: str, first_row: int) -> pa.LargeBinaryArray:
         if pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type):
             return ids.cast(pa.large_string()).fill_null("").cast(pa.large_binary())
     texts = []
-    for row, cell in enumerate(plain(ids, name)):
+    for row, cell in enumerate(to_python_objects(ids, name)):
         text = cell if isinstance(cell, str) else _id_text(cell)
         if text is None:
             raise _no_id(first_row + row, name, "is neither text nor a number nor a date", "convert it to text")
@@ -127,7 +129,7 @@ def _id_text(cell: Any) -> str | None:
             return ""
         if not isinstance(cell, TEXT_TYPES):
             return None
-        cell = untyped(cell)
+        cell = normalize_cell(cell)
     try:
         return str(cell)
     except ValueError:  # a whole number of more digits than Python converts

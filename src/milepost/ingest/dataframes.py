@@ -16,8 +16,8 @@ import pyarrow.interchange
 from milepost._typing import AnyArray
 from milepost._validation import unmask
 from milepost.errors import MilepostError
-from milepost.spaces.numeric import Aliases, find, number
-from milepost.spaces.objects import SPARK, TABLES, is_series, listed, package, package_of
+from milepost.spaces.numeric import Aliases, find_column, number
+from milepost.spaces.objects import SPARK, TABLES, is_series, join_names, package, package_of
 
 REMEDIES = ("to_pandas", "to_dataframe", "toPandas", "to_pandas_df", "compute")  # methods that give a pandas frame
 
@@ -75,9 +75,9 @@ def check_rows(rows: Any, names: Sequence[str] | None, aliases: Aliases, apart: 
         if present is None:
             continue
         expected = [position for position in range(len(present)) if position not in apart]
-        if [find(present, name, aliases) for name in names] != expected:
+        if [find_column(present, name, aliases) for name in names] != expected:
             raise MilepostError(
-                f"rows have the names {listed(present)}, the space has {listed(names)}; "
+                f"rows have the names {join_names(present)}, the space has {join_names(names)}; "
                 "make a frame of them, pd.DataFrame(rows), which is read by name"
             )
 

@@ -27,13 +27,13 @@ class ReadingProgress:
     start_time: float
     total: int | None = None  # rows, where they are known beforehand
     rows: int = 0
-    done: float | None = None  # the completed share of the pass, where it is known
+    completed_share: float | None = None  # the completed share of the pass, where it is known
 
     def advance(self, rows: int) -> None:
         """Add rows that were read."""
         self.rows += rows
         if self.total:
-            self.done = min(self.rows / self.total, 1.0)
+            self.completed_share = min(self.rows / self.total, 1.0)
 
 
 @dataclass(eq=False)
@@ -141,7 +141,7 @@ def advance_share(share: float) -> None:
     """Set the completed share of the innermost pass, whose number of rows is not known beforehand."""
     display = _LISTENER.get()
     if display is not None and display.passes:
-        display.passes[-1].done = min(share, 1.0)
+        display.passes[-1].completed_share = min(share, 1.0)
 
 
 def _cells(progress: ReadingProgress) -> "list[RenderableType]":
@@ -149,7 +149,11 @@ def _cells(progress: ReadingProgress) -> "list[RenderableType]":
     from rich.text import Text
 
     seconds = monotonic() - progress.start_time
-    bar = ProgressBar(total=1.0, completed=progress.done or 0.0, pulse=progress.done is None)
+    bar = ProgressBar(total=1.0, completed=progress.completed_share or 0.0, pulse=progress.completed_share is None)
     rate = f"{progress.rows / seconds:,.0f} rows/s" if progress.rows and seconds else ""
-    left = f"{timedelta(seconds=round(seconds / progress.done - seconds))} left" if progress.done else ""
+    left = (
+        f"{timedelta(seconds=round(seconds / progress.completed_share - seconds))} left"
+        if progress.completed_share
+        else ""
+    )
     return [Text(progress.what), bar, f"{progress.rows:,} rows", rate, left]

@@ -36,7 +36,7 @@ class RecordSource(ABC):
     def sums(self, queries: Queries) -> DistanceSums:
         """Return the exact sums of distances to queries that were shifted."""
 
-    def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Return the queries that are answered instead, and bounds of the errors that this causes; public."""
         return queries, np.zeros(len(queries))
 
@@ -53,14 +53,14 @@ class RereadSource(RecordSource):
     @cached_property
     def total(self) -> int:
         """Return the total, which the first pass counts."""
-        return self._fixed.total()
+        return self._fingerprinted_table.total()
 
     def sums(self, queries: Queries) -> DistanceSums:
         """Return the sums, from one pass over the table."""
-        return self._fixed.sums(queries)
+        return self._fingerprinted_table.sums(queries)
 
     @cached_property
-    def _fixed(self) -> Table:
+    def _fingerprinted_table(self) -> Table:
         """Return the table with a fingerprint."""
         table = self.table
         return table if table.fingerprint is not None else table.with_fingerprint(Fingerprint(CHANGED_SESSION))
@@ -109,7 +109,7 @@ class SketchSource(RecordSource):
         """Return the total of all records."""
         return self.borders.total
 
-    def shifted(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Return the queries at the nearest cell borders, and bounds of the errors of that and of quanta."""
         embedding, positions = self.space.embedding, self._cells(queries).astype(np.float64) * (1 << self.borders.bits)
         shift = np.abs(self.space.position(queries) - positions) @ embedding.quantum

@@ -122,7 +122,7 @@ class RowColumns:
             if not _is_column(value)
         }
 
-    def taken(self, frame: Any) -> "RowColumns":
+    def with_columns_of(self, frame: Any) -> "RowColumns":
         """Return a copy that holds the columns of a pandas frame, for rows that are read from another table."""
         present = [str(name) for name in frame.columns] if frame.ndim == 2 else []
         return replace(self, **{extra.role: frame.iloc[:, extra.position(present)] for extra in self.extra_columns})

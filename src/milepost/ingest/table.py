@@ -51,7 +51,7 @@ class Table:
     space: Space
     change: ProtectedChange
     columns: Columns = None
-    roles: RowColumns = NO_ROW_COLUMNS
+    row_columns: RowColumns = NO_ROW_COLUMNS
     stream: bool = False
     fingerprint: Fingerprint | None = None
 
@@ -62,7 +62,7 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """Return the data of the source; an iterator is opened at the first use."""
-        return open_stream(self.source) if self.stream and self.roles.unit is None else rereadable(self.source)
+        return open_stream(self.source) if self.stream and self.row_columns.unit is None else rereadable(self.source)
 
     @property
     def is_local(self) -> bool:
@@ -77,16 +77,16 @@ class Table:
     @property
     def countable(self) -> bool:
         """Return whether its total is known, or takes a pass anyway, before its statistic is read."""
-        return self.roles.unit is not None or (self.change.public_total and countable(self.data))
+        return self.row_columns.unit is not None or (self.change.public_total and countable(self.data))
 
     @cached_property
     def bounded_rows(self) -> BoundedRows | None:
         """Return the rows that are used, if the contributions of a person are bounded; else None."""
-        if self.roles.unit is None:
+        if self.row_columns.unit is None:
             return None
         fingerprint = self.fingerprint
         key = None if fingerprint is None else fingerprint.key
-        bounded = bound_contributions(self.data, self.space, self.columns, self.roles, key)
+        bounded = bound_contributions(self.data, self.space, self.columns, self.row_columns, key)
         if fingerprint is not None and bounded.digest is not None:
             fingerprint.check(bounded.digest)
         return bounded
@@ -101,14 +101,14 @@ class Table:
 
     def sketch(self, space: Space, cells: int | None = None) -> Sketch:
         """Return the exact sketch; the default number of cells depends on the number of groups."""
-        groups = self.roles.group_count
+        groups = self.row_columns.group_count
         sketch = self._aggregate(SketchSpec(space, groups, cells or space.embedding.cells(groups)))
         self._check(sketch.totals)
         return sketch
 
     def sums(self, queries: Queries, transform: DistanceTransform | None = None) -> DistanceSums:
         """Return the exact sums of distances to queries, or of a transform of these distances."""
-        sums = self._aggregate(SumsSpec(self.space, self.roles.group_count, queries, transform))
+        sums = self._aggregate(SumsSpec(self.space, self.row_columns.group_count, queries, transform))
         self._check(sums.totals)
         return sums
 
@@ -118,7 +118,7 @@ class Table:
 
     def blocks(self) -> list[RecordBlock]:
         """Return all records that are used, of a table with local rows."""
-        result = list(blocks(self.data, self.space, self.columns, 1, self.roles, self.bounded_rows))
+        result = list(blocks(self.data, self.space, self.columns, 1, self.row_columns, self.bounded_rows))
         if self.fingerprint is not None:
             digest = RowDigest()
             for block in result:
@@ -132,7 +132,7 @@ class Table:
             return self.bounded_rows.total
         if self.change.public_total and self.fingerprint is None:
             return count(self.data)
-        return int(self._aggregate(SumsSpec(self.space, self.roles.group_count)).totals.sum())
+        return int(self._aggregate(SumsSpec(self.space, self.row_columns.group_count)).totals.sum())
 
     def _check(self, totals: IntArray) -> None:
         """Refuse a table without rows, where their number is public."""
@@ -150,7 +150,7 @@ class Table:
 
     def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
         """Return the statistic, from one pass."""
-        return aggregate(statistic, self.data, self.space, self.columns, self.roles, self.bounded_rows)
+        return aggregate(statistic, self.data, self.space, self.columns, self.row_columns, self.bounded_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class AggregatedTable(Table):
     @classmethod
     def from_table(cls, table: Table, statistic: Sketch | DistanceSums) -> "AggregatedTable":
         """Return the aggregated table of a table and its statistic."""
-        return cls(None, table.space, table.change, None, table.roles, statistic=statistic)
+        return cls(None, table.space, table.change, None, table.row_columns, statistic=statistic)
 
     @property
     def single_pass(self) -> bool:

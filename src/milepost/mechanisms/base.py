@@ -114,7 +114,7 @@ class CoordinateStatistic(ABC):
             result = self.sum_estimates(block, raw)
             return result if raw else np.asarray(np.clip(result, *self.embedding.range(block)))
 
-        return in_cache_blocks(block_values, self.reached(positions))
+        return in_cache_blocks(block_values, self.clip_positions(positions))
 
     def sum_estimates(self, positions: FloatArray, raw: bool) -> FloatArray:
         """Return the sum of all coordinates' estimates at positions float64[k, D]."""
@@ -122,9 +122,9 @@ class CoordinateStatistic(ABC):
 
     def parts(self, positions: AnyArray, only: Sequence[int], raw: bool = False) -> FloatArray:
         """Return the sum of the estimates of the coordinates `only`."""
-        return sum_at(self.functions(raw), self.embedding, self.reached(positions), self.extends, only)
+        return sum_at(self.functions(raw), self.embedding, self.clip_positions(positions), self.extends, only)
 
-    def reached(self, positions: FloatArray) -> FloatArray:
+    def clip_positions(self, positions: FloatArray) -> FloatArray:
         """Return positions, moved to the border of the space where estimates do not continue outside."""
         if self.extends:
             return positions
@@ -192,7 +192,7 @@ CoordinateMechanism: TypeAlias = Mechanism[Embedding, Sketch, CoordinateStatisti
 class QueryMechanism(Mechanism[Queries, DistanceSums, NoisyStatistic], Protocol):
     """A mechanism for given queries."""
 
-    def counted(self, queries: Queries, quanta: IntArray, /) -> IntArray:
+    def summands(self, queries: Queries, quanta: IntArray, /) -> IntArray:
         """Return each record's summands int64[n, m], within ±2²⁴, from its distances int64[n, k] to the queries.
 
         Rows do not depend on each other; m follows from the queries.

@@ -18,7 +18,7 @@ from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace
 from milepost.privacy.protected_change import ProtectedChange
 
 ROUNDS = 6  # of narrowing half-widths; they are valid after every round
-UNSEEN = 0.01  # probability that an empty group looks like one with people in it
+FALSE_DETECTION_RATE = 0.01  # probability that an empty group looks like one with people in it
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Total:
         return float((laplace_tail if self.pure else gaussian_tail)(self.scale, failure))
 
     @property
-    def seen(self) -> bool:
+    def detectable(self) -> bool:
         """Whether the total is larger than the noise of an empty group explains."""
-        return self.value > self.tail(2 * UNSEEN)
+        return self.value > self.tail(2 * FALSE_DETECTION_RATE)
 
-    def narrowed(
+    def narrow_half_widths(
         self,
         noise: Callable[[FloatArray], FloatArray],
         offsets: FloatArray,

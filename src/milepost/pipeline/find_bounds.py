@@ -88,7 +88,7 @@ def read_magnitudes(
     """Return a table's column names (None: by position) and exact statistic; refuse bad rows, spend nothing."""
     coordinates = to_columns(data, L1([(0, 1), (0, 1)]))  # of a GeoPandas frame
     if coordinates is not data:
-        data, row_columns = coordinates, row_columns.taken(data)
+        data, row_columns = coordinates, row_columns.with_columns_of(data)
     read_columns = _frame_columns if is_spark_frame(data) else _columns
     names, width = read_columns(data, columns, row_columns)
     if names is not None and len(set(names)) < len(names):
@@ -103,7 +103,7 @@ def read_magnitudes(
 def _columns(data: Any, columns: Columns, row_columns: RowColumns) -> tuple[tuple[str, ...] | None, int]:
     """Return the names (None: by position) and the number of a table's columns."""
     head = data.head() if isinstance(data, Stream) else data
-    first, _ = next(tables.batches_with_cells(head, columns, beside=row_columns.extra_columns), (None, None))
+    first, _ = next(tables.batches_with_cells(head, columns, extra=row_columns.extra_columns), (None, None))
     if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")
     return None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
@@ -131,7 +131,10 @@ class Scales:
         """
         sensitivity = (2 if change.replaces else 1) * change.contributions  # (S)
         histogram_epsilon = guarantee.epsilon * (1 - TOTAL_SHARE) / columns / 2
-        return cls(_up(change.contributions / (guarantee.epsilon * TOTAL_SHARE)), _up(sensitivity / histogram_epsilon))
+        return cls(
+            _round_up(change.contributions / (guarantee.epsilon * TOTAL_SHARE)),
+            _round_up(sensitivity / histogram_epsilon),
+        )
 
 
 @dataclass(frozen=True)
@@ -172,8 +175,8 @@ class Search:
 
     total: int
     columns: tuple[ColumnSearch, ...]
-    hides: float  # rows in one power of two that noise may hide
-    outside: float  # rows that coverage lets lie outside of a column's bounds
+    hidden_rows: float  # rows in one power of two that noise may hide
+    rows_outside: float  # rows that coverage lets lie outside of a column's bounds
 
     @classmethod
     def run(cls, magnitudes: Magnitudes, scales: Scales, coverage: float, grid: Grid | None = None) -> "Search":
@@ -181,11 +184,13 @@ class Search:
         grid = Grid() if grid is None else grid
         total = int(laplace(np.array([magnitudes.total]), scales.total)[0])  # (T)
         outside = (1 - coverage) * max(total, 1)
-        columns = tuple(_read(magnitudes, i, scales.counts, outside / 2, grid) for i in range(magnitudes.columns))
+        columns = tuple(
+            _search_column(magnitudes, i, scales.counts, outside / 2, grid) for i in range(magnitudes.columns)
+        )
         return cls(total, columns, hidden_count(scales.counts, len(grid.rough) - 1, ROUGH_FAILURE), outside)
 
 
-def _read(magnitudes: Magnitudes, column: int, scale: float, tail: float, grid: Grid) -> ColumnSearch:
+def _search_column(magnitudes: Magnitudes, column: int, scale: float, tail: float, grid: Grid) -> ColumnSearch:
     """Search powers of two first, then equal cells within their range. tail: rows to cut on either side."""
     rough = laplace(magnitudes.between(column, grid.rough), scale)  # (R)
     octaves = signal_range(rough, scale, tail, ROUGH_FAILURE, int(np.searchsorted(grid.rough, 0)))
@@ -210,7 +215,7 @@ def _toward_zero(low: float, high: float) -> tuple[float, float]:
 
 def _warn_if_hidden(search: Search, names: tuple[str, ...], guarantee: Guarantee) -> None:
     """Warn where noise hides more rows than may lie outside; reads noisy numbers only."""
-    ratio = search.hides / search.outside
+    ratio = search.hidden_rows / search.rows_outside
     factor = max(ratio, 2.0)
     remedy = (
         f"about {max(search.total, 1) * factor:,.0f} rows, or epsilon = {guarantee.epsilon * factor:.2g}, would do; "
@@ -219,17 +224,18 @@ def _warn_if_hidden(search: Search, names: tuple[str, ...], guarantee: Guarantee
     undetected = [name for name, column in zip(names, search.columns, strict=True) if column.undetected]
     if undetected:
         warn(
-            f"no bounds were found for {', '.join(map(repr, undetected))}: noise hides up to {search.hides:,.0f} rows "
-            f"of a size. The bounds given are those of all numbers that are looked at, and of little use; {remedy}"
+            f"no bounds were found for {', '.join(map(repr, undetected))}: noise hides up to {search.hidden_rows:,.0f} "
+            f"rows of a size. The bounds given are those of all numbers that are looked at, and of little use; {remedy}"
         )
     elif ratio > 1:
         warn(
-            f"the table is small for epsilon = {guarantee.epsilon:g}: noise hides up to {search.hides:,.0f} rows of a "
-            f"size, and only {search.outside:,.0f} may lie outside. Bounds may hold fewer rows, or be wide; {remedy}"
+            f"the table is small for epsilon = {guarantee.epsilon:g}: noise hides up to {search.hidden_rows:,.0f} rows "
+            f"of a size, and only {search.rows_outside:,.0f} may lie outside. Bounds may hold fewer rows, or be wide; "
+            f"{remedy}"
         )
 
 
-def _up(scale: float) -> float:
+def _round_up(scale: float) -> float:
     """Round a scale up by more than the error of the few float operations behind it."""
     return math.nextafter(scale * (1 + 1e-12), math.inf)
 

@@ -87,7 +87,7 @@ def interactive(
     opening = SessionOpening(table, guarantee, max_queries, beta, sessions, *possible.feasible(change, guarantee))
     session_store = None if store is None else Store(store)
     if session_store is not None:
-        session_store.make()
+        session_store.create_file()
     with _log(session_store) as log:
         stored = None if log is None else log.stored_session()
         if session_store is not None and log is not None and stored is not None:

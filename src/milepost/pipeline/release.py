@@ -192,7 +192,7 @@ def run_release(
     drawing()
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
-    return counted_synopsis(best.space, spend(), table.roles.labels, guarantee, change, best.queries)
+    return counted_synopsis(best.space, spend(), table.row_columns.labels, guarantee, change, best.queries)
 
 
 def warn_large_error(error: float, bias: float, space: Space, n: int) -> None:

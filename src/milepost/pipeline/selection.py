@@ -86,7 +86,7 @@ class QueryChoice:
 
     def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[NoisyStatistic]]:
         """Read the table, sized for n records a group; return a function that spends the guarantee, group by group."""
-        sums, change = table.sums(self.queries, self.mechanism.counted), table.change
+        sums, change = table.sums(self.queries, self.mechanism.summands), table.change
         return lambda: [
             self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
         ]
@@ -138,7 +138,7 @@ class Candidates:
         """Read the single statistic of a table, and return the table with it."""
         if self.queries is not None:
             for mechanism in self.query.values():
-                return AggregatedTable.from_table(table, table.sums(self.queries, mechanism.counted))
+                return AggregatedTable.from_table(table, table.sums(self.queries, mechanism.summands))
         return AggregatedTable.from_table(table, table.sketch(self.space))
 
     def feasible(self, change: ProtectedChange, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
@@ -332,7 +332,7 @@ class FieldChoice:
     def numbers(self) -> list[Any]:
         """Return all numbers that its noise depends on: a session resumes only with the same ones."""
         noise = self.noise
-        return [noise.max_points, noise.quantum, noise.step, noise.scale, noise.kernel.highest, noise.split.total]
+        return [noise.max_points, noise.quantum, noise.step, noise.scale, noise.kernel.max_variance, noise.split.total]
 
     def begin(self, table: Table, n: int, drawing: Callable[[], None], total: int | None = None) -> StartedSession:
         """Read the table, and draw the total where it is private. total: the one that was drawn before."""

@@ -75,14 +75,14 @@ class LaplaceStream:
         check_scale(scale)
         self._scale = scale
         self._block = block
-        self._drawn: list[int] = []
+        self._buffer: list[int] = []
 
     def next(self) -> int:
         """Return a fresh draw, which is returned once and then forgotten."""
-        if not self._drawn:
-            self._drawn = laplace(np.zeros(self._block, dtype=np.int64), self._scale).tolist()
+        if not self._buffer:
+            self._buffer = laplace(np.zeros(self._block, dtype=np.int64), self._scale).tolist()
             self._block = min(2 * self._block, 4096)
-        return self._drawn.pop()
+        return self._buffer.pop()
 
 
 def gaussian_tail(scale: float, failure: float) -> int:

@@ -78,7 +78,7 @@ def group_sizes(synopsis: ReleasedData) -> list[str]:
     totals = zip(synopsis.labels, [statistic.total for statistic in synopsis.statistic.statistics], strict=True)
     return [
         f"{label} about {amount_text(max(total.value, 0), synopsis.change)}"
-        + ("" if total.seen else " (too small to tell from empty)")
+        + ("" if total.detectable else " (too small to tell from empty)")
         for label, total in totals
     ]
 
@@ -104,7 +104,7 @@ def error_range(synopsis: ReleasedData) -> tuple[float, float, str]:
         error = synopsis.error(synopsis.confidence)
         return error, error, ""
     statistics = synopsis.statistic.statistics
-    large = [statistic for statistic in statistics if statistic.total.seen] or statistics
+    large = [statistic for statistic in statistics if statistic.total.detectable] or statistics
     errors = [min(statistic.half_width(synopsis.confidence), statistic.max_error) for statistic in large]
     small = len(statistics) - len(large)
     return min(errors), max(errors), _groups(small) if small else ""

@@ -30,7 +30,7 @@ class DataDirectory:
     root: Path
 
     @classmethod
-    def made(cls, root: Path) -> "DataDirectory":
+    def create(cls, root: Path) -> "DataDirectory":
         """Return the directory, and create it and its folders if needed; only their owner may read them."""
         directory = cls(root.absolute())
         try:
@@ -41,7 +41,7 @@ class DataDirectory:
         return directory
 
     @property
-    def register(self) -> Path:
+    def database_path(self) -> Path:
         """The database of keys, releases, sessions and jobs."""
         return self.root / "service.db"
 

@@ -22,7 +22,7 @@ class Jobs:
     """The jobs of curators. A job is on the disk before it starts; a crash leaves it as interrupted."""
 
     def __init__(self, database: ServiceDatabase, max_waiting: int) -> None:
-        self._database, self._most, self._lock = database, max_waiting, Lock()
+        self._database, self._max_waiting, self._lock = database, max_waiting, Lock()
         self._jobs = {job.id: job for job in database.all(JobRecord)}
         self._displays: dict[str, Display] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
@@ -49,19 +49,19 @@ class Jobs:
         with self._lock:
             if self.in_progress(kind, name):
                 raise RefusedError("exists")
-            if self.waiting >= self._most:
+            if self.waiting >= self._max_waiting:
                 raise RefusedError("busy")
             job = JobRecord(secrets.token_hex(8), kind, name, author, request.model_dump_json(), now(), QUEUED, "")
             self._database.add(job)
             self._jobs[job.id] = job
         self._pool.submit(self._run, job, work)
-        return self.shown(job.id)
+        return self.status(job.id)
 
     def all(self) -> list[dict[str, Any]]:
         """Return the status of the latest jobs, the newest first."""
-        return [self.shown(name) for name in [*self._jobs][: -MAX_LISTED - 1 : -1]]
+        return [self.status(name) for name in [*self._jobs][: -MAX_LISTED - 1 : -1]]
 
-    def shown(self, name: str) -> dict[str, Any]:
+    def status(self, name: str) -> dict[str, Any]:
         """Return the status of a job, and its progress."""
         job = self._jobs.get(name)
         if job is None:
@@ -74,7 +74,7 @@ class Jobs:
             "state": job.state,
             "doing": passes[0].what if passes else "",
             "rows": passes[0].rows if passes else 0,
-            "share": passes[0].done if passes else None,
+            "share": passes[0].completed_share if passes else None,
             "detail": job.detail or None,
             "created": job.created,
         }

@@ -59,7 +59,7 @@ class RequestMiddleware:
 
         try:
             async with asyncio.timeout(self._settings.timeout) as limit:
-                error_response = await self._let_in(scope, body.next, send_with_headers, limit)
+                error_response = await self._authorize(scope, body.next, send_with_headers, limit)
         except TimeoutError:
             error_response = response(RefusedError("timeout"))
         except RefusedError as problem:
@@ -72,7 +72,9 @@ class RequestMiddleware:
         route = scope.get("route")
         self._telemetry.record_request(getattr(route, "path", ""), scope["method"], status, monotonic() - start_time)
 
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send, limit: asyncio.Timeout) -> JSONResponse | None:
+    async def _authorize(
+        self, scope: Scope, receive: Receive, send: Send, limit: asyncio.Timeout
+    ) -> JSONResponse | None:
         """Check the key and the rate, and pass the request on; return the error response if it is refused."""
         path, headers = scope["path"], Headers(scope=scope)
         if path not in PUBLIC_PATHS and not path.startswith(STATIC_PREFIX):
@@ -89,7 +91,7 @@ class RequestMiddleware:
                 limit.reschedule(None)
                 await self._app(scope, receive, send)
                 return None
-            await self._app(scope, await _read(receive, headers, self._settings.max_body), send)
+            await self._app(scope, await _read_body(receive, headers, self._settings.max_body), send)
             return None
         await self._app(scope, _replay(b"", receive), send)  # do not wait for a client without a key
         return None
@@ -119,7 +121,7 @@ class RequestBody:
         self._more = False
 
 
-async def _read(receive: Receive, headers: Headers, max_bytes: int) -> Receive:
+async def _read_body(receive: Receive, headers: Headers, max_bytes: int) -> Receive:
     """Read the whole body, and return a `receive` function that replays it; refuse a body that is too large."""
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > max_bytes:

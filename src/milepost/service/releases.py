@@ -24,7 +24,7 @@ from milepost.service.data_directory import DataDirectory
 from milepost.service.database import ReleaseRecord, ServiceDatabase, now
 from milepost.service.errors import RefusedError
 from milepost.service.schemas.requests import ReleaseRequest
-from milepost.service.schemas.views import center, description, field_of, select_group, statement, summary
+from milepost.service.schemas.views import center, description, distance_grid, select_group, statement, summary
 from milepost.service.settings import Settings
 from milepost.spaces.base import Space
 from milepost.synopsis.serialization import load
@@ -54,7 +54,7 @@ class ReleaseCatalog:
         """Return all releases, in the order in which they were added."""
         return list(self._releases.values())
 
-    def taken(self, name: str) -> bool:
+    def exists(self, name: str) -> bool:
         """Return whether there is a release of this name."""
         return name in self._releases
 
@@ -73,7 +73,7 @@ class ReleaseCatalog:
     def claiming(self, name: str) -> Iterator[None]:
         """Reserve a name while a release is stored; refuse one that exists or is reserved."""
         with self._lock:
-            if self.taken(name) or name in self._claimed_names:
+            if self.exists(name) or name in self._claimed_names:
                 raise RefusedError("exists")
             self._claimed_names.add(name)
         try:
@@ -125,7 +125,7 @@ class ReleaseCatalog:
 
     def recover(self, request: ReleaseRequest) -> None:
         """List a release that an interrupted job has written: its budget is spent."""
-        if not self.taken(request.id) and self._directory.release(request.id).is_file():
+        if not self.exists(request.id) and self._directory.release(request.id).is_file():
             self.add_record(request.id, request.title or request.id, request.dataset)
 
     def store(self, path: Path, name: str, title: str, dataset: str) -> ReleaseRecord:
@@ -155,7 +155,7 @@ class ReleaseCatalog:
             raise RefusedError("too_large", ["body", "steps"])
         synopsis = select_group(self.find(name)[1], group)
         key = *self._key(name), "field", steps, type(group), group
-        return self._grids.get(key, lambda: to_json_bytes(field_of(synopsis, steps)))
+        return self._grids.get(key, lambda: to_json_bytes(distance_grid(synopsis, steps)))
 
     def center(self, name: str, group: Any) -> bytes:
         """Return the point with the smallest mean distance, as JSON."""

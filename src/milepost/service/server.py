@@ -109,8 +109,8 @@ def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
 
 def create_demo(root: Path, n: int) -> str:
     """Fill a data directory with demo data, and return the key of a curator."""
-    directory = DataDirectory.made(root)
-    _, key = create_key(ServiceDatabase(directory.register), DEMO_USER, CURATOR)
+    directory = DataDirectory.create(root)
+    _, key = create_key(ServiceDatabase(directory.database_path), DEMO_USER, CURATOR)
     people, ages = homes(n), np.random.default_rng(7).gamma(6, 7, n)
     side = np.where(people[:, 1] < REGION.longitude, "west", "east")
     table = {"lat": people[:, 0], "lon": people[:, 1], "age": ages, "side": side}

@@ -107,7 +107,7 @@ class SessionService:
 
     def summaries(self, analyst: str | None) -> list[dict[str, Any]]:
         """Return what is public about the sessions of an analyst, or about all sessions for None."""
-        return [self.shown(record) for record in list(self._records.values()) if _visible(record, analyst)]
+        return [self.summary(record) for record in list(self._records.values()) if _visible(record, analyst)]
 
     def find(self, name: str, analyst: str | None) -> SessionRecord:
         """Return the record of a session; refuse that of another analyst as not found."""
@@ -116,7 +116,7 @@ class SessionService:
             raise RefusedError("not_found")
         return record
 
-    def shown(self, record: SessionRecord) -> dict[str, Any]:
+    def summary(self, record: SessionRecord) -> dict[str, Any]:
         """Return what is public about a session."""
         about = json.loads(record.about)
         limit = about.get("limit")
@@ -137,7 +137,7 @@ class SessionService:
 
     def description(self, record: SessionRecord) -> dict[str, Any]:
         """Return what is public about a session, with the columns of its points."""
-        return self.shown(record) | {"fields": json.loads(record.about)["fields"]}
+        return self.summary(record) | {"fields": json.loads(record.about)["fields"]}
 
     def ask(self, record: SessionRecord, point: Any, name: str) -> dict[str, Any]:
         """Return the answer to one question, which is stored under its name first."""
@@ -165,13 +165,13 @@ class SessionService:
             "unit": session.space.unit,
         }
 
-    def tell(self, record: SessionRecord, remaining: int | None) -> None:
+    def publish_remaining(self, record: SessionRecord, remaining: int | None) -> None:
         """Publish how many questions are left when an answer is sent; answers that are ready later do not count yet."""
         limit = json.loads(record.about)["limit"]
         if limit is not None and remaining is not None:
             self._published_counts[record.id] = max(self._published_counts.get(record.id, 0), limit - remaining)
 
-    def tell_closed(self, record: SessionRecord) -> None:
+    def publish_closed(self, record: SessionRecord) -> None:
         """Publish at a moment of the clock that a session is closed, after the answers to all earlier questions."""
         self._records[record.id] = self._closed_records.get(record.id, self._records[record.id])
 

@@ -25,11 +25,11 @@ class ServiceState:
     """A data directory that is being served, locked against other services, and everything that serves it."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
-        self.settings, self.directory, self.telemetry = settings, DataDirectory.made(root), Telemetry()
+        self.settings, self.directory, self.telemetry = settings, DataDirectory.create(root), Telemetry()
         with ExitStack() as stack:  # closes what is open if a later step fails
             stack.enter_context(self.directory.lock())
             self.directory.remove_unfinished()
-            self.database = ServiceDatabase(self.directory.register)
+            self.database = ServiceDatabase(self.directory.database_path)
             self.check_ledger()
             self.keys = Keys(stack.enter_context(self.database.watching()))
             self.releases = ReleaseCatalog(self.directory, self.database, settings)

@@ -144,7 +144,7 @@ class Store:
         """Return whether no session was begun in it."""
         return self._database.empty or self.stored_session() is None
 
-    def make(self) -> None:
+    def create_file(self) -> None:
         """Create the file, if no session was begun in it, so that obstacles appear before anything is spent."""
         if self.empty:
             with self._database.write_transaction(create=True) as connection:

@@ -12,7 +12,7 @@ from milepost._typing import FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces import numeric
 from milepost.spaces.embeddings.embedding import QUANTA
-from milepost.spaces.objects import encode_cells, is_missing, listed, plain, untyped
+from milepost.spaces.objects import encode_cells, is_missing, join_names, normalize_cell, to_python_objects
 
 OTHER = "other"
 MAX_LABELS = 1 << 12
@@ -134,7 +134,7 @@ class Category:
             row = next(row for row, label in enumerate(labels) if label not in positions)
             raise MilepostError(
                 f"query points, row {first_row + row + 1}: column {name!r} has no label {labels[row]!r}; it has "
-                f"{listed(list(positions))}"
+                f"{join_names(list(positions))}"
             )
         other = float(len(self.labels))
         return np.array([positions.get(label, other) for label in labels], dtype=np.float64)[codes]
@@ -261,7 +261,7 @@ def _label(cell: Any) -> str:
     if isinstance(cell, np.generic):
         cell = cell.item()
     try:
-        return str(untyped(cell))
+        return str(normalize_cell(cell))
     except ValueError:  # a whole number of more digits than Python spells out
         return ""
 
@@ -272,7 +272,7 @@ def _numbers(cells: Any, name: str, what: str, first_row: int) -> FloatArray:
         kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             return numeric.from_column(cells, name)
-    values = plain(cells, name)
+    values = to_python_objects(cells, name)
     result = np.empty(len(values))
     for row, cell in enumerate(values):
         try:

@@ -21,7 +21,7 @@ from milepost.spaces.embeddings.directions import MAX_DIRECTIONS
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.reference_measures import POINTS, around_cap
-from milepost.spaces.numeric import Aliases, find, read_matrix, refuse_missing
+from milepost.spaces.numeric import Aliases, find_column, read_matrix, refuse_missing
 from milepost.spaces.trigonometry import angle, sine_cosine
 
 COLUMNS = ("lat", "lon")
@@ -341,7 +341,7 @@ def read_center(center: Any) -> tuple[float, float]:
     """Return the latitude and longitude of a centre, by name or in order; refuse anything else."""
     if isinstance(center, Mapping):
         names = [str(name) for name in center]
-        indices = [find(names, name, ALIASES) for name in COLUMNS]
+        indices = [find_column(names, name, ALIASES) for name in COLUMNS]
         values = [list(center.values())[index] for index in indices if index is not None]
         center = values if len(names) == 2 else names
     try:

@@ -16,7 +16,7 @@ from milepost.spaces.columns import Category, Column, Flag, Number, category, co
 from milepost.spaces.embeddings.embedding import Distortion, Embedding, default_cells, quantize, round_up
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, sum_over_columns
-from milepost.spaces.objects import cells_of, is_series, listed
+from milepost.spaces.objects import cells_of, is_series, join_names
 
 MIN_SHARE = 1e-9  # of the weight of a column in the sum of all weights
 
@@ -191,7 +191,7 @@ class MixedTable(ABC):
         if len(cells) == self.width:
             return tuple(cells)
         if not (len(cells) == 1 and self.knows(text)):
-            raise MilepostError(f"--at must give {self.width} values ({listed(self.names)}), got {text!r}")
+            raise MilepostError(f"--at must give {self.width} values ({join_names(self.names)}), got {text!r}")
         return text
 
     def cells(self, query: Any) -> tuple[Any, ...]:

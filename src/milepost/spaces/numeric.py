@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.spaces.objects import MISSING, listed
+from milepost.spaces.objects import MISSING, join_names
 
 Aliases: TypeAlias = Mapping[str, tuple[str, ...]]  # other names of a column, in lower case
 NO_ALIASES: Aliases = MappingProxyType({})
@@ -23,7 +23,7 @@ CACHE_NUMBERS = 1 << 17  # numbers that fit the cache
 TRANSPOSED_ROWS = 1 << 10  # rows turned into columns at a time, so that they stay in the cache
 
 
-def find(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
+def find_column(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
     """Return the index of a column among those present: by name, else by an alias in any case; None if absent."""
     lowercase = [text.lower() for text in present] if name in aliases else present
     for alias in (name, *aliases.get(name, ())):
@@ -51,16 +51,16 @@ def read_matrix(
     if columns is None:
         if len(names) != width:
             raise MilepostError(
-                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({listed(names)}); "
+                f"the space has {_columns(width)}, the table has {_columns(len(names))} ({join_names(names)}); "
                 "name the ones to use with columns=[…]"
             )
         columns = tuple(names)
     result = np.empty((batch.num_rows, width), order="F")
     for column, name in enumerate(columns):
-        index = find(names, name, aliases)
+        index = find_column(names, name, aliases)
         if index is None:
             raise MilepostError(
-                f"the table has no column {name!r}; it has {listed(names) or 'no columns'}. "
+                f"the table has no column {name!r}; it has {join_names(names) or 'no columns'}. "
                 "Rename them, or name the ones of a private table with columns=[…], in the order of the space"
             )
         values = from_column(batch.column(index), names[index])

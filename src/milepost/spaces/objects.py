@@ -37,11 +37,11 @@ def object_list(data: Any) -> list[Any]:
         return entries(data)
     for method in ("to_pylist", "to_list"):  # Arrow; pandas and Polars
         if hasattr(data, method):
-            return [untyped(cell) for cell in getattr(data, method)()]
+            return [normalize_cell(cell) for cell in getattr(data, method)()]
     return list(data)
 
 
-def plain(cells: Any, name: str) -> list[Any]:
+def to_python_objects(cells: Any, name: str) -> list[Any]:
     """Return the cells of a column as Python objects."""
     if not isinstance(cells, pa.Array):
         return list(cells)
@@ -58,12 +58,12 @@ def encode_cells(cells: Any, name: str) -> tuple[list[Any], IntArray]:
         with suppress(pa.ArrowException):
             cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
             column = cells.dictionary_encode("encode")
-            return plain(column.dictionary, name), column.indices.to_numpy().astype(np.int64)
-    values = plain(cells, name)
+            return to_python_objects(column.dictionary, name), column.indices.to_numpy().astype(np.int64)
+    values = to_python_objects(cells, name)
     return values, np.arange(len(values))
 
 
-def untyped(cell: Any) -> Any:
+def normalize_cell(cell: Any) -> Any:
     """Return a cell independently of its column's type: 3.0 is 3, since another row's 1.5 may have made it a float."""
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
@@ -84,10 +84,10 @@ def entries(array: AnyArray) -> list[Any]:
     """Return the entries of a one-dimensional array as Python objects, or the rows of an array of more dimensions."""
     if array.ndim > 1:
         return list(array.astype(np.float64) if array.dtype.kind in "iufb" else array)
-    return list(array) if array.dtype == object else [untyped(cell) for cell in array.tolist()]
+    return list(array) if array.dtype == object else [normalize_cell(cell) for cell in array.tolist()]
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return names, up to a maximum number, as text for an error message."""
     return ", ".join(names[:MAX_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > MAX_NAMES else "")
 
@@ -103,7 +103,7 @@ def cells_of(batch: pa.RecordBatch | AnyArray, names: Sequence[str], by_name: bo
             return _columns(batch.column(0).to_pylist(), names, first_row)
         missing = [name for name in names if name not in present]
         if missing:
-            raise MilepostError(f"the table has no column {missing[0]!r}; it has {listed(present) or 'no columns'}")
+            raise MilepostError(f"the table has no column {missing[0]!r}; it has {join_names(present) or 'no columns'}")
         return [batch.column(present.index(name)) for name in names]
     if batch.ndim == 2 and batch.shape[1] == width:
         return [batch[:, i].tolist() for i in range(width)]
@@ -125,12 +125,12 @@ def _row(row: Any, names: Sequence[str], number: int) -> list[Any]:
     if isinstance(row, Mapping):
         absent = [name for name in names if name not in row]
         if absent:
-            raise MilepostError(f"row {number} has no value for {absent[0]!r}; the columns are {listed(names)}")
+            raise MilepostError(f"row {number} has no value for {absent[0]!r}; the columns are {join_names(names)}")
         return [row[name] for name in names]
     if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
         return [row]
     if not isinstance(row, Sequence | np.ndarray) or len(row) != len(names):
-        raise MilepostError(f"expected rows of {len(names)} values ({listed(names)}), which row {number} is not")
+        raise MilepostError(f"expected rows of {len(names)} values ({join_names(names)}), which row {number} is not")
     return list(row)
 
 

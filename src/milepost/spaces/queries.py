@@ -26,7 +26,7 @@ class Queries:
         return self.space.diameter
 
     @cached_property
-    def for_queries(self) -> dict[str, Any]:
+    def mechanism_cache(self) -> dict[str, Any]:
         """A cache of what mechanisms computed for these queries, by name of the mechanism; copies share it."""
         return {}
 

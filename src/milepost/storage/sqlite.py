@@ -101,7 +101,7 @@ class Database:
     def _transaction(self, begin: str, create: bool) -> Iterator[sqlite3.Connection]:
         self._check_path(create)
         try:
-            connection = self._begun(begin, create)
+            connection = self._begin(begin, create)
             try:
                 yield connection
             finally:
@@ -113,7 +113,7 @@ class Database:
         except sqlite3.Error as error:
             raise self._error(*REASONS.get(_code(error), FAILED), because=f" ({error})") from error
 
-    def _begun(self, begin: str, create: bool) -> sqlite3.Connection:
+    def _begin(self, begin: str, create: bool) -> sqlite3.Connection:
         """Return a connection with a transaction on the right schema; retry where SQLite gives up without waiting."""
         deadline = time.monotonic() + self.wait
         while True:

@@ -80,11 +80,11 @@ def test_the_integers_are_the_same(kind: str, people: pa.Table, folder: Path, fr
     variant = here.space.sized(4000)[-1]
     queries = given_queries(here.space, SPACES[kind][2])
     assert queries is not None
-    sketch, sums = here.sketch(variant), here.sums(queries, Net().counted)
+    sketch, sums = here.sketch(variant), here.sums(queries, Net().summands)
     assert sketch.totals.min() > 0
     for table in (there, arrays(people, kind), stream, files):
         same(sketch, table.sketch(variant))
-        same(sums, table.sums(queries, Net().counted))
+        same(sums, table.sums(queries, Net().summands))
 
 
 @pytest.mark.parametrize("roles", [{}, {"unit": "person"}, PERSONS, GROUPS], ids=["rows", "one", "two", "groups"])

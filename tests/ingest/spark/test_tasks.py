@@ -11,7 +11,7 @@ import milepost as mp
 from milepost.ingest.aggregation import SketchSpec, read_sketch
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.spark import rows
-from milepost.ingest.spark.chunks import SENT, chunks, decode_chunk, encode_chunk
+from milepost.ingest.spark.chunks import CHUNK_SCHEMA, chunks, decode_chunk, encode_chunk
 from milepost.ingest.spark.rows import RowReader
 from milepost.ingest.spark.tasks import AddTask, CountTask, RowKeysTask, error_row, raise_errors
 
@@ -79,4 +79,4 @@ def test_rows_in_no_group_have_no_keys() -> None:
 
 def test_a_reason_goes_on_alone() -> None:
     with pytest.raises(mp.MilepostError, match=r"^first$"):
-        list(raise_errors(iter([error_row(SENT, "first"), error_row(SENT, "second")])))
+        list(raise_errors(iter([error_row(CHUNK_SCHEMA, "first"), error_row(CHUNK_SCHEMA, "second")])))

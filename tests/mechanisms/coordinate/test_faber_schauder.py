@@ -173,7 +173,7 @@ def test_the_largest_error_is_taken_over_all_borders_in_blocks(monkeypatch: pyte
     scales = faber_schauder.scales(6)
     whole = np.abs(faber_schauder.simulate(scales, np.random.default_rng(2), 100)).max(axis=1)
     monkeypatch.setattr(faber_schauder, "BLOCK", 64 * 7)
-    assert np.array_equal(faber_schauder.simulate_largest(scales, np.random.default_rng(2), 100), whole)
+    assert np.array_equal(faber_schauder.simulate_max_error(scales, np.random.default_rng(2), 100), whole)
 
 
 @pytest.mark.parametrize("levels", [-1, 25])

@@ -71,7 +71,7 @@ def test_nothing_is_tested_after_the_last_update() -> None:
     sketch = big_sketch(1)
     margins = interactive_margins(SPACE.embedding, 1000, Guarantee(1), 500, 0.05)
     game = PrivateGame(convex_learner(SPACE.embedding, margins), sketch.borders(), SPACE.embedding, margins)
-    game.updates = game.opened = margins.updates - 1
+    game.updates = game.epochs = margins.updates - 1
     object.__setattr__(margins, "threshold", -(10**9))
     first, second = list(game.ask(np.array([[3, 4], [5, 6]])))
     assert first[1:] == (True, True)

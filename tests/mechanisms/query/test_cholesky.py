@@ -52,7 +52,7 @@ def square(rows: FloatArray) -> FloatArray:
 
 def excess(own: CholeskyFactor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
     """The least and largest eigenvalue of unit²ℓℓᵀ − C − (λ/2)I, in λ; computed to 1e-9 of it and better."""
-    kernel, nugget = own.kernel, NUGGET * own.kernel.highest
+    kernel, nugget = own.kernel, NUGGET * own.kernel.max_variance
     half = kernel.half(points)
     covariance = half[:, None] + half[None] - 2 * kernel.apart(points, points)
     covariance[np.diag_indices(len(points))] = 2 * half
@@ -187,8 +187,12 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
 
 LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
     (lambda kernel: kernel, 8193, "up to 8,192 different queries, got 8,193"),
-    (lambda kernel: replace(kernel, rough=1e-6 * kernel.highest), 8192, "ask fewer, or take a larger space"),
-    (lambda kernel: replace(kernel, rough=1e-3 * kernel.highest), 1, "rounding of distances"),
+    (
+        lambda kernel: replace(kernel, between_error=1e-6 * kernel.max_variance),
+        8192,
+        "ask fewer, or take a larger space",
+    ),
+    (lambda kernel: replace(kernel, between_error=1e-3 * kernel.max_variance), 1, "rounding of distances"),
 ]
 
 
@@ -210,7 +214,7 @@ def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     kernel = noise.kernel
     points = asked(space, fractions("random", 2, 200))
     sign = np.where(np.arange(200) % 2, 1.0, -1.0)
-    off = kernel.off * sign[:, None] * sign[None]
+    off = kernel.distance_error * sign[:, None] * sign[None]
     np.fill_diagonal(off, 0)
     wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
     with patched([(cholesky, "BLOCK", 200)]):

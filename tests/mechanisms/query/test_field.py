@@ -405,7 +405,7 @@ def spoilt(space: Any, change: Callable[[Kernel], Kernel]) -> Any:
 
 SPOILT: dict[str, Callable[[Kernel], Kernel]] = {
     "pair": lambda kernel: replace(kernel, pair=0.9 * kernel.pair),
-    "half": lambda kernel: replace(kernel, half=lambda asked: kernel.half(asked) - 0.02 * kernel.highest),
+    "half": lambda kernel: replace(kernel, half=lambda asked: kernel.half(asked) - 0.02 * kernel.max_variance),
     "apart": lambda kernel: replace(kernel, apart=lambda left, right: 1.3 * kernel.apart(left, right)),
 }
 
@@ -516,7 +516,7 @@ def claimed(noise: FieldNoise, asked: AnyArray) -> FloatArray:
     kernel = noise.kernel
     half = kernel.half(asked)
     result = half[:, None] + half[None] - 2 * kernel.apart(asked, asked)
-    result[np.diag_indices(len(asked))] = 2 * half + NUGGET * kernel.highest
+    result[np.diag_indices(len(asked))] = 2 * half + NUGGET * kernel.max_variance
     return np.asarray(noise.split.power / 2 * result)
 
 

@@ -72,7 +72,7 @@ def sums_of(
     queries: Queries, rows: Any, change: ProtectedChange | None = None, group: Any = None, weight: Any = None
 ) -> DistanceSums:
     """Of records at distances int[n, k] in quanta."""
-    counted = Net().counted(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
+    counted = Net().summands(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
     sums = DistanceSums(len(LinkDesigns.of(queries)), 1 if change is None else change.groups or 1)
     sums.add(counted, group, weight)
     return sums
@@ -109,7 +109,7 @@ def test_no_pair_costs_more_than_the_budget(kind: str, data: st.DataObject) -> N
     queries = Queries(space.known, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
     for records in (("left", "right"), ("near", "far")):  # the second: neighboring queries differ as much as they can
-        pair = [read_sums([record, *rest], space, queries, counted=Net().counted) for record in records]
+        pair = [read_sums([record, *rest], space, queries, transform=Net().summands) for record in records]
         assert cost(pair, queries, ProtectedChange(), guarantee) <= 1
 
 
@@ -222,7 +222,7 @@ def test_differences_are_cut_whatever_the_distance_is() -> None:
     """A record next to one query and far from its neighbor, which no metric has."""
     queries = SHAPED["plane"]
     rows = np.where(np.arange(queries.count) % 2, QUANTA, 0)[None]
-    counted = Net().counted(queries, rows)[0]
+    counted = Net().summands(queries, rows)[0]
     shapes = LinkDesigns.of(queries)
     lengths = np.concatenate([shapes.mesh.links.lengths, shapes.tree.links.lengths])
     assert (np.abs(counted) <= lengths).all()
@@ -253,7 +253,7 @@ def test_nothing_of_a_metric_is_cut(name: str) -> None:
     for shape in (shapes.mesh, shapes.tree):
         ends = np.concatenate([exact, np.full((len(exact), 1), MIDDLE)], axis=1)
         free = ends[:, shape.links.left] - ends[:, shape.links.right]
-        assert np.array_equal(shape.links.counted(exact), free)
+        assert np.array_equal(shape.links.differences(exact), free)
         for row, links in zip(exact[:20], free[:20], strict=True):
             assert np.array_equal(shape.sums(links), row - MIDDLE)
 
@@ -274,13 +274,13 @@ def test_the_noise_has_its_scales(kind: str) -> None:
     queries, pure = in_the_plane(60), kind == "pure"
     shapes = LinkDesigns.of(queries)
     found = NetNoise.of(shapes.tree if pure else shapes.mesh, ProtectedChange(), GUARANTEES[kind], pure)
-    exact, law = np.arange(len(found.shape.links)) << 20, LAWS[kind]
+    exact, law = np.arange(len(found.design.links)) << 20, LAWS[kind]
     runs, add = -(-max(scale_draws(factor, law=law) for factor in (0.9, 1.1)) // len(exact)), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]), drawn_ahead():
-            drawn = [found.added(exact) - exact for _ in range(runs)]
-        return np.concatenate([one / (found.unit * found.shape.scales) for one in drawn])
+            drawn = [found.add_noise(exact) - exact for _ in range(runs)]
+        return np.concatenate([one / (found.unit * found.design.scales) for one in drawn])
 
     assert_scale(errors(1), law=law, against=1.1)
     for factor in (0.9, 1.1):
@@ -303,7 +303,7 @@ def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
     queries, guarantee, change = in_the_plane(25), GUARANTEES[kind], CHANGES[name]
     people = np.random.default_rng(1).beta(2, 3, (4000, 2))
     exact, places = mp.exact(people, PLANE, queries.points), np.arange(queries.count)
-    sums = read_sums(people, PLANE, queries, counted=Net().counted)
+    sums = read_sums(people, PLANE, queries, transform=Net().summands)
     each, every, narrow = 0, 0, 0
     with drawn_ahead():
         for number in range(releases):
@@ -336,7 +336,7 @@ def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
     found = LinkDesigns.of(queries).noise(ProtectedChange(), guarantee)
     single = QUANTA * (math.sqrt(2) / guarantee.epsilon if found.pure else (2 * guarantee.rho) ** -0.5)
-    return found.unit * float(np.sqrt(found.shape.variances.max())) / single
+    return found.unit * float(np.sqrt(found.design.variances.max())) / single
 
 
 @pytest.mark.slow
@@ -365,7 +365,7 @@ def test_queries_outside_the_core_have_the_same_largest_noise(core: int) -> None
         shapes = LinkDesigns.of(queries)
     assert shapes.mesh.inner + 40 - core == len(shapes.mesh.links)
     exact = queries.quantize(PLANE.distance(RANDOM.random((1, 2)), queries.points))
-    assert np.array_equal(shapes.mesh.sums(shapes.mesh.links.counted(exact)[0]), exact[0] - MIDDLE)
+    assert np.array_equal(shapes.mesh.sums(shapes.mesh.links.differences(exact)[0]), exact[0] - MIDDLE)
     rows = shapes.mesh.sums
     units = np.eye(len(shapes.mesh.links), dtype=np.int64) << 40
     spread = np.array([rows(unit) for unit in units]) / 2.0**40
@@ -453,7 +453,7 @@ def test_the_private_input_is_left_alone() -> None:
 
 def test_links_to_the_ground_count_from_half_the_diameter() -> None:
     links = Links(np.array([0, 1, 1]), np.array([-1, -1, 0]), np.array([MIDDLE, MIDDLE, 7]))
-    assert links.counted(np.array([[0, QUANTA], [5, 2]])).tolist() == [
+    assert links.differences(np.array([[0, QUANTA], [5, 2]])).tolist() == [
         [-MIDDLE, MIDDLE, 7],
         [5 - MIDDLE, 2 - MIDDLE, -3],
     ]

@@ -83,7 +83,7 @@ def test_the_best_scales_of_a_tree_follow_from_its_leaves(parents: tuple[int, ..
     """A general optimiser finds none that cost less."""
     lengths = planar(4) / HALF
     own = [1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)]
-    _, below = tree._costs(parents, own, tree._ordered(parents))
+    _, below = tree._costs(parents, own, tree._parents_first(parents))
     assert least_of_tree(lengths, parents) == pytest.approx(below[ROOT], rel=1e-4)
 
 
@@ -93,7 +93,7 @@ def test_small_trees_are_the_best_there_are(seed: int) -> None:
     lengths, costs = planar(4, seed), []
     for parents in trees(4):
         own = [1.0 if parent == ROOT else lengths[query, parent] / HALF for query, parent in enumerate(parents)]
-        costs.append(tree._costs(parents, own, tree._ordered(parents))[1][ROOT])
+        costs.append(tree._costs(parents, own, tree._parents_first(parents))[1][ROOT])
     assert 1 - 1e-6 < tree_loss(Tree.of(lengths, every_link(4))) / min(costs) < 1.03
 
 

@@ -14,7 +14,7 @@ from milepost._typing import FloatArray
 from milepost.mechanisms.registry import coordinate_mechanisms
 from milepost.pipeline.selection import coordinate_choice
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.spaces.embeddings.directions import UNIT, largest_sum, length_factor, sphere
+from milepost.spaces.embeddings.directions import UNIT, length_factor, max_sum, sphere
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.embeddings.projected import Projected
 from milepost.spaces.registry import space_from_json
@@ -116,7 +116,7 @@ def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) ->
 
     farthest, _ = farthest_pair(space)
     moved = 2 * sum(products(farthest))  # from there to the opposite
-    assert Fraction(largest_sum(space.thetas)) * UNIT * 2 * ball < moved <= Fraction(space._product_reach())
+    assert Fraction(max_sum(space.thetas)) * UNIT * 2 * ball < moved <= Fraction(space._product_bound())
     outside = 0
     for k, (theta, half) in enumerate(zip(space.thetas.astype(np.float64), space._halves.tolist(), strict=True)):
         product = products(theta)[k]
@@ -190,7 +190,7 @@ def test_noise_is_near_that_of_a_single_query(name: str, most: float) -> None:
 def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
     """D equal angles: sup Σ|⟨θ, v⟩| = 1/sin(π/2D), reached in the middle between two directions' normals."""
     for count in (3, 8, 64):
-        assert largest_sum(sphere(2, count, 0)) == pytest.approx(1 / math.sin(math.pi / 2 / count), rel=1e-4)
+        assert max_sum(sphere(2, count, 0)) == pytest.approx(1 / math.sin(math.pi / 2 / count), rel=1e-4)
 
 
 @every_space

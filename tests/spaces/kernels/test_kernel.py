@@ -83,7 +83,7 @@ def covariance(kernel: Kernel, asked: AnyArray) -> FloatArray:
 
 def some(kernels: tuple[Kernel, ...]) -> list[Kernel]:
     """The extremes, and the one that `field` would take."""
-    best = min(kernels, key=lambda kernel: kernel.pair * kernel.highest)
+    best = min(kernels, key=lambda kernel: kernel.pair * kernel.max_variance)
     return [*dict.fromkeys([kernels[0], kernels[-1], best])]
 
 
@@ -95,7 +95,7 @@ def test_public_distances_are_the_records(name: str) -> None:
     asked, records = asked_of(space, rows), space.read(points(space, rows))
     if isinstance(space, mp.GreatCircle):  # whose records have latitudes beyond the poles, and queries have not
         records = space.read(asked)
-    off = space.kernels[0].off
+    off = space.kernels[0].distance_error
     between = space.between(asked, asked)
     # the cap leaves queries within 1e-6 radii of the border where they are
     loose = 1e-6 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0
@@ -121,12 +121,12 @@ def test_angles_of_queries_do_not_depend_on_lengths(size: float) -> None:
     with np.errstate(all="ignore"):
         found = [space.between(vectors * size, vectors * other) for other in (1, size)]
     off = [float(np.abs(angles - wanted).max()) for angles in found]
-    assert max(off) <= space.kernels[0].off
+    assert max(off) <= space.kernels[0].distance_error
 
 
 @spaces
 def test_norms_of_records_are_within_the_bounds(name: str) -> None:
-    """d + (r − r′)²/c ≤ pair and r + (r − mean)²/c ≤ single; and C(y, y) ≤ highest."""
+    """d + (r − r′)²/c ≤ pair and r + (r − mean)²/c ≤ single; and C(y, y) ≤ max_variance."""
     space = KERNELS[name]
     reference = reference_of(space)
     asked = asked_of(space, rows_of(space, 60))
@@ -141,9 +141,9 @@ def test_norms_of_records_are_within_the_bounds(name: str) -> None:
             assert single.max() <= (1e-9 * space.diameter) ** 2
             constant = math.inf
         more = 1 + loose / min(constant, space.diameter)
-        assert (apart + rise / constant).max() <= kernel.pair * more + 2 * kernel.off + loose
-        assert (height + single / constant).max() <= kernel.single * more + 2 * kernel.off + loose
-        assert 2 * kernel.half(asked).max() <= kernel.highest + 8 * kernel.off + 4 * loose
+        assert (apart + rise / constant).max() <= kernel.pair * more + 2 * kernel.distance_error + loose
+        assert (height + single / constant).max() <= kernel.single * more + 2 * kernel.distance_error + loose
+        assert 2 * kernel.half(asked).max() <= kernel.max_variance + 8 * kernel.distance_error + 4 * loose
         assert kernel.anchor(asked) == pytest.approx(height + reference.mean, abs=1e-12 * space.diameter)
 
 
@@ -157,16 +157,16 @@ def test_norms_on_points_are_within_the_bounds(name: str) -> None:
     for kernel in some(space.kernels):
         own = covariance(kernel, asked)
         values, vectors = np.linalg.eigh(own)
-        assert values.min() >= -8 * len(asked) * (kernel.off + 1e-15 * kernel.highest)
-        tiny = max(1e-8 * kernel.highest, 1e3 * kernel.off)
+        assert values.min() >= -8 * len(asked) * (kernel.distance_error + 1e-15 * kernel.max_variance)
+        tiny = max(1e-8 * kernel.max_variance, 1e3 * kernel.distance_error)
 
         def norms(functions: FloatArray, values: FloatArray = values, vectors: FloatArray = vectors) -> FloatArray:
             return np.asarray(((functions @ vectors) ** 2 / (np.maximum(values, 0) + tiny)).sum(axis=1))  # noqa: B023
 
         pairs = (distances[:, None] - distances[None]).reshape(-1, len(asked))
-        rounding = 1 + 2 * kernel.off * math.sqrt(len(asked) / tiny / kernel.pair)
+        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(asked) / tiny / kernel.pair)
         assert norms(pairs).max() <= kernel.pair * rounding**2 * (1 + 1e-6)
-        rounding = 1 + 2 * kernel.off * math.sqrt(len(asked) / tiny / kernel.single)
+        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(asked) / tiny / kernel.single)
         assert norms(distances - kernel.anchor(asked)).max() <= kernel.single * rounding**2 * (1 + 1e-6)
 
 
@@ -189,7 +189,7 @@ RATIOS = {"l1": 1.01, "angular": 1.01, "gower": 1.42, "hamming": 1.42, "l2": 1.3
 
 def ratio(space: Any) -> float:
     """The deviation of field's noise ÷ that of one query's, rounding aside."""
-    return min(math.sqrt(kernel.pair * kernel.highest) for kernel in space.kernels) / float(space.diameter)
+    return min(math.sqrt(kernel.pair * kernel.max_variance) for kernel in space.kernels) / float(space.diameter)
 
 
 @spaces

@@ -19,7 +19,13 @@ from milepost.mechanisms.query.per_query import PerQuery
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels import covariance, universe
-from milepost.spaces.kernels.covariance import Covariance, centred, covariances, paired, weighed
+from milepost.spaces.kernels.covariance import (
+    Covariance,
+    balance_pairs,
+    balance_single,
+    certified_covariance,
+    covariances,
+)
 from milepost.spaces.kernels.universe import MAX_RECORDS, Universe, check_records
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
@@ -114,7 +120,7 @@ def test_bounds_do_not_rest_on_the_optimisation(seed: int, count: int, rank: int
     generator = np.random.default_rng(seed)
     half = generator.normal(size=(count, rank)) * 10.0 ** generator.integers(-6, 1, (1, rank))
     columns = generator.integers(0, QUANTA + 1, (4, count))
-    found = weighed(half @ half.T, columns, columns[0])
+    found = certified_covariance(half @ half.T, columns, columns[0])
     pair, single = weights(found, columns)
     assert pair <= Fraction(found.pair)
     assert single <= Fraction(found.single)
@@ -144,7 +150,7 @@ def test_the_farthest_pair_is_found(spread: float, block: int) -> None:
     lengths = np.square(points).sum(axis=1)
     apart = np.square(points[:, None] - points[None]).sum(axis=2).max()
     with patched([(covariance, "BLOCK", block)]):
-        assert covariance._farthest(points, lengths) == pytest.approx(apart, rel=1e-12)
+        assert covariance._max_squared_distance(points, lengths) == pytest.approx(apart, rel=1e-12)
 
 
 # How good they are.
@@ -154,10 +160,10 @@ def test_the_farthest_pair_is_found(spread: float, block: int) -> None:
 def test_values_are_near_the_least(name: str) -> None:
     """Within 2 % of a bound below every covariance for single records, and 20 % for pairs (in variance)."""
     shares = quanta(METRICS[name]).T / QUANTA
-    single, least = centred(shares)
+    single, least = balance_single(shares)
     assert least <= single.value * (1 + 1e-9)
-    assert single.value <= covariance.CLOSE * least
-    pair, least = paired(shares, single)
+    assert single.value <= covariance.CLOSE_RATIO * least
+    pair, least = balance_pairs(shares, single)
     assert least <= pair.value * (1 + 1e-9)
     assert pair.value <= 1.2 * least
 
@@ -167,17 +173,17 @@ def test_no_covariance_is_below_the_bound(name: str) -> None:
     """Wishart ones, powers of moments, and those that were found: max C(y,y) × what the heaviest pair weighs."""
     columns = quanta(METRICS[name])
     shares = columns.T / QUANTA
-    single, _ = centred(shares)
-    _, least = paired(shares, single)
+    single, _ = balance_single(shares)
+    _, least = balance_pairs(shares, single)
     generator, count = np.random.default_rng(5), columns.shape[1]
     moments = np.cov(shares) + 1e-3 * np.eye(count)
     values, vectors = np.linalg.eigh(moments)
     noise = generator.normal(size=(count, 2 * count))
     others = [noise @ noise.T, *((vectors * values**power) @ vectors.T for power in (0.25, 0.5, 0.75, 1.0))]
     for design in others:
-        assert weighed(design, columns, columns[0]).pair >= least
+        assert certified_covariance(design, columns, columns[0]).pair >= least
     assert min(found.pair for found in covariances(columns)) <= min(
-        weighed(design, columns, columns[0]).pair for design in others
+        certified_covariance(design, columns, columns[0]).pair for design in others
     )
 
 
@@ -326,8 +332,8 @@ def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
     tables = [int(left), 0], [int(right), 0]
     share = cost(space, tables, ProtectedChange(), APPROXIMATE) / Fraction(APPROXIMATE.rho)
     assert Fraction(9, 10) <= share <= 1
-    wrong = lambda design, columns, middle: _lighter(weighed(design, columns, middle))  # noqa: E731
-    with patched([(covariance, "weighed", wrong)]):
+    wrong = lambda design, columns, middle: _lighter(certified_covariance(design, columns, middle))  # noqa: E731
+    with patched([(covariance, "certified_covariance", wrong)]):
         spoilt = mp.AnyMetric(space.metric, space.diameter, space.queries, universe=range(members))
         assert cost(spoilt, tables, ProtectedChange(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
 

@@ -64,4 +64,4 @@ def show(data_dir: DataDirOption) -> None:
 
 def _open_database(data_dir: Path) -> ServiceDatabase:
     os.umask(0o077)  # only the owner may read what is written
-    return ServiceDatabase(DataDirectory.made(data_dir).register)
+    return ServiceDatabase(DataDirectory.create(data_dir).database_path)

@@ -13,7 +13,9 @@ from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import Sketch
 
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
-SENT = pa.schema([("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
+CHUNK_SCHEMA = pa.schema(
+    [("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())]
+)
 
 ARRAYS: dict[type[Any], tuple[str, ...]] = {
     Sketch: ("counts", "offsets", "totals"),
@@ -38,7 +40,7 @@ def encode_chunk(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
     """Return a chunk as a row with as few bytes per integer as hold the largest: counts of a partition are small."""
     size = max(np.min_scalar_type(edge).itemsize for edge in (-1 - int(numbers.max()), min(int(numbers.min()), -1)))
     content = bytes([size]) + numbers.astype(f"<i{size}").tobytes()
-    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=SENT)
+    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=CHUNK_SCHEMA)
 
 
 def decode_chunk(content: Any) -> IntArray:

@@ -42,14 +42,14 @@ class SparkTable(Table):
     def __post_init__(self) -> None:
         require_pyspark()
         check_frame(self.source)
-        for role in self.roles.sequences():
+        for role in self.row_columns.sequences():
             raise MilepostError(
                 f"{role} must be a column's name or position: rows of a Spark frame have no order that a list could "
                 "follow; join it to the frame as a column"
             )
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Return False: rows stay on the executors."""
         return False
 
@@ -72,8 +72,8 @@ class SparkTable(Table):
 
     @cached_property
     def _total(self) -> int:
-        if not self.change.public_total or self.roles.unit is not None or self.fingerprint is not None:
-            return int(self._aggregate(SumsSpec(self.space, self.roles.group_count)).totals.sum())
+        if not self.change.public_total or self.row_columns.unit is not None or self.fingerprint is not None:
+            return int(self._aggregate(SumsSpec(self.space, self.row_columns.group_count)).totals.sum())
         frame = self._selected_columns.frame
         with spark_errors():
             return int(frame.count())
@@ -90,7 +90,7 @@ class SparkTable(Table):
 
         The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both.
         """
-        columns, keyed = self._selected_columns, self.roles.unit is not None
+        columns, keyed = self._selected_columns, self.row_columns.unit is not None
         with spark_errors():
             frame = self._bound_contributions(columns) if keyed else columns.frame
             return tree_sum(map_partitions(frame, CountTask(columns.rows, statistic, keyed)), statistic)
@@ -112,7 +112,7 @@ class SparkTable(Table):
         passthrough = pa.schema([columns.schema.field(name) for name in names])
         frame = map_partitions(columns.frame, RowKeysTask(columns.rows, passthrough), layout)
         rank = "row_number() over (partition by person order by place) as rank"
-        bounded = frame.selectExpr("*", rank).where(f"rank <= {self.roles.contributions} or trouble is not null")
+        bounded = frame.selectExpr("*", rank).where(f"rank <= {self.row_columns.contributions} or trouble is not null")
         return bounded.select(*names, "trouble")
 
     @cached_property
@@ -123,7 +123,9 @@ class SparkTable(Table):
             present = frame.columns
             renamed = frame.toDF(*column_names(len(present)))  # names may repeat, or hold dots
             schema = renamed.limit(0).toArrow().schema
-        extra = tuple(sorted(self.roles.extra_columns, key=lambda column: column.role == "unit"))  # the person's last
+        extra = tuple(
+            sorted(self.row_columns.extra_columns, key=lambda column: column.role == "unit")
+        )  # the person's last
         for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, extra):
             pass  # refuses the same as for any other table
         columns = [columns] if isinstance(columns, str | int) else columns
@@ -131,7 +133,7 @@ class SparkTable(Table):
         points, others = selection.points(present), selection.others(present)
         names = tuple(present[k] for k in points) if columns is None or space.columns is None else space.columns
         selected = pa.schema([schema.field(k).with_name(f"c{index}") for index, k in enumerate([*points, *others])])
-        rows = RowReader(space, self.roles, names, tuple(column.role for column in extra))
+        rows = RowReader(space, self.row_columns, names, tuple(column.role for column in extra))
         rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in selected.types], schema=selected))
         with spark_errors():
             subset = renamed.selectExpr(*(f"c{k} as c{index}" for index, k in enumerate([*points, *others])))

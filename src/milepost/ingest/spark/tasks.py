@@ -12,7 +12,7 @@ from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.ingest.aggregation import StatisticSpec
 from milepost.ingest.contribution_bounding import NAME_BYTES, row_keys
-from milepost.ingest.spark.chunks import SENT, chunks, decode_chunk, encode_chunk
+from milepost.ingest.spark.chunks import CHUNK_SCHEMA, chunks, decode_chunk, encode_chunk
 from milepost.ingest.spark.rows import Batches, RowReader
 
 NODES = 8  # partial sums in the first level of the tree
@@ -28,7 +28,7 @@ class CountTask:
     rows: RowReader
     statistic: StatisticSpec[Any]
     keyed: bool = False
-    schema: ClassVar[pa.Schema] = SENT
+    schema: ClassVar[pa.Schema] = CHUNK_SCHEMA
 
     def run(self, batches: Batches, partition: int) -> Batches:
         """Yield the integers in chunks, without those that are all 0."""
@@ -71,14 +71,14 @@ class RowKeysTask:
 class AddTask:
     """Add up chunks of the same node and number, which are adjacent."""
 
-    schema: ClassVar[pa.Schema] = SENT
+    schema: ClassVar[pa.Schema] = CHUNK_SCHEMA
 
     def run(self, batches: Batches, partition: int) -> Batches:  # noqa: ARG002
         """Yield the sums as chunks of node 0."""
         key: tuple[int, int] | None = None
         total = np.empty(0, dtype=np.int64)
         for batch in raise_errors(batches):
-            for node, chunk, content in zip(*(batch.column(name) for name in SENT.names[:3]), strict=True):
+            for node, chunk, content in zip(*(batch.column(name) for name in CHUNK_SCHEMA.names[:3]), strict=True):
                 next_key, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
                 if next_key == key:
                     total += numbers

@@ -121,7 +121,9 @@ class Curves(CoordinateStatistic):
         band = max(self._band(curve_failure), float(spread(variances, kurtoses, curve_failure)[0]))
         other_error = band + interpolation + self.embedding.bias
         share = self.total.tail(failure / 2) / self.total.size
-        return float(self.total.narrowed(lambda bounds: share * bounds, offsets, other_error, self._max_offset)[0])
+        return float(
+            self.total.narrow_half_widths(lambda bounds: share * bounds, offsets, other_error, self._max_offset)[0]
+        )
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
         """Return noise and interpolation at each of the positions float64[k, D]."""
@@ -192,7 +194,7 @@ class Curves(CoordinateStatistic):
             excess = np.full(len(offset_bounds), self.total.kurtosis)
             return spread(np.column_stack([variances, total]), np.column_stack([kurtoses, excess]), failure)
 
-        return self.total.narrowed(noise, offsets, interpolation + self.embedding.bias, self._max_offset)
+        return self.total.narrow_half_widths(noise, offsets, interpolation + self.embedding.bias, self._max_offset)
 
     def _interpolation(self, bends: FloatArray, masses: FloatArray, failure: float) -> FloatArray:
         """Return an upper limit of Σ bendᵢ·massᵢ: estimates plus a margin for independent noises; masses are ≤ 1."""

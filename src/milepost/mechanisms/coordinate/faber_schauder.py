@@ -125,7 +125,7 @@ def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> 
     return _refine(noise, -noise[:, 0])
 
 
-def simulate_largest(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
+def simulate_max_error(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
     """Simulate the largest absolute error, float64[draws]; it is at a border, since V̂ is linear between borders."""
     step = max(1, BLOCK >> (len(scales) - 1))
     blocks = [min(step, draws - start) for start in range(0, draws, step)]

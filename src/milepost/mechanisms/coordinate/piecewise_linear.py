@@ -27,7 +27,7 @@ class PiecewiseLinear:
         segment = np.clip(segment, 0, len(self.nodes) - 2)
         return np.asarray((np.diff(self.heights) / np.diff(self.nodes))[segment])
 
-    def lowest(self) -> float:
+    def argmin(self) -> float:
         """Return the position of the minimum; the middle one where several are equal."""
         minima = np.flatnonzero(self.heights <= self.heights.min())
         return float((self.nodes[minima[0]] + self.nodes[minima[-1]]) / 2)

@@ -61,11 +61,11 @@ class PrivateGame:
         self.learner = learner
         self.margins = margins
         self.updates = 0
-        self.opened = 0  # number of epochs so far; each is paid for when it begins
-        self.fresh = 0  # number of epochs that began with the last query
+        self.epochs = 0  # number of epochs so far; each is paid for when it begins
+        self.new_epochs = 0  # number of epochs that began with the last query
         self.lines: list[Line] = []
         self._borders = borders
-        self._hosts = embedding
+        self._embedding = embedding
         self._signs = (1, -1) if learner.two_sided else (1,)
         # Σ τᵢ·Σ|qᵢ − t| as an exact integer: τᵢ are floats, so integers over one power of two
         ratios = [float(quantum).as_integer_ratio() for quantum in embedding.quantum]
@@ -80,22 +80,22 @@ class PrivateGame:
     @property
     def open(self) -> bool:
         """Whether queries are still tested: after `margins.updates` epochs the hypothesis is final."""
-        return self._epoch is not None or self.opened < self.margins.updates
+        return self._epoch is not None or self.epochs < self.margins.updates
 
     @property
     def last(self) -> list[Line]:
         """The lines of the last update."""
-        return self.lines[-self._hosts.dimension :]
+        return self.lines[-self._embedding.dimension :]
 
     def ask(self, borders: IntArray) -> Iterator[tuple[float, bool, bool]]:
         """Test queries at cell borders int64[k, D] in turn; yield for each (hypothesis, tested, updated)."""
         points = borders.astype(np.float64) * (1 << self._borders.bits)
         predictions = self.learner.predict(points)
-        sums = self._borders.value[np.arange(self._hosts.dimension), borders].tolist()
+        sums = self._borders.value[np.arange(self._embedding.dimension), borders].tolist()
         for index, border in enumerate(borders):
-            tested, before = self.open, self.opened
+            tested, before = self.open, self.epochs
             updated = tested and self._above(sums[index], float(predictions[index]))
-            self.fresh = self.opened - before
+            self.new_epochs = self.epochs - before
             if updated:
                 self._read(border)
                 predictions[index:] = self.learner.predict(points[index:])
@@ -106,7 +106,7 @@ class PrivateGame:
 
         rows: borders, noisy values and noisy counts of the reading. The other game has paid for its epochs.
         """
-        self.opened += epochs
+        self.epochs += epochs
         if rows is not None:
             self.updates += 1
             self._learn(*rows)
@@ -116,7 +116,7 @@ class PrivateGame:
         if self._epoch is None:
             game = self.margins
             self._epoch = AboveThreshold(game.threshold, game.sensitivity, game.epsilon_test)
-            self.opened += 1
+            self.epochs += 1
         exact = sum(weight * value for weight, value in zip(self._weights, sums, strict=True))
         error = exact - self.margins.n * math.floor(math.ldexp(predicted, self._unit))
         return any(self._epoch.above(sign * error // self._step) for sign in self._signs)
@@ -127,7 +127,7 @@ class PrivateGame:
             raise MilepostError("all readings of this game are spent")
         self.updates += 1
         self._epoch = None
-        game, embedding = self.margins, self._hosts
+        game, embedding = self.margins, self._embedding
         coordinates = np.arange(embedding.dimension)
         value = _noisy(self._borders.value[coordinates, border], game.value_scale, game.pure)
         count = np.zeros_like(value)
@@ -141,7 +141,7 @@ class PrivateGame:
             Line(i, int(border[i]), int(v), int(c)) for i, (v, c) in enumerate(zip(value, count, strict=True))
         ]
         point = border.astype(np.float64) * (1 << self._borders.bits)
-        self.learner.update(point, reading(value, count, self._hosts, self.margins.n))
+        self.learner.update(point, reading(value, count, self._embedding, self.margins.n))
 
     def __reduce__(self) -> NoReturn:
         raise MilepostError("a game holds exact sums and a budget: it cannot be copied or pickled")

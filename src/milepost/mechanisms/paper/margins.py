@@ -83,7 +83,7 @@ class Margins:
         slope = float(np.sum(1 / self.slope_scale if self.pure else 0.5 / self.slope_scale**2))
         return self.updates * (test + value + slope)
 
-    def scaled(self, factor: float) -> "Margins":
+    def rescale(self, factor: float) -> "Margins":
         """Return the margins of the game on a coordinate `factor` times as wide: integers stay, distances grow."""
         return replace(
             self,

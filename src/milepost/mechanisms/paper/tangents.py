@@ -112,7 +112,7 @@ class Tangents:
             coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
             unit = _scan(int(embedding.span[i]), coarsest, bits, n, float(classes[i]), guarantee.pure, beta)
             spread = float(embedding.spread[i])
-            result.append(Scan(unit.margins.scaled(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
+            result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
         return tuple(result)
 
     def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:

@@ -53,12 +53,12 @@ class CholeskyFactor:
             )
             rows = np.rint(self._solve(np.ascontiguousarray(covariance.T))).T
         own = self._covariance(halves, halves, self.kernel.apart(points, points))
-        own[np.diag_indices(len(points))] = (2 * halves + NUGGET * self.kernel.highest) / self.unit**2
+        own[np.diag_indices(len(points))] = (2 * halves + NUGGET * self.kernel.max_variance) / self.unit**2
         try:
             corner = np.rint(np.linalg.cholesky(own - rows @ rows.T))
         except np.linalg.LinAlgError:
             raise MilepostError("these points have no covariance: their distances are not of negative type") from None
-        min_diagonal = np.ceil(np.sqrt(NUGGET * self.kernel.highest / 2) / self.unit)
+        min_diagonal = np.ceil(np.sqrt(NUGGET * self.kernel.max_variance / 2) / self.unit)
         corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), min_diagonal)
         self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
         self._add(points, halves)
@@ -100,11 +100,13 @@ def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
     """Refuse more points than fit in memory, or than the nugget covers the rounding of."""
     if max_points > MAX_POINTS:
         raise MilepostError(f"field answers up to {MAX_POINTS:,} different queries, got {max_points:,}")
-    deviation = np.sqrt(kernel.highest * (1 + NUGGET))
+    deviation = np.sqrt(kernel.max_variance * (1 + NUGGET))
     entry = (
-        8 * (max_points + 4) * EPSILON * kernel.highest + 2 * np.sqrt(max_points) * unit * deviation + 8 * kernel.rough
+        8 * (max_points + 4) * EPSILON * kernel.max_variance
+        + 2 * np.sqrt(max_points) * unit * deviation
+        + 8 * kernel.between_error
     )
-    if max_points * entry > NUGGET * kernel.highest / 2:
+    if max_points * entry > NUGGET * kernel.max_variance / 2:
         raise MilepostError(
             f"field cannot answer {max_points:,} queries in this space: rounding of distances would be more than its "
             "noise covers; ask fewer, or take a larger space"

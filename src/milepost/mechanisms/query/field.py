@@ -53,12 +53,12 @@ class FieldNoise:
     def of(cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, rho: float) -> "FieldNoise":
         """Return the noise that costs ρ, rounding included (Theorem 1 of the proof page)."""
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
-        nugget = NUGGET * kernel.highest
+        nugget = NUGGET * kernel.max_variance
         # a distance is rounded, computed and counted from a rounded anchor; an innovation is rounded down
-        off = quantum + 2 * kernel.off + math.sqrt(kernel.highest + 2 * nugget) * step
+        off = quantum + 2 * kernel.distance_error + math.sqrt(kernel.max_variance + 2 * nugget) * step
         more = off * math.sqrt(2 * max_points / nugget)
         pair, single = (((math.sqrt(square) + more) * SLACK) ** 2 for square in (kernel.pair, kernel.single))
-        off_total = TYPICAL_OFFSET * diameter / math.sqrt(single * kernel.highest)
+        off_total = TYPICAL_OFFSET * diameter / math.sqrt(single * kernel.max_variance)
         return cls(kernel, max_points, quantum, step, change.gaussian(pair, single, rho, off_total))
 
     @property
@@ -74,7 +74,7 @@ class FieldNoise:
     @property
     def deviation(self) -> float:
         """The largest standard deviation of a noisy sum, in the units of the distance."""
-        return math.sqrt(self.split.power / 2 * self.kernel.highest * (1 + NUGGET))
+        return math.sqrt(self.split.power / 2 * self.kernel.max_variance * (1 + NUGGET))
 
     def check(self) -> None:
         """Refuse noise that does not fit, before data is touched."""
@@ -102,7 +102,7 @@ class Innovations:
         self.noisy: list[int] = []
 
     @property
-    def behind(self) -> AnyArray:
+    def unsynced_points(self) -> AnyArray:
         """Restored points whose exact sums `sync` needs before the next query."""
         return self.factor.points[len(self.exact) :]
 
@@ -113,7 +113,7 @@ class Innovations:
 
     def sync(self, sums: Sequence[int]) -> None:
         """Compute the exact innovations of the points `behind` from their exact sums."""
-        first, points = len(self.exact), self.behind
+        first, points = len(self.exact), self.unsynced_points
         rows = [list(map(int, self.factor.row(first + index).tolist())) for index in range(len(points))]
         self.exact = self._innovations(points, rows, sums)
 
@@ -128,7 +128,7 @@ class Innovations:
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
         """Return noisy sums of distances to new points, minus their anchors, and standard deviations, in quanta."""
         self.factor.truncate(len(self.noisy))  # drop the points of a query that failed
-        if len(self.behind):
+        if len(self.unsynced_points):
             raise MilepostError("points were taken over, and their exact sums are not known yet")
         rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
         exact = self._innovations(points, rows, sums)
@@ -171,13 +171,13 @@ class Field:
     def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
         """Return the error; the noise is known beforehand, the noisy total to divide by is not."""
         noise = self.noise(queries.space, queries.count, change, guarantee)
-        variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.highest
+        variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.max_variance
         deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
         total = Total(n, noise.split.total)
         typical_sums = np.full(queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
         return noisy_sums(queries, total, noise, typical_sums, deviations).prediction()
 
-    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
+    def summands(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
         """Return the distances themselves."""
         return quanta
 

@@ -30,7 +30,7 @@ class Links:
     def __len__(self) -> int:
         return len(self.left)
 
-    def counted(self, quanta: IntArray) -> IntArray:
+    def differences(self, quanta: IntArray) -> IntArray:
         """Return differences along the links, int64[n, m], from distances int64[n, k]; none exceeds the link's length.
 
         For a metric this follows from the triangle inequality; clipping ensures it for any function of the user.

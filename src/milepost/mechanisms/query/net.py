@@ -56,7 +56,7 @@ class LinkDesign(Protocol):
 class NetNoise:
     """The noise that a guarantee allows: of scale unit·scales on the links, and of scale `total` on the total."""
 
-    shape: LinkDesign
+    design: LinkDesign
     pure: bool
     unit: float
     total: float
@@ -77,24 +77,24 @@ class NetNoise:
 
     def check(self) -> None:
         """Refuse noise that does not fit, before data is touched."""
-        for scale in (self.unit * float(self.shape.scales.max()), self.unit * float(self.shape.scales.min())):
+        for scale in (self.unit * float(self.design.scales.max()), self.unit * float(self.design.scales.min())):
             check_scale(scale)
         check_total_scale(self.total)
 
-    def added(self, exact: IntArray) -> IntArray:
+    def add_noise(self, exact: IntArray) -> IntArray:
         """Return the links with noise, drawn for all links of one scale together."""
         add: Callable[[IntArray, float], IntArray] = laplace if self.pure else gaussian
         result = np.empty_like(exact)
-        for scale in np.unique(self.shape.scales).tolist():
-            chosen = self.shape.scales == scale
+        for scale in np.unique(self.design.scales).tolist():
+            chosen = self.design.scales == scale
             result[chosen] = add(exact[chosen], self.unit * scale)
         return result
 
     def noisy_sums(self, queries: Queries, total: Total, sums: IntArray) -> NoisySums:
         """Return sums together with the law of their noise."""
-        deviations = self.unit * np.sqrt(self.shape.variances)
+        deviations = self.unit * np.sqrt(self.design.variances)
         anchors = np.full(queries.count, MIDDLE)
-        return NoisySums(Net.name, queries, total, sums, anchors, deviations, self.shape.kurtoses)
+        return NoisySums(Net.name, queries, total, sums, anchors, deviations, self.design.kurtoses)
 
     def prediction(self, queries: Queries, n: int) -> Prediction:
         """Return the error for n records; the noise is known beforehand, the noisy total to divide by is not."""
@@ -112,11 +112,11 @@ class LinkDesigns:
     @classmethod
     def of(cls, queries: Queries) -> "LinkDesigns":
         """Return the designs, computed once for each list of queries; copies on other computers have the same links."""
-        if Net.name not in queries.for_queries:
+        if Net.name not in queries.mechanism_cache:
             lengths = lengths_between(queries)
             mesh = Mesh.of(lengths)
-            queries.for_queries[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
-        result: LinkDesigns = queries.for_queries[Net.name]
+            queries.mechanism_cache[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
+        result: LinkDesigns = queries.mechanism_cache[Net.name]
         return result
 
     def __len__(self) -> int:
@@ -147,10 +147,10 @@ class Net:
         """Return the error; where the number of rows is public, the release reports exactly the same."""
         return LinkDesigns.of(queries).noise(change, guarantee).prediction(queries, n)
 
-    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:
+    def summands(self, queries: Queries, quanta: IntArray) -> IntArray:
         """Return differences along links, clipped to the links' lengths."""
         designs = LinkDesigns.of(queries)
-        return np.concatenate([design.links.counted(quanta) for design in (designs.mesh, designs.tree)], axis=1)
+        return np.concatenate([design.links.differences(quanta) for design in (designs.mesh, designs.tree)], axis=1)
 
     def run(
         self,
@@ -166,5 +166,5 @@ class Net:
         exact = check_sums(sums, len(designs), change, n, group)
         noise = designs.noise(change, guarantee)
         total = Total.draw(exact, noise.total, noise.pure)
-        noisy_links = noise.added(sums.values[group, designs.part(noise.pure)])
-        return noise.noisy_sums(queries, total, noise.shape.sums(noisy_links))
+        noisy_links = noise.add_noise(sums.values[group, designs.part(noise.pure)])
+        return noise.noisy_sums(queries, total, noise.design.sums(noisy_links))

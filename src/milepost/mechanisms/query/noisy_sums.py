@@ -94,7 +94,7 @@ class NoisySums:
 
         rounding, anchors = np.full(len(indices), self.queries.bias), self.anchors[indices]
         max_offsets = np.maximum(anchors, QUANTA - anchors) * self.queries.quantum
-        return self.total.narrowed(noise, self._offsets(indices), rounding, max_offsets)
+        return self.total.narrow_half_widths(noise, self._offsets(indices), rounding, max_offsets)
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the noisy sums, and the public numbers of each sum."""

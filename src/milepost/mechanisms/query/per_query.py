@@ -80,7 +80,7 @@ class PerQuery:
         typical_offset = -(QUANTA // 4) if total_scale else QUANTA // 4
         return self._noisy(queries, total, scale, np.full(queries.count, total.size * typical_offset)).prediction()
 
-    def counted(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
+    def summands(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
         """Return the distances themselves."""
         return quanta
 

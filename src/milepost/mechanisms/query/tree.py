@@ -38,7 +38,7 @@ class Tree:
         parents = np.array(_best(lengths, candidates))
         count = len(parents)
         own = np.where(parents == ROOT, MIDDLE, lengths[np.arange(count), parents]).astype(np.int64)
-        order = _ordered(parents.tolist())
+        order = _parents_first(parents.tolist())
         costs, below = _costs(parents.tolist(), (own / MIDDLE).tolist(), order)
         remaining = np.full(count + 1, below[ROOT] ** 2)  # of the variance, in 2b²; the root is the last
         squares = np.empty(count)
@@ -83,7 +83,7 @@ def _costs(parents: Sequence[int], lengths: Sequence[float], order: Sequence[int
     return costs, below
 
 
-def _ordered(parents: Sequence[int]) -> list[int]:
+def _parents_first(parents: Sequence[int]) -> list[int]:
     """Return all queries, each after its parent."""
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for query, parent in enumerate(parents):
@@ -135,9 +135,9 @@ def _improve(start: list[int], lengths: IntArray, neighbors: Sequence[Sequence[i
     parents = list(start)
     distances = [[int(lengths[query, other]) / MIDDLE for other in others] for query, others in enumerate(neighbors)]
     for sweep in range(SWEEPS + 1):
-        order = _ordered(parents)
+        order = _parents_first(parents)
         own = [1.0 if parent == ROOT else int(lengths[q, parent]) / MIDDLE for q, parent in enumerate(parents)]
-        walk = _Walk(parents, own, *_costs(parents, own, order))
+        walk = _TreeSearch(parents, own, *_costs(parents, own, order))
         cost, sequence = walk.below[ROOT], order if sweep % 2 else order[::-1]
         if sweep == SWEEPS or not sum(walk.move(query, neighbors[query], distances[query]) for query in sequence):
             break
@@ -145,7 +145,7 @@ def _improve(start: list[int], lengths: IntArray, neighbors: Sequence[Sequence[i
 
 
 @dataclass
-class _Walk:
+class _TreeSearch:
     """A tree that is being changed, with its costs as in `_costs`."""
 
     parents: list[int]

@@ -83,7 +83,7 @@ class Account:
         """Return what may still be spent."""
         return self.cap.amount(self.cap.nano - self.spent.nano)
 
-    def charged(self, nano: int, entries: int) -> "Account":
+    def with_charge(self, nano: int, entries: int) -> "Account":
         """Return the account after a change of what is spent, in billionths, and of the number of entries."""
         return replace(self, spent=self.cap.amount(self.spent.nano + nano), entries=self.entries + entries)
 

@@ -136,14 +136,14 @@ class Cap:
         return self.rho is None
 
     @property
-    def exactly(self) -> Fraction:
+    def exact_value(self) -> Fraction:
         """Return the cap in ρ, or in ε where it is pure."""
         return exact_fraction((self.epsilon or 0.0) if self.rho is None else self.rho)
 
     @property
     def nano(self) -> int:
         """Return the cap in whole billionths, rounded down."""
-        return math.floor(self.exactly * NANO)
+        return math.floor(self.exact_value * NANO)
 
     @property
     def terms(self) -> tuple[float | None, float, float | None]:
@@ -158,7 +158,7 @@ class Cap:
         billionths = math.ceil(cost * NANO)
         if billionths > MAX_INTEGER:
             raise MilepostError("the charge is too large to be written down, and larger than any cap; ask for less")
-        return min(billionths, self.nano) if not spent and cost <= self.exactly else billionths
+        return min(billionths, self.nano) if not spent and cost <= self.exact_value else billionths
 
     def amount(self, nano: int) -> Amount:
         """Return this many billionths as an amount of this cap."""

@@ -118,7 +118,7 @@ class Ledger:
                 now, amount, texts = _now(), account.cap.amount(price), (what, label, protects)
                 entry = Entry(0, dataset, amount, RESERVED, guarantees, *texts, now, now, secrets.token_hex(8))
                 entry = replace(entry, id=tables.add_entry(connection, key, entry))
-                tables.store(connection, key, account.charged(price, 1))
+                tables.store(connection, key, account.with_charge(price, 1))
                 return Charge(self, entry)
         if not alike:
             raise MilepostError(
@@ -247,7 +247,7 @@ class Charge:
             if entry.state in BEFORE[state]:
                 tables.store_entry(connection, replace(entry, state=state, changed=_now()))
                 if state == RETURNED:
-                    tables.store(connection, key, account.charged(-entry.cost.nano, 0))
+                    tables.store(connection, key, account.with_charge(-entry.cost.nano, 0))
             elif entry.state != state and not only_if_possible:
                 raise MilepostError(
                     f"charge {self.id} is {entry.state} and cannot be {state}: only one for which no noise was drawn "

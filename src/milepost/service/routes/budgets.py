@@ -34,7 +34,7 @@ def budgets(state: ServiceState) -> APIRouter:
                 return []
             accounts = ledger.datasets()
             if key.role != CURATOR:
-                accounts = tuple(_for_good(account, ledger.history(account.name)) for account in accounts)
+                accounts = tuple(_without_refundable(account, ledger.history(account.name)) for account in accounts)
             return [account_view(account) for account in accounts]
 
         return JSONResponse({"datasets": await workers.run(list_accounts)})
@@ -77,7 +77,7 @@ def budgets(state: ServiceState) -> APIRouter:
     return router
 
 
-def _for_good(account: Account, entries: Sequence[Entry]) -> Account:
+def _without_refundable(account: Account, entries: Sequence[Entry]) -> Account:
     """Return an account without charges that were or can be refunded: a refund may depend on the table."""
     costs = [entry.cost.nano for entry in entries if entry.state in (DRAWN, SETTLED)]
     return replace(account, spent=account.cap.amount(sum(costs)), entries=len(costs))

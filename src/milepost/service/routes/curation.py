@@ -87,7 +87,7 @@ def curation(state: ServiceState) -> APIRouter:
         def start() -> dict[str, Any]:
             with refuse_library_errors():
                 space, ledger = check_request(request), state.quota(key.name)
-            if releases.taken(request.id):
+            if releases.exists(request.id):
                 raise RefusedError("exists")
             return jobs.begin("release", request, key.name, lambda: releases.build(request, space, ledger))
 
@@ -122,7 +122,7 @@ def curation(state: ServiceState) -> APIRouter:
     @router.get("/jobs/{job}", response_model=JobStatus, responses=error_responses("forbidden", "not_found"))
     async def show_job(job: Name, _: Curator) -> Any:
         """One job, and how far it is."""
-        return JSONResponse(jobs.shown(job))
+        return JSONResponse(jobs.status(job))
 
     @router.put(
         "/releases/{release}",
@@ -145,7 +145,7 @@ def curation(state: ServiceState) -> APIRouter:
         paid: Annotated[bool, Query(description="Whether the dataset's budget was charged already.")] = False,
     ) -> Any:
         """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
-        if releases.taken(release) or jobs.in_progress("release", release):
+        if releases.exists(release) or jobs.in_progress("release", release):
             raise RefusedError("exists")
         path = await receive_upload(request, state.directory.releases, state.settings.max_upload)
 

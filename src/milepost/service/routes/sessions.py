@@ -48,7 +48,7 @@ def sessions(state: ServiceState) -> APIRouter:
             raise RefusedError("too_large", ["body", "point"])
         async with clock.answering(session):
             answer = await workers.run_for(session, sessions.ask, record, question.point, idempotency_key)
-        sessions.tell(record, answer["remaining"])
+        sessions.publish_remaining(record, answer["remaining"])
         return JSONResponse(answer)
 
     @router.get(
@@ -78,6 +78,6 @@ def sessions(state: ServiceState) -> APIRouter:
             async with clock.answering(session):
                 await workers.run_for(session, sessions.close, record)
         finally:
-            sessions.tell_closed(record)
+            sessions.publish_closed(record)
 
     return router

@@ -176,7 +176,7 @@ def center(synopsis: Synopsis) -> dict[str, Any]:
     }
 
 
-def field_of(synopsis: Synopsis, steps: int) -> dict[str, Any]:
+def distance_grid(synopsis: Synopsis, steps: int) -> dict[str, Any]:
     """Return mean distances on a grid of `steps` steps along each side; for a curve, also their half-widths."""
     extent = synopsis.space.extent
     if synopsis.known is not None or extent is None or len(extent) > 2:

@@ -34,7 +34,7 @@ class FieldEngine(Engine):
 
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Return the positions inside the space at which the source has sums, and the error that each adds."""
-        return self._source.shifted(move_inside(self.space, queries))
+        return self._source.shift_queries(move_inside(self.space, queries))
 
     def key(self, position: AnyArray) -> bytes:
         """Return the bytes of the point's numbers; 0.0 and −0.0 are the same."""
@@ -43,8 +43,8 @@ class FieldEngine(Engine):
     def answer(self, positions: AnyArray) -> list[Step]:
         """Answer all positions at once."""
         innovations = self._innovations
-        if len(innovations.behind):
-            innovations.sync(self._sums(innovations.behind))
+        if len(innovations.unsynced_points):
+            innovations.sync(self._sums(innovations.unsynced_points))
         first = len(innovations.noisy)
         sums = innovations.ask(positions, self._sums(positions))
         statistic = noisy_sums(Queries(positions, self.space), self.total, innovations.noise, *sums)

@@ -57,7 +57,7 @@ class GameEngine(Engine):
                 if tested or self._game.updates >= self.margins.updates
                 else self.space.embedding.sensitivity_bound
             )
-            steps.append(Step(self.key(position), value, error, updated, tested, self._game.fresh, released))
+            steps.append(Step(self.key(position), value, error, updated, tested, self._game.new_epochs, released))
         if any(step.error > self.error for step in steps):
             warn(
                 f"the session has begun all of its {self.margins.updates} tests, and was opened anew before some had "

@@ -61,7 +61,7 @@ def _orthonormal(generator: np.random.Generator, dimension: int) -> FloatArray:
     return np.asarray(matrix * np.sign(np.diag(triangle)))
 
 
-def largest_sum(directions: IntArray) -> float:
+def max_sum(directions: IntArray) -> float:
     """Return an upper bound on Σ|⟨Θ_k, v⟩| / 2¹⁷ over unit vectors v, exact up to rounding in the plane.
 
     In the plane the supremum is the longest of the sums Σ ±Θ_k over the sign patterns that some v makes; elsewhere
@@ -97,7 +97,7 @@ def mean_range(dimension: int, count: int) -> tuple[float, float]:
         ordered, sums = _signed_sums(units)
         normals = np.column_stack([-ordered[:, 1], ordered[:, 0]]) / np.linalg.norm(ordered, axis=1, keepdims=True)
         minimum = float(np.abs((sums[:-1] * normals).sum(axis=1)).min()) / count
-        return minimum * (1 - 1e-9), largest_sum(sphere(dimension, count, 0)) / count * (1 + 1e-9)
+        return minimum * (1 - 1e-9), max_sum(sphere(dimension, count, 0)) / count * (1 + 1e-9)
     x, y, z = np.eye(3)
     corners = np.array([[x, y, z], [y, -x, z], [-x, -y, z], [-y, x, z]])
     values = _means(corners, units)

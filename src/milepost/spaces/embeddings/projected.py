@@ -19,7 +19,7 @@ from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
-from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, largest_sum, mean_range
+from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
@@ -238,21 +238,21 @@ class Projected(Box, ABC):
         ends = halves * unit
         total = float(np.sum(weight * 2 * ends))
         # an image is off its product by half a quantum at most, so a pair by one
-        bound = self._product_reach() * unit * float(weight[0]) + total / QUANTA
+        bound = self._product_bound() * unit * float(weight[0]) + total / QUANTA
         bound = min(bound, total) * (1 + 1e-9)
         clipping_error = self._clipping_error(unit * float(weight[0]))
         return Embedding(weight, -ends, ends, bound, self._relative_error, clipping_error, symmetric=True)
 
-    def _product_reach(self) -> float:
+    def _product_bound(self) -> float:
         """Return an upper bound on Σ|⟨Θ_k, X − X′⟩| over pairs, in integer products."""
         if self.radius is not None:
-            return largest_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
+            return max_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
         columns = np.flatnonzero(self._corner)  # in which records differ
         if 1 << max(0, len(columns) - 1) <= MAX_CORNERS:  # a convex function is largest at a corner
             signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(columns) - 1))))
             corners = 2 * signs * self._corner[columns]
             return float(np.abs(corners @ self.thetas[:, columns].T.astype(np.float64)).sum(axis=1).max())
-        return largest_sum(self.thetas) * UNIT * 2 * float(np.linalg.norm(self._corner))
+        return max_sum(self.thetas) * UNIT * 2 * float(np.linalg.norm(self._corner))
 
     def _clipping_error(self, weight: float) -> float:
         """Bound how far clipping to a share of the interval moves a distance: (t − c)₊ ≤ t²/(4c) on every direction."""

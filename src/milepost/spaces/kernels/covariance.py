@@ -20,7 +20,7 @@ RIDGE = 2.0**-10  # of the largest variance, on the diagonal: it makes up for ev
 GRID = 2.0**40  # covariances are whole numbers of its inverse, so that sums of them are exact
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
 MIN_WEIGHT = 2.0**-12  # of a pair, in squared diameters; below it, noise would be too small to be drawn in steps
-CLOSE = 1.02  # a covariance within this factor of the lower bound is good enough
+CLOSE_RATIO = 1.02  # a covariance within this factor of the lower bound is good enough
 STEPS, PAIR_STEPS = 200, 64
 WORK = 1 << 38  # multiplications, about ten seconds
 MAX_PAIR_COLUMNS = 1 << 11  # columns and queries, up to which pairs of columns have separate weights
@@ -98,15 +98,15 @@ def covariances(columns: IntArray) -> tuple[Covariance, ...]:
     """Return covariances for columns int64[N, k] in quanta: one for single records and, if few, one for pairs."""
     distinct = np.stack(list({column.tobytes(): column for column in columns}.values()))
     if len(distinct) == 1:
-        return (weighed(np.eye(columns.shape[1]), distinct, distinct[0]),)
+        return (certified_covariance(np.eye(columns.shape[1]), distinct, distinct[0]),)
     shares = distinct.T / QUANTA
-    best, _ = centred(shares)
-    balances = [best] if max(shares.shape) > MAX_PAIR_COLUMNS else [best, paired(shares, best)[0]]
+    best, _ = balance_single(shares)
+    balances = [best] if max(shares.shape) > MAX_PAIR_COLUMNS else [best, balance_pairs(shares, best)[0]]
     middle = np.rint(distinct.T @ best.weights).astype(np.int64)
-    return tuple(weighed(balance.design.matrix(), distinct, middle) for balance in balances)
+    return tuple(certified_covariance(balance.design.matrix(), distinct, middle) for balance in balances)
 
 
-def centred(shares: FloatArray) -> tuple[Balance, float]:
+def balance_single(shares: FloatArray) -> tuple[Balance, float]:
     """Return the best balance for the column farthest from a common centre, and a lower bound on any value.
 
     shares: columns float64[k, N] within 0..1.
@@ -122,7 +122,7 @@ def centred(shares: FloatArray) -> tuple[Balance, float]:
     return _optimize(evaluate, evaluate(np.full(columns, 1 / columns), np.full(count, 1 / count)), steps, 1.5)
 
 
-def paired(shares: FloatArray, start: Balance) -> tuple[Balance, float]:
+def balance_pairs(shares: FloatArray, start: Balance) -> tuple[Balance, float]:
     """Return the best balance for the two columns that are farthest apart, and a lower bound on any value.
 
     start: the best balance for single columns.
@@ -147,7 +147,7 @@ def _optimize(evaluate: Evaluate, start: Balance, steps: int, exponent: float) -
     last = best = start
     bound = start.design.bound
     for _ in range(steps):
-        if best.value <= CLOSE * bound:
+        if best.value <= CLOSE_RATIO * bound:
             break
         queries = _reweight(last.design.queries, last.design.variances, exponent)
         last = evaluate(_reweight(last.weights, last.squared_norms, exponent), queries)
@@ -187,7 +187,7 @@ def _thin_design(spread: FloatArray, queries: FloatArray) -> Design:
     return Design(queries, np.sqrt(values[positive]), scaled @ vectors[:, positive] / np.sqrt(values[positive]))
 
 
-def weighed(design: FloatArray, columns: IntArray, middle: IntArray) -> Covariance:
+def certified_covariance(design: FloatArray, columns: IntArray, middle: IntArray) -> Covariance:
     """Return a covariance with largest diagonal entry 1, and certain bounds on the weights of columns int64[N, k].
 
     C ⪰ L·Lᵀ for the computed factor L of C less half of the ridge, despite float rounding, and L⁻¹ of a column is
@@ -205,7 +205,7 @@ def weighed(design: FloatArray, columns: IntArray, middle: IntArray) -> Covarian
     rounding, solving = (count + 4) * 2.0**-49 * longest, count**1.5 * 2.0**-43 * np.sqrt(longest)
     pair, single = (
         max(float((np.sqrt(square + rounding) + solving) * SLACK) ** 2, MIN_WEIGHT)
-        for square in (_farthest(whitened, lengths), longest)
+        for square in (_max_squared_distance(whitened, lengths), longest)
     )
     return Covariance(matrix, middle, pair, single)
 
@@ -216,7 +216,7 @@ def _squared_distances(points: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(lengths[:, None] + lengths - 2 * points @ points.T, 0))
 
 
-def _farthest(points: FloatArray, lengths: FloatArray) -> float:
+def _max_squared_distance(points: FloatArray, lengths: FloatArray) -> float:
     """Return the largest squared distance between two rows, trying long rows first and skipping hopeless pairs."""
     order = np.argsort(-lengths)
     points, lengths, norms = points[order], lengths[order], np.sqrt(lengths[order])

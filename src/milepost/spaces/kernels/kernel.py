@@ -25,8 +25,9 @@ class Kernel:
     C(y, y′) = half(y) + half(y′) − 2·apart(y, y′): half of a point's variance, a quarter of a difference's.
     anchor: A(y), from which distances to y are counted.
     pair, single: at least the squared norms of d(x,·) − d(x′,·) and of d(x,·) − A, for any records.
-    highest: at least C(y, y), for any point.
-    off: how far the computed distance of a record to a query may be from the metric's; rough: how far `apart` may.
+    max_variance: at least C(y, y), for any point.
+    distance_error: how far a computed distance of a record to a query may be from the metric's; between_error: how far
+    `apart` may be.
     """
 
     half: Callable[[AnyArray], FloatArray]
@@ -34,9 +35,9 @@ class Kernel:
     anchor: Callable[[AnyArray], FloatArray]
     pair: float
     single: float
-    highest: float
-    off: float
-    rough: float
+    max_variance: float
+    distance_error: float
+    between_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Reference:
 
     height: r of points, float64[k]. mean: ½∬d dν dν. between: distances of public points.
     away: float64[m + 1], borders of m rings around the centre. low, high: float64[m], within which r is on each ring.
-    off: how far the computed distance of a record to a query may be from the metric's; rough: how far `between` may.
+    distance_error: how far the computed distance of a record to a query may be from the metric's; between_error: how far `between` may.
     """
 
     height: Callable[[AnyArray], FloatArray]
@@ -55,8 +56,8 @@ class Reference:
     away: FloatArray
     low: FloatArray
     high: FloatArray
-    off: float
-    rough: float
+    distance_error: float
+    between_error: float
 
     def kernels(self) -> tuple[Kernel, ...]:
         """Return a kernel for each constant c that may be the best; c = 0 suffices where r is the same everywhere."""
@@ -71,9 +72,11 @@ class Reference:
         def anchor(points: AnyArray) -> FloatArray:
             return np.asarray(self.height(points) + self.mean)
 
-        highest = 4 * float(self.high.max()) + constant
+        max_variance = 4 * float(self.high.max()) + constant
         pair, single = (value * SLACK for value in (self._pair(constant), self._single(constant)))
-        return Kernel(half, self.between, anchor, pair, single, highest * SLACK, self.off, self.rough)
+        return Kernel(
+            half, self.between, anchor, pair, single, max_variance * SLACK, self.distance_error, self.between_error
+        )
 
     def _pair(self, constant: float) -> float:
         """Return sup d(x,x′) + (r(x) − r(x′))²/c, ring by ring."""

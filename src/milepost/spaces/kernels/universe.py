@@ -109,7 +109,7 @@ class Universe:
             return np.asarray(anchors[points])
 
         pair, single = (square * self.diameter**2 * SLACK for square in (covariance.pair, covariance.single))
-        return Kernel(half, apart, anchor, pair, single, highest=1.0, off=0.0, rough=0.0)
+        return Kernel(half, apart, anchor, pair, single, max_variance=1.0, distance_error=0.0, between_error=0.0)
 
 
 def check_records(records: Sequence[Any], queries: int) -> None:
