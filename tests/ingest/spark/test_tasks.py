@@ -11,9 +11,18 @@ import milepost as mp
 from milepost.ingest.aggregation import SketchSpec, read_sketch
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.spark import rows
-from milepost.ingest.spark.chunks import CHUNK_SCHEMA, chunks, decode_chunk, encode_chunk
 from milepost.ingest.spark.rows import RowReader
-from milepost.ingest.spark.tasks import AddTask, CountTask, RowKeysTask, error_row, raise_errors
+from milepost.ingest.spark.tasks import (
+    CHUNK_SCHEMA,
+    AddTask,
+    CountTask,
+    RowKeysTask,
+    chunks,
+    decode_chunk,
+    encode_chunk,
+    error_row,
+    raise_errors,
+)
 
 SPACE = mp.L1([(0, 10), (0, 10)])
 POINTS = np.random.default_rng(2).uniform(0, 10, (1000, 2))
@@ -37,7 +46,7 @@ def test_a_chunk_arrives_as_it_was_sent(edge: int) -> None:
 
 def test_parts_add_up_along_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small chunks, whatever batches rows come in; a part without rows sends nothing."""
-    monkeypatch.setattr("milepost.ingest.spark.chunks.CHUNK", 50)
+    monkeypatch.setattr("milepost.ingest.spark.tasks.CHUNK", 50)
     monkeypatch.setattr(rows, "NUMBERS", 64)
     statistic = SketchSpec(SPACE, 1, 64)
     given: list[pa.RecordBatch] = []

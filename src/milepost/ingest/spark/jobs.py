@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from milepost.errors import MilepostError
 from milepost.ingest.aggregation import Exact, StatisticSpec
-from milepost.ingest.spark.chunks import chunks, decode_chunk
 from milepost.ingest.spark.rows import Batches
-from milepost.ingest.spark.tasks import AddTask, Task, versions
+from milepost.ingest.spark.tasks import AddTask, Task, chunks, decode_chunk, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -46,7 +46,8 @@ class Reference:
 
     height: r of points, float64[k]. mean: ½∬d dν dν. between: distances of public points.
     away: float64[m + 1], borders of m rings around the centre. low, high: float64[m], within which r is on each ring.
-    distance_error: how far the computed distance of a record to a query may be from the metric's; between_error: how far `between` may.
+    distance_error: how far a computed distance of a record to a query may be from the metric's; between_error: how far
+    `between` may be.
     """
 
     height: Callable[[AnyArray], FloatArray]
