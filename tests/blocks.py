@@ -45,39 +45,43 @@ Command = Callable[[str], str]
 class Noise:
     """By how much numbers may differ: those with a decimal point, absolutely and as a share; and whole ones."""
 
-    most: float = 0.0
+    bound: float = 0.0
     share: float = 1.0
-    whole: float = 0.0
+    integer_bound: float = 0.0
 
     @classmethod
-    def of(cls, words: str) -> "Noise":
+    def of(cls, text: str) -> "Noise":
         """As a page says it."""
-        if words == "none":
+        if text == "none":
             return cls()
-        most, share, *whole = words.split(",")
-        return cls(float(most), float(share.strip(" %")) / 100, *(float(more.split()[1]) for more in whole))
+        bound, share, *integer_bounds = text.split(",")
+        return cls(float(bound), float(share.strip(" %")) / 100, *(float(more.split()[1]) for more in integer_bounds))
 
-    def allows(self, shown: str, printed: str) -> bool:
+    def allows(self, expected: str, printed: str) -> bool:
         """Whether two numbers, as they are written, are the same but for noise."""
-        left, right = (float(number.replace(",", "").replace("−", "-")) for number in (shown, printed))
-        rounded = any("." in number or "e" in number for number in (shown, printed))
-        most = min(self.most, self.share * max(abs(left), abs(right))) if rounded else self.whole
-        return shown == printed or abs(left - right) <= most
+        left, right = (float(number.replace(",", "").replace("−", "-")) for number in (expected, printed))
+        rounded = any("." in number or "e" in number for number in (expected, printed))
+        bound = min(self.bound, self.share * max(abs(left), abs(right))) if rounded else self.integer_bound
+        return expected == printed or abs(left - right) <= bound
 
-    def difference(self, shown: str, printed: str) -> str:
+    def difference(self, expected: str, printed: str) -> str:
         """What differs, in words; empty where nothing does."""
-        shown, printed = (re.sub(VARIES, "…", text) for text in (shown, printed))
-        left, right = re.findall(NUMBER, shown), re.findall(NUMBER, printed)
-        if words(shown) != words(printed):
-            return f"shown:\n{shown}\nprinted:\n{printed}"
-        pairs = [f"{a} is shown, {b} is printed" for a, b in zip(left, right, strict=True) if not self.allows(a, b)]
+        expected, printed = (re.sub(VARIES, "…", text) for text in (expected, printed))
+        expected_numbers, printed_numbers = re.findall(NUMBER, expected), re.findall(NUMBER, printed)
+        if tokens(expected) != tokens(printed):
+            return f"shown:\n{expected}\nprinted:\n{printed}"
+        pairs = [
+            f"{a} is shown, {b} is printed"
+            for a, b in zip(expected_numbers, printed_numbers, strict=True)
+            if not self.allows(a, b)
+        ]
         return "; ".join(pairs)
 
 
 LENIENT = Noise(0.1, 0.3)  # for pages that say nothing about noise
 
 
-def words(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
     """A text without the lines of its tables, with # for every number."""
     return re.sub(NUMBER, " # ", text.replace("─", " ")).split()
 
@@ -99,27 +103,27 @@ class Result:
 
     start: int
     end: int
-    shown: str
+    expected: str
     printed: str
     noise: Noise
 
     @property
     def difference(self) -> str:
         """What differs, in words; empty where nothing does."""
-        return self.noise.difference(self.shown, self.printed)
+        return self.noise.difference(self.expected, self.printed)
 
 
 def here(line: str) -> str:
     """Runs a command of milepost within this process, any other one outside."""
     from milepost import cli
 
-    name, *words = shlex.split(line)
+    name, *arguments = shlex.split(line)
     if name != "milepost":
         return outside(line)
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
-            cli.main(words)
+            cli.main(arguments)
     except SystemExit as stop:
         if stop.code:
             raise RuntimeError(f"exit code {stop.code}: {line}") from None
@@ -128,9 +132,9 @@ def here(line: str) -> str:
 
 def outside(line: str) -> str:
     """Runs a command in a process of its own, milepost's as this Python has it installed."""
-    name, *words = shlex.split(line)
+    name, *arguments = shlex.split(line)
     beside = Path(sys.executable).with_name(name)
-    command = [str(beside) if beside.exists() else name, *words]
+    command = [str(beside) if beside.exists() else name, *arguments]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8").stdout  # noqa: S603
 
 
@@ -154,11 +158,11 @@ def run(page: str, command: Command, noise: Noise, names: dict[str, Any]) -> Ite
                 yield Result(start, start, "", _failures(text, names, where, noise), noise)
             elif language == "console":
                 printed = ""
-                for found in re.finditer(COMMAND, text, flags=re.MULTILINE):
-                    printed += (result := command(found["line"].replace("\\\n", " ")))
-                    if found["shown"].strip():
-                        shown = start + found.start("shown"), start + found.end("shown")
-                        yield Result(*shown, found["shown"], result, noise)
+                for match in re.finditer(COMMAND, text, flags=re.MULTILINE):
+                    printed += (result := command(match["line"].replace("\\\n", " ")))
+                    if match["shown"].strip():
+                        span = start + match.start("shown"), start + match.end("shown")
+                        yield Result(*span, match["shown"], result, noise)
 
 
 def check(page: str, command: Command = here, noise: Noise | None = None) -> dict[str, Any]:
@@ -177,15 +181,15 @@ def written(page: str, command: Command) -> str:
     """The page with what its blocks printed."""
     end, parts = 0, list[str]()
     for result in run(page, command, Noise(), {"__name__": "__main__"}):
-        if result.shown:
+        if result.expected:
             lines = [line.rstrip() for line in result.printed.splitlines()]
-            blank = result.shown.startswith("\n")  # a table has a blank line before it where commands are shown
+            blank = result.expected.startswith("\n")  # a table has a blank line before it where commands are shown
             text = "\n".join(lines).strip("\n")
             parts += [
                 page[end : result.start],
                 "\n" * blank,
                 text,
-                "\n" * (len(result.shown) - len(result.shown.rstrip("\n"))),
+                "\n" * (len(result.expected) - len(result.expected.rstrip("\n"))),
             ]
             end = result.end
     return "".join([*parts, page[end:]])
@@ -202,29 +206,29 @@ def _failures(text: str, names: dict[str, Any], where: str, noise: Noise) -> str
 
 def check_readme(page: str, command: Command) -> None:
     """The README's commands have a folder of their own, where the table is that they read."""
-    split = re.split(r"(^```console\n.*?^```$)", page, flags=re.MULTILINE | re.DOTALL)
-    check("".join(split[::2]), command, LENIENT)
+    sections = re.split(r"(^```console\n.*?^```$)", page, flags=re.MULTILINE | re.DOTALL)
+    check("".join(sections[::2]), command, LENIENT)
     Path("commands").mkdir()
     os.chdir("commands")
     np.savetxt("homes.csv", clinic.homes(50_000), fmt="%.6f", delimiter=",", header="lat,lon", comments="")
-    check("\n".join(split[1::2]), command, LENIENT)
+    check("\n".join(sections[1::2]), command, LENIENT)
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Check pages, or write them anew, each in a temporary folder; 1 if one is wrong, else 0."""
     failed, before = 0, Path.cwd()
-    for path in [Path(word).resolve() for word in words if word != "--write"]:
+    for path in [Path(argument).resolve() for argument in arguments if argument != "--write"]:
         page = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                if "--write" in words:
+                if "--write" in arguments:
                     path.write_text(written(page, here), encoding="utf-8")
                 elif path.name == "README.md":
                     check_readme(page, outside)
                 else:
                     check(page, outside)
-                print(f"{path.name}: {'written' if '--write' in words else 'as shown'}")
+                print(f"{path.name}: {'written' if '--write' in arguments else 'as shown'}")
             except (AssertionError, RuntimeError, subprocess.CalledProcessError, mp.MilepostError) as error:
                 failed = 1
                 print(f"{path.name}, {error}")

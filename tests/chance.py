@@ -126,12 +126,12 @@ def assert_wrong_scale(
     size, sizes = _size(values, law, freedom)
     share = FALSE_ALARM / 2 / comparisons
     low, high = sizes.ppf(share), sizes.isf(share)
-    missed = _scale_missed(sizes, factor, law, share)
-    _require(missed, f"a twin of scale × {factor:.3g} in {np.size(values):,} draws", 1 - FALSE_ALARM)
+    miss_probability = _scale_miss_probability(sizes, factor, law, share)
+    _require(miss_probability, f"a twin of scale × {factor:.3g} in {np.size(values):,} draws", 1 - FALSE_ALARM)
     assert not low <= size <= high, f"draws of {factor:.3g} times the scale look right"
 
 
-def _scale_missed(sizes: Any, factor: float, law: Law, share: float) -> float:
+def _scale_miss_probability(sizes: Any, factor: float, law: Law, share: float) -> float:
     """How often draws of `factor` times their claimed scale stay within the limits of the right one."""
     unit = factor ** (2 if law == "gaussian" else 1)
     return float(sizes.cdf(sizes.isf(share) / unit) if factor > 1 else sizes.sf(sizes.ppf(share) / unit))
@@ -140,7 +140,7 @@ def _scale_missed(sizes: Any, factor: float, law: Law, share: float) -> float:
 def scale_draws(factor: float, *, law: Law = "gaussian") -> int:
     """Draws with which `assert_wrong_scale` is sure of this factor, and `assert_scale` notices it."""
     draws = 16
-    while _scale_missed(_size(np.zeros(draws), law, None)[1], factor, law, FALSE_ALARM / 2) > FALSE_ALARM:
+    while _scale_miss_probability(_size(np.zeros(draws), law, None)[1], factor, law, FALSE_ALARM / 2) > FALSE_ALARM:
         draws = draws * 9 // 8
     return draws
 
@@ -165,7 +165,7 @@ def tries(rate: float) -> int:
 
 
 def assert_close(
-    found: Any, expected: Any, deviation: Any, *, law: Law = "gaussian", slack: Any = 0.0, comparisons: int = 1
+    values: Any, expected: Any, deviation: Any, *, law: Law = "gaussian", slack: Any = 0.0, comparisons: int = 1
 ) -> None:
     """Every number is as near to what is expected as its deviation allows.
 
@@ -174,10 +174,10 @@ def assert_close(
     deviation: the standard deviation of each (Gaussian), or its scale (Laplace). slack: a bound of what is off besides.
     All numbers share the false-alarm rate; they need not be independent.
     """
-    error = np.atleast_1d(np.abs(np.asarray(found, dtype=np.float64) - expected))
-    allowed = limit(law=law, comparisons=max(comparisons, error.size)) * np.asarray(deviation) + slack
-    shares = error / np.broadcast_to(allowed, error.shape)
-    assert (error <= allowed).all(), f"off by {shares.max():.4g} times what noise allows"
+    error = np.atleast_1d(np.abs(np.asarray(values, dtype=np.float64) - expected))
+    bound = limit(law=law, comparisons=max(comparisons, error.size)) * np.asarray(deviation) + slack
+    shares = error / np.broadcast_to(bound, error.shape)
+    assert (error <= bound).all(), f"off by {shares.max():.4g} times what noise allows"
 
 
 def confidence(comparisons: int = 1) -> float:
@@ -185,21 +185,23 @@ def confidence(comparisons: int = 1) -> float:
     return 1 - FALSE_ALARM / comparisons
 
 
-def assert_promised(synopsis: Any, asked: Any, exact: Any, *, at_most: float, slack: float = 0.0) -> None:
+def assert_promised(synopsis: Any, points: Any, exact: Any, *, at_most: float, slack: float = 0.0) -> None:
     """All answers of a release are as near to the exact ones as it promises, but for FALSE_ALARM.
 
     at_most: what the promise may be, so that the comparison says something. slack: a bound of what is off besides.
     tangents promises at its `beta`, which must be FALSE_ALARM.
     """
-    found, wanted = np.atleast_1d(synopsis.mean_distance(asked)), np.atleast_1d(exact)
-    most = synopsis.statistic.confidence
-    if 1 - most > FALSE_ALARM * (1 + 1e-6):
-        raise WeakTestError(f"a promise with a confidence of {most} is broken by chance; release with beta=FALSE_ALARM")
-    error = float(synopsis.error(min(confidence(found.size), most)))
+    answers, truth = np.atleast_1d(synopsis.mean_distance(points)), np.atleast_1d(exact)
+    max_confidence = synopsis.statistic.confidence
+    if 1 - max_confidence > FALSE_ALARM * (1 + 1e-6):
+        raise WeakTestError(
+            f"a promise with a confidence of {max_confidence} is broken by chance; release with beta=FALSE_ALARM"
+        )
+    error = float(synopsis.error(min(confidence(answers.size), max_confidence)))
     if not error <= at_most:
         raise WeakTestError(f"{error:.4g} is promised, and a comparison needs {at_most:.4g}")
-    off = float(np.abs(found - wanted).max())
-    assert off <= error + slack, f"off by {off:.4g}, where {error:.4g} is promised"
+    largest_error = float(np.abs(answers - truth).max())
+    assert largest_error <= error + slack, f"off by {largest_error:.4g}, where {error:.4g} is promised"
 
 
 def assert_fit(counts: Any, probabilities: Any, *, against: Sequence[Any] = (), comparisons: int = 1) -> None:
@@ -212,22 +214,26 @@ def assert_fit(counts: Any, probabilities: Any, *, against: Sequence[Any] = (), 
     assert math.isclose(chance.sum(), 1, abs_tol=1e-9), "probabilities of all cells"
     if draws * chance.min() < 25:
         raise WeakTestError(f"a cell is expected to have {draws * chance.min():.3g} counts only; join cells")
-    most = stats.chi2.isf(FALSE_ALARM / comparisons, len(counts) - 1)
-    for wrong in against:
-        apart = draws * float((np.square(np.asarray(wrong) - chance) / chance).sum())
-        _require(stats.ncx2.cdf(most, len(counts) - 1, apart), "a wrong law")
-    found = float((np.square(counts - draws * chance) / (draws * chance)).sum())
-    assert found <= most, f"χ² of {found:.4g} with {len(counts) - 1} degrees of freedom; at most {most:.4g} by chance"
+    bound = stats.chi2.isf(FALSE_ALARM / comparisons, len(counts) - 1)
+    for alternative in against:
+        noncentrality = draws * float((np.square(np.asarray(alternative) - chance) / chance).sum())
+        _require(stats.ncx2.cdf(bound, len(counts) - 1, noncentrality), "a wrong law")
+    chi_square = float((np.square(counts - draws * chance) / (draws * chance)).sum())
+    assert chi_square <= bound, (
+        f"χ² of {chi_square:.4g} with {len(counts) - 1} degrees of freedom; at most {bound:.4g} by chance"
+    )
 
 
 def assert_wrong_fit(counts: Any, probabilities: Any, truth: Any) -> None:
     """Counts of a law `truth` do not follow the law of these probabilities, but for FALSE_ALARM."""
     chance, freedom = np.asarray(probabilities, dtype=np.float64), np.size(counts) - 1
-    draws, most = float(np.sum(counts)), stats.chi2.isf(FALSE_ALARM, freedom)
-    apart = draws * float((np.square(np.asarray(truth) - chance) / chance).sum())
-    _require(stats.ncx2.cdf(most, freedom, apart), f"a twin of another law in {draws:,.0f} draws", 1 - FALSE_ALARM)
-    found = float((np.square(np.asarray(counts) - draws * chance) / (draws * chance)).sum())
-    assert found > most, f"draws of another law look right: χ² of {found:.4g}, {most:.4g} by chance"
+    draws, bound = float(np.sum(counts)), stats.chi2.isf(FALSE_ALARM, freedom)
+    noncentrality = draws * float((np.square(np.asarray(truth) - chance) / chance).sum())
+    _require(
+        stats.ncx2.cdf(bound, freedom, noncentrality), f"a twin of another law in {draws:,.0f} draws", 1 - FALSE_ALARM
+    )
+    chi_square = float((np.square(np.asarray(counts) - draws * chance) / (draws * chance)).sum())
+    assert chi_square > bound, f"draws of another law look right: χ² of {chi_square:.4g}, {bound:.4g} by chance"
 
 
 def draws_needed(rate: float, against: float) -> int:
@@ -241,7 +247,7 @@ def draws_needed(rate: float, against: float) -> int:
         draws = draws * 5 // 4
 
 
-def _require(missed: FloatArray | float, what: str, power: float = POWER) -> None:
+def _require(miss_probability: FloatArray | float, what: str, power: float = POWER) -> None:
     """Refuse a comparison that misses what it is against more often than 1 − power."""
-    if not float(missed) <= 1 - power:
-        raise WeakTestError(f"{what} would be noticed with probability {1 - float(missed):.4g} only")
+    if not float(miss_probability) <= 1 - power:
+        raise WeakTestError(f"{what} would be noticed with probability {1 - float(miss_probability):.4g} only")

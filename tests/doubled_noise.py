@@ -7,11 +7,11 @@ scale because its limit is a few standard deviations away.
 from milepost._typing import IntArray
 from milepost.privacy import noise
 
-_drawn = noise._add
+_sampler = noise._add
 
 
 def _add(law: str, values: IntArray, scale: float) -> IntArray:
-    return _drawn(law, values, 2 * scale)
+    return _sampler(law, values, 2 * scale)
 
 
 vars(noise)["_add"] = _add

@@ -31,8 +31,8 @@ class Stock:
         if len(self._draws) < count:
             more = self._sampler(self._law, np.zeros(max(self._block, count), dtype=np.int64), self._scale)
             self._draws, self._block = np.concatenate([self._draws, more]), min(2 * self._block, LARGEST)
-        taken, self._draws = self._draws[:count], self._draws[count:]
-        return taken
+        draws, self._draws = self._draws[:count], self._draws[count:]
+        return draws
 
 
 @contextmanager
@@ -41,15 +41,15 @@ def drawn_ahead() -> Iterator[None]:
 
     Streams begin with a block of one draw, not with many that most of them never use: here a call costs little.
     """
-    sampler, stocks, alone = noise._add, dict[tuple[str, float], Stock](), Lock()
+    sampler, stocks, lock = noise._add, dict[tuple[str, float], Stock](), Lock()
     stream = noise.LaplaceStream.__init__
     defaults = stream.__defaults__
 
     def add(law: str, values: IntArray, scale: float) -> IntArray:
-        whole = np.asarray(values, dtype=np.int64)
-        with alone:
+        integers = np.asarray(values, dtype=np.int64)
+        with lock:
             stock = stocks.setdefault((law, float(scale)), Stock(sampler, law, float(scale)))
-            return whole + stock.take(whole.size)
+            return integers + stock.take(integers.size)
 
     vars(noise)["_add"], stream.__defaults__ = add, (1,)
     try:

@@ -23,7 +23,7 @@ from hypothesis import Phase, settings
 
 from tests import ROOT
 
-LONGEST = 300  # seconds; code that runs on for ever is noticed, too
+MAX_SECONDS = 300  # seconds; code that runs on for ever is noticed, too
 HASTY = "hasty"  # of Hypothesis: an example that fails is enough, and need not be made small
 OPTIONS = ("-n0", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", f"--hypothesis-profile={HASTY}")
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -65,11 +65,11 @@ class Mutation:
 
 def mutations() -> list[Mutation]:
     """All that are listed."""
-    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-    return [Mutation(file, **one) for file, ones in listed.items() for one in ones]
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+    return [Mutation(file, **entry) for file, entries in table.items() for entry in entries]
 
 
-def copied(folder: Path) -> Path:
+def copy_tree(folder: Path) -> Path:
     """The tree, without what tests make."""
     for name in PARTS:
         source = ROOT / name
@@ -80,13 +80,13 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def tried(mutation: Mutation, tree: Path) -> str:
+def try_mutation(mutation: Mutation, tree: Path) -> str:
     """`killed`, `survived`, or what went wrong with the trial itself."""
     path = tree / "src" / "milepost" / mutation.file
     before = path.read_text()
     _write(path, mutation.applied(before))
     try:
-        code = _tested(mutation.arguments, tree)
+        code = _run_pytest(mutation.arguments, tree)
     finally:
         _write(path, before)
     if code in KILLED:
@@ -101,7 +101,7 @@ def _write(path: Path, source: str) -> None:
     path.write_text(source)
 
 
-def _tested(arguments: list[str], tree: Path) -> int:
+def _run_pytest(arguments: list[str], tree: Path) -> int:
     """The exit code of pytest in a fork, which has other packages in memory already, and of milepost nothing."""
     child = os.fork()
     if not child:
@@ -111,10 +111,10 @@ def _tested(arguments: list[str], tree: Path) -> int:
                 del sys.modules[name]
             os.chdir(tree)
             sys.path[:0] = [str(tree / "src"), str(tree)]
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
-            os.dup2(nowhere, 2)
-            signal.alarm(LONGEST)
+            null_device = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null_device, 1)
+            os.dup2(null_device, 2)
+            signal.alarm(MAX_SECONDS)
             code = int(pytest.main([*OPTIONS, *QUIET, *arguments]))
         finally:
             os._exit(code)
@@ -138,26 +138,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
     parser.add_argument("words", nargs="*", help="only mutations of files whose path has one of these in it")
     parser.add_argument("--unbroken", action="store_true", help="break nothing: all tests must pass")
-    said = parser.parse_args()
-    chosen = [one for one in mutations() if not said.words or any(word in one.file for word in said.words)]
+    options = parser.parse_args()
+    selection = [
+        mutation
+        for mutation in mutations()
+        if not options.words or any(word in mutation.file for word in options.words)
+    ]
     counts: dict[str, int] = {}
     bad = False
     _prepare()
     with TemporaryDirectory() as folder:
-        tree = copied(Path(folder))
-        if said.unbroken:
+        tree = copy_tree(Path(folder))
+        if options.unbroken:
             failed = [
-                tests for tests in dict.fromkeys(one.tests for one in chosen) if _tested(shlex.split(tests), tree)
+                tests
+                for tests in dict.fromkeys(mutation.tests for mutation in selection)
+                if _run_pytest(shlex.split(tests), tree)
             ]
             print("\n".join(failed) or "all tests pass when nothing is broken")
             sys.exit(bool(failed))
-        for one in chosen:
+        for mutation in selection:
             start = time.monotonic()
-            verdict = tried(one, tree)
-            word = f"survived, as is known: {one.harmless}" if verdict == "survived" and one.harmless else verdict
-            print(f"{one.file}: {one.what}: {word} ({time.monotonic() - start:.0f} s)", flush=True)
+            verdict = try_mutation(mutation, tree)
+            word = (
+                f"survived, as is known: {mutation.harmless}"
+                if verdict == "survived" and mutation.harmless
+                else verdict
+            )
+            print(f"{mutation.file}: {mutation.what}: {word} ({time.monotonic() - start:.0f} s)", flush=True)
             counts[word.split(":")[0]] = counts.get(word.split(":")[0], 0) + 1
-            bad |= verdict != "killed" and not (verdict == "survived" and one.harmless)
+            bad |= verdict != "killed" and not (verdict == "survived" and mutation.harmless)
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
     sys.exit(bad)
 

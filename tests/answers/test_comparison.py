@@ -27,9 +27,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    place = rng.integers(0, 3, 6000)
-    points = np.clip(np.array([[1, 1], [5, 5], [9, 9]])[place] + rng.normal(0, 0.5, (6000, 2)), 0, 10)
-    return pd.DataFrame(points, columns=["x", "y"]).assign(part=np.array(LABELS)[place])
+    cluster = rng.integers(0, 3, 6000)
+    points = np.clip(np.array([[1, 1], [5, 5], [9, 9]])[cluster] + rng.normal(0, 0.5, (6000, 2)), 0, 10)
+    return pd.DataFrame(points, columns=["x", "y"]).assign(part=np.array(LABELS)[cluster])
 
 
 @pytest.fixture(scope="module", params=OPTIONS)
@@ -48,13 +48,13 @@ def assert_total(group: mp.Synopsis, exact: int) -> None:
 
 def test_every_group_is_answered_within_its_error(released: mp.Synopsis, people: pd.DataFrame) -> None:
     """Nine answers of a release are all within what noise passes once in 10⁹ times; that of 95 % is a third of it."""
-    asked = [[1, 1], [5, 5], [9, 9]]
+    queries = [[1, 1], [5, 5], [9, 9]]
     for label in LABELS:
-        exact = mp.exact(people[people.part == label], SPACE, asked)
-        found = released.mean_distance(asked, group=label)
-        low, high = released.interval(asked, group=label).T
-        assert np.abs(found - exact).max() < released.error(sure(9), group=label) < 9 * released.error(group=label)
-        assert ((low <= found) & (found <= high)).all()
+        exact = mp.exact(people[people.part == label], SPACE, queries)
+        answers = released.mean_distance(queries, group=label)
+        low, high = released.interval(queries, group=label).T
+        assert np.abs(answers - exact).max() < released.error(sure(9), group=label) < 9 * released.error(group=label)
+        assert ((low <= answers) & (answers <= high)).all()
         assert_total(released.group(label), (people.part == label).sum())
     assert released.error() == max(released.error(group=label) for label in LABELS)
 
@@ -67,34 +67,38 @@ def test_the_nearest_group_of_points_frames_and_one_point(released: mp.Synopsis)
 
 
 def test_a_comparison_has_all_groups(released: mp.Synopsis) -> None:
-    compared = released.compare([[1, 1], [5, 5]])
-    assert compared.distance.shape == compared.error.shape == (2, 3)
-    assert compared.nearest.tolist() == ["low", "middle"]
-    assert compared.distance[0, 0] == released.mean_distance([1, 1], group="low")
-    assert (compared.margin > 3).all()
-    assert (compared.flip < 0.01).all()
-    assert compared.arrow().column_names[:3] == ["nearest", "margin", "flip"]
-    assert "noise could change it" in str(compared)
+    comparison = released.compare([[1, 1], [5, 5]])
+    assert comparison.distance.shape == comparison.error.shape == (2, 3)
+    assert comparison.nearest.tolist() == ["low", "middle"]
+    assert comparison.distance[0, 0] == released.mean_distance([1, 1], group="low")
+    assert (comparison.margin > 3).all()
+    assert (comparison.flip < 0.01).all()
+    assert comparison.arrow().column_names[:3] == ["nearest", "margin", "flip"]
+    assert "noise could change it" in str(comparison)
 
 
 def test_a_file_keeps_its_groups(released: mp.Synopsis, tmp_path: Path) -> None:
     released.save(tmp_path / "x.milepost")
-    again = mp.load(tmp_path / "x.milepost")
-    assert (again.labels, again.card, again.n) == (released.labels, released.card, released.n)
-    asked = [[1, 1], [5, 5]]
-    assert np.array_equal(again.compare(asked).distance, released.compare(asked).distance)
-    assert np.array_equal(again.compare(asked).error, released.compare(asked).error)
+    loaded_synopsis = mp.load(tmp_path / "x.milepost")
+    assert (loaded_synopsis.labels, loaded_synopsis.card, loaded_synopsis.n) == (
+        released.labels,
+        released.card,
+        released.n,
+    )
+    queries = [[1, 1], [5, 5]]
+    assert np.array_equal(loaded_synopsis.compare(queries).distance, released.compare(queries).distance)
+    assert np.array_equal(loaded_synopsis.compare(queries).error, released.compare(queries).error)
 
 
 def test_a_question_has_to_name_its_group(released: mp.Synopsis) -> None:
-    for ask in (
+    for call in (
         lambda: released.mean_distance([1, 1]),
         lambda: released.interval([1, 1]),
         released.center,
         lambda: released.sites([[1, 1]]),
     ):
         with pytest.raises(mp.MilepostError, match="'low', 'middle', 'high'"):
-            ask()
+            call()
     with pytest.raises(mp.MilepostError, match="no group 'lower'"):
         released.mean_distance([1, 1], group="lower")
 
@@ -102,9 +106,9 @@ def test_a_question_has_to_name_its_group(released: mp.Synopsis) -> None:
 def test_a_release_without_groups_has_none(people: pd.DataFrame) -> None:
     plain = mp.release(people, SPACE, epsilon=1)
     assert plain.labels == ()
-    for ask in (lambda: plain.group("low"), lambda: plain.nearest([1, 1]), lambda: plain.compare([[1, 1]])):
+    for call in (lambda: plain.group("low"), lambda: plain.nearest([1, 1]), lambda: plain.compare([[1, 1]])):
         with pytest.raises(mp.MilepostError, match="no groups"):
-            ask()
+            call()
 
 
 def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
@@ -112,21 +116,22 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
 
     Where noise shows nobody at all, which it does every other time, nothing is promised: so a few tries do.
     """
-    few = people.assign(part=np.where(people.index < 2, "few", people.part))
+    table = people.assign(part=np.where(people.index < 2, "few", people.part))
     releases = (
-        mp.release(few, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"]) for _ in range(tries(0.6))
+        mp.release(table, SPACE, epsilon=0.5, groups="part", labels=["high", "few", "nobody"])
+        for _ in range(tries(0.6))
     )
-    made = next(
-        made
-        for made in releases
-        if not made.group("few").statistic.total.detectable and made.group("nobody").statistic.total.value < 1
+    synopsis = next(
+        synopsis
+        for synopsis in releases
+        if not synopsis.group("few").statistic.total.detectable and synopsis.group("nobody").statistic.total.value < 1
     )
     with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
-        assert made.nearest([1, 1]) == "high"
+        assert synopsis.nearest([1, 1]) == "high"
     with pytest.warns(mp.PromiseWarning, match="too small"):
-        compared = made.compare([[1, 1]])
-    assert compared.seen.tolist() == [True, False, False]
-    assert compared.error[0, 2] == pytest.approx(SPACE.diameter)
+        comparison = synopsis.compare([[1, 1]])
+    assert comparison.seen.tolist() == [True, False, False]
+    assert comparison.error[0, 2] == pytest.approx(SPACE.diameter)
 
 
 def test_rows_with_other_labels_are_left_out_or_others(people: pd.DataFrame) -> None:
@@ -141,9 +146,9 @@ def test_labels_keep_their_types() -> None:
     cases: list[list[Any]] = [[0, 1], [False, True], ["0", "1"], [0, "one"]]
     for labels in cases:
         column = np.repeat(np.array(labels, dtype=object), 400)
-        made = mp.release(rows, mp.L1([(0, 1)]), epsilon=20, groups=column, labels=labels)
-        assert [type(made.nearest([place])) for place in (0.1, 0.9)] == [type(label) for label in labels]
-        assert made.nearest([[0.1], [0.9]]).tolist() == labels
+        synopsis = mp.release(rows, mp.L1([(0, 1)]), epsilon=20, groups=column, labels=labels)
+        assert [type(synopsis.nearest([coordinate])) for coordinate in (0.1, 0.9)] == [type(label) for label in labels]
+        assert synopsis.nearest([[0.1], [0.9]]).tolist() == labels
     assert labels_at((1, 2), np.array([1, 0])).dtype == np.int64
 
 
@@ -157,19 +162,19 @@ def test_a_flip_is_the_chance_of_another_winner() -> None:
 
 
 def test_groups_are_a_list_beside_an_array(people: pd.DataFrame) -> None:
-    made = mp.release(people[["x", "y"]].to_numpy(), SPACE, epsilon=5, groups=people.part.tolist(), labels=LABELS)
-    assert isinstance(made.statistic, Groups)
-    assert made.nearest([9, 9]) == "high"
+    synopsis = mp.release(people[["x", "y"]].to_numpy(), SPACE, epsilon=5, groups=people.part.tolist(), labels=LABELS)
+    assert isinstance(synopsis.statistic, Groups)
+    assert synopsis.nearest([9, 9]) == "high"
 
 
 def test_points_may_have_names(released: mp.Synopsis) -> None:
     """From a dict or beside the points, as sites have them; long points without one are cut short."""
-    for compared in (
+    for comparison in (
         released.compare({"mill": (1, 1), "quay": (9, 9)}),
         released.compare([(1, 1), (9, 9)], names=["mill", "quay"]),
     ):
-        assert [line.split()[0] for line in str(compared).splitlines()[3:5]] == ["mill", "quay"]
-        assert compared.asked[0].tolist() == [1, 1]
+        assert [line.split()[0] for line in str(comparison).splitlines()[3:5]] == ["mill", "quay"]
+        assert comparison.asked[0].tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match="a name for each of the 2 points"):
         released.compare([(1, 1), (9, 9)], names=["mill"])
     assert point_text(np.arange(40.0)) == "0, 1, 2, 3, 4, 5, 6, 7, … (40 in all)"

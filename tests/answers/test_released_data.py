@@ -41,15 +41,15 @@ SPACE = mp.L1({"age": (18, 90), "visits": (0, 40), "site": (7, 7)}, weights={"vi
 AGES = mp.L1({"age": (18, 90)})
 
 
-MADE: dict[Any, mp.Synopsis] = {}
+CACHE: dict[Any, mp.Synopsis] = {}
 
 
-def released(people: pd.DataFrame, mechanism: str, space: mp.L1 = SPACE, **change: Any) -> mp.Synopsis:
+def cached_release(people: pd.DataFrame, mechanism: str, space: mp.L1 = SPACE, **change: Any) -> mp.Synopsis:
     """A release of one of the tables of this page, made once; a synopsis never changes."""
     key = mechanism, space, len(people), tuple(change.items())
-    if key not in MADE:
-        MADE[key] = mp.release(people, space, mechanism=mechanism, **LOUD[mechanism] | change)
-    return MADE[key]
+    if key not in CACHE:
+        CACHE[key] = mp.release(people, space, mechanism=mechanism, **LOUD[mechanism] | change)
+    return CACHE[key]
 
 
 def exact_cdf(values: Any, at: Any) -> FloatArray:
@@ -62,11 +62,11 @@ def exact_cdf(values: Any, at: Any) -> FloatArray:
 @mechanisms
 def test_the_center_is_the_median_of_every_column(mechanism: str, people: pd.DataFrame) -> None:
     """With almost no noise, close to exact; a column without width stands in its middle."""
-    center = released(people, mechanism).center()
+    center = cached_release(people, mechanism).center()
     assert center.shape == (3,)
     assert center[2] == 7
-    room = 2 if mechanism == "tangents" else 0.3  # tangents is flat between its lines
-    np.testing.assert_allclose(center[:2], people[["age", "visits"]].median(), atol=room)
+    atol = 2 if mechanism == "tangents" else 0.3  # tangents is flat between its lines
+    np.testing.assert_allclose(center[:2], people[["age", "visits"]].median(), atol=atol)
 
 
 @mechanisms
@@ -77,10 +77,10 @@ def test_no_place_is_nearer_than_the_center_by_more_than_the_noise(
 ) -> None:
     """F(centre) ≤ F(median) + twice what all answers are off at most."""
     promise: dict[str, Any] = {"beta": FALSE_ALARM} if mechanism == "tangents" else {}
-    synopsis = released(people, mechanism, epsilon=epsilon, **promise)
+    synopsis = cached_release(people, mechanism, epsilon=epsilon, **promise)
     at_center = mp.exact(people, SPACE, synopsis.center())
-    least = mp.exact(people, SPACE, people.median().to_numpy())
-    assert least - 1e-9 <= at_center <= least + 2 * synopsis.error(sure(), uniform=True)
+    minimum = mp.exact(people, SPACE, people.median().to_numpy())
+    assert minimum - 1e-9 <= at_center <= minimum + 2 * synopsis.error(sure(), uniform=True)
 
 
 # cdf and quantiles
@@ -89,7 +89,7 @@ def test_no_place_is_nearer_than_the_center_by_more_than_the_noise(
 def test_the_cdf_of_one_column_is_a_distribution(people: pd.DataFrame) -> None:
     """slopes at one column: monotone at any noise, 0 below the interval and 1 at its end."""
     for epsilon in (0.05, 1, 1000):
-        synopsis = released(people, "slopes", AGES, epsilon=epsilon)
+        synopsis = cached_release(people, "slopes", AGES, epsilon=epsilon)
         shares = synopsis.cdf("age", np.linspace(10, 100, 500))
         assert np.diff(shares).min() > -1e-9  # but for rounding
         assert shares.min() == synopsis.cdf("age", 17.9) == 0
@@ -99,27 +99,27 @@ def test_the_cdf_of_one_column_is_a_distribution(people: pd.DataFrame) -> None:
 @curves
 def test_the_cdf_is_close_to_the_exact_one(mechanism: str, people: pd.DataFrame) -> None:
     """With almost no noise, within two cells' mass; by name and by position, one value or many."""
-    synopsis = released(people, mechanism)
+    synopsis = cached_release(people, mechanism)
     ages = np.linspace(18.5, 89.5, 60)
     np.testing.assert_allclose(synopsis.cdf("age", ages), exact_cdf(people["age"], ages), atol=0.01)
     assert np.array_equal(synopsis.cdf(0, ages), synopsis.cdf("age", ages))
     assert np.array_equal(synopsis.cdf("age", pd.Series(ages)), synopsis.cdf("age", ages))
     assert synopsis.cdf("age", ages.reshape(6, 10)).shape == (6, 10)
-    one = synopsis.cdf("visits", 5)
-    assert isinstance(one, float)
-    assert one == pytest.approx(float(exact_cdf(people["visits"], 5)[0]), abs=0.02)
+    share = synopsis.cdf("visits", 5)
+    assert isinstance(share, float)
+    assert share == pytest.approx(float(exact_cdf(people["visits"], 5)[0]), abs=0.02)
 
 
 @curves
 def test_a_quantile_undoes_the_cdf(mechanism: str, people: pd.DataFrame) -> None:
     """To within a cell; close to the exact quantiles; the ends are the ends."""
-    synopsis = released(people, mechanism)
-    wanted = np.linspace(0.02, 0.98, 49)
-    values = synopsis.quantile("age", wanted)
+    synopsis = cached_release(people, mechanism)
+    shares = np.linspace(0.02, 0.98, 49)
+    values = synopsis.quantile("age", shares)
     assert np.all(np.diff(values) >= 0)
-    np.testing.assert_allclose(synopsis.cdf("age", values), wanted, atol=0.01)
-    np.testing.assert_allclose(values, people["age"].quantile(wanted), atol=0.5)
-    assert np.array_equal(synopsis.quantile(0, wanted), values)
+    np.testing.assert_allclose(synopsis.cdf("age", values), shares, atol=0.01)
+    np.testing.assert_allclose(values, people["age"].quantile(shares), atol=0.5)
+    assert np.array_equal(synopsis.quantile(0, shares), values)
     assert isinstance(synopsis.quantile("age", 0.5), float)
     assert 18 <= synopsis.quantile("age", 0) <= values[0]
     assert values[-1] <= synopsis.quantile("age", 1) == 90
@@ -130,7 +130,7 @@ def test_a_quantile_undoes_the_cdf(mechanism: str, people: pd.DataFrame) -> None
 def test_quantiles_stay_in_order_whatever_the_noise(people: pd.DataFrame) -> None:
     """Noisy shares below 0 and above 1 do not disturb the search."""
     for mechanism in LOUD:
-        synopsis = released(people, mechanism, epsilon=0.2)
+        synopsis = cached_release(people, mechanism, epsilon=0.2)
         values = synopsis.quantile("visits", np.linspace(0, 1, 101))
         assert np.all(np.diff(values) >= 0)
         assert 0 <= values.min() <= values.max() <= 40
@@ -139,7 +139,7 @@ def test_quantiles_stay_in_order_whatever_the_noise(people: pd.DataFrame) -> Non
 @mechanisms
 def test_bad_columns_and_shares_are_refused(mechanism: str, people: pd.DataFrame) -> None:
     """The error names what was wrong."""
-    synopsis = released(people, mechanism)
+    synopsis = cached_release(people, mechanism)
     for q in (-0.01, 1.01, [0.5, 2], math.nan, "half", None):
         with pytest.raises(mp.MilepostError, match=r"^q must"):
             synopsis.quantile("age", q)
@@ -170,30 +170,30 @@ def test_columns_without_names_go_by_position() -> None:
 @mechanisms
 def test_some_columns_have_their_part_of_the_distance(mechanism: str, people: pd.DataFrame) -> None:
     """One point, arrays and frames; columns in any order; all of them together make the whole."""
-    synopsis = released(people, mechanism)
-    one = synopsis.mean_distance([30], columns=["age"])
-    assert isinstance(one, float)
-    room = 0.5 if mechanism == "tangents" else synopsis.error(sure(), uniform=True)  # ε = 1000: tangents has no noise
-    assert one == pytest.approx(np.abs(people["age"] - 30).mean(), abs=room)
-    half = synopsis.mean_distance([[5], [10]], columns=["visits"])
-    wanted = [0.5 * np.abs(people["visits"] - visits).mean() for visits in (5, 10)]
-    np.testing.assert_allclose(half, wanted, atol=room)
+    synopsis = cached_release(people, mechanism)
+    age_part = synopsis.mean_distance([30], columns=["age"])
+    assert isinstance(age_part, float)
+    atol = 0.5 if mechanism == "tangents" else synopsis.error(sure(), uniform=True)  # ε = 1000: tangents has no noise
+    assert age_part == pytest.approx(np.abs(people["age"] - 30).mean(), abs=atol)
+    visits_part = synopsis.mean_distance([[5], [10]], columns=["visits"])
+    expected = [0.5 * np.abs(people["visits"] - visits).mean() for visits in (5, 10)]
+    np.testing.assert_allclose(visits_part, expected, atol=atol)
     both = synopsis.mean_distance([[5, 30]], columns=["visits", "age"])
-    assert both == pytest.approx(one + half[0])
-    assert both == pytest.approx(synopsis.mean_distance([[30, 5, 7]]), abs=room)
+    assert both == pytest.approx(age_part + visits_part[0])
+    assert both == pytest.approx(synopsis.mean_distance([[30, 5, 7]]), abs=atol)
     frame = pd.DataFrame({"other": [0, 0], "visits": [5.0, 10.0]}, index=[4, 2])
     series = synopsis.mean_distance(frame, columns=["visits"])
     assert series.index.tolist() == [4, 2]
-    assert np.array_equal(series, half)
-    assert np.array_equal(synopsis.mean_distance(pl.from_pandas(frame), columns=["visits"]), half)
+    assert np.array_equal(series, visits_part)
+    assert np.array_equal(synopsis.mean_distance(pl.from_pandas(frame), columns=["visits"]), visits_part)
     assert synopsis.mean_distance([7], columns=["site"]) == 0
-    assert np.array_equal(synopsis.mean_distance([[7, 5]], columns=["site", "visits"]), half[:1])
+    assert np.array_equal(synopsis.mean_distance([[7, 5]], columns=["site", "visits"]), visits_part[:1])
 
 
 def test_unknown_columns_and_points_that_do_not_fit_are_refused(people: pd.DataFrame) -> None:
     """Before anything is answered."""
-    synopsis = released(people, "slopes")
-    for columns, words in (
+    synopsis = cached_release(people, "slopes")
+    for columns, message in (
         (["weight"], "no column 'weight'; it has age, visits, site"),
         ([7], "no column 7"),
         ("age", "list"),
@@ -201,15 +201,15 @@ def test_unknown_columns_and_points_that_do_not_fit_are_refused(people: pd.DataF
         (5, "list"),
         (["age", "age"], "once"),
     ):
-        with pytest.raises(mp.MilepostError, match=words):
+        with pytest.raises(mp.MilepostError, match=message):
             synopsis.mean_distance([30], columns=columns)  # type: ignore[arg-type]
     with pytest.raises(mp.MilepostError, match="1 column"):
         synopsis.mean_distance([[30, 5]], columns=["age"])
     with pytest.raises(mp.MilepostError, match="no column 'age'"):
         synopsis.mean_distance(pd.DataFrame({"visits": [1.0]}), columns=["age"])
-    for bad in (math.nan, math.inf):
+    for value in (math.nan, math.inf):
         with pytest.raises(mp.MilepostError, match="query points"):
-            synopsis.mean_distance([bad], columns=["age"])
+            synopsis.mean_distance([value], columns=["age"])
 
 
 @mechanisms
@@ -217,7 +217,7 @@ def test_unknown_columns_and_points_that_do_not_fit_are_refused(people: pd.DataF
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 def test_an_explanation_adds_up(mechanism: str, epsilon: float, people: pd.DataFrame) -> None:
     """To the answer itself, even where noise had to be moved into the possible range; outside too."""
-    synopsis = released(people.head(50), mechanism, epsilon=epsilon)
+    synopsis = cached_release(people.head(50), mechanism, epsilon=epsilon)
     for point in ([30, 5, 7], [18, 0, 7], [90, 40, 7], [17, 45, 8]):
         parts = synopsis.explain(point)
         assert list(parts) == ["age", "visits", "site"]
@@ -229,7 +229,7 @@ def test_an_explanation_adds_up(mechanism: str, epsilon: float, people: pd.DataF
 
 def test_an_explanation_is_right(people: pd.DataFrame) -> None:
     """With almost no noise, column by column."""
-    parts = released(people, "slopes").explain([30, 5, 7])
+    parts = cached_release(people, "slopes").explain([30, 5, 7])
     assert parts["age"] == pytest.approx(np.abs(people["age"] - 30).mean(), abs=0.01)
     assert parts["visits"] == pytest.approx(0.5 * np.abs(people["visits"] - 5).mean(), abs=0.01)
 
@@ -240,20 +240,20 @@ def test_an_explanation_is_right(people: pd.DataFrame) -> None:
 @mechanisms
 def test_intervals_hold_the_answer(mechanism: str, people: pd.DataFrame) -> None:
     """A pair for one point, two columns for many; low ends are at least 0, more confidence is wider."""
-    synopsis = released(people, mechanism, epsilon=1)
+    synopsis = cached_release(people, mechanism, epsilon=1)
     points = np.column_stack([np.linspace(18, 90, 20), np.linspace(40, 0, 20), np.full(20, 7)])
-    ends, values = synopsis.interval(points), synopsis.mean_distance(points)
-    assert ends.shape == (20, 2)
-    assert np.all((ends[:, 0] >= 0) & (ends[:, 0] <= values) & (values <= ends[:, 1]))
-    assert np.all(ends[:, 1] - values <= synopsis.error() * (1 + 1e-9))
-    one = synopsis.interval(points[3])
-    assert isinstance(one, tuple)
-    assert one == tuple(ends[3])
-    raw, middle = synopsis.interval(points, raw=True), synopsis.mean_distance(points, raw=True)
-    assert np.all((raw[:, 0] <= np.maximum(middle, 0)) & (middle <= raw[:, 1]))
+    intervals, values = synopsis.interval(points), synopsis.mean_distance(points)
+    assert intervals.shape == (20, 2)
+    assert np.all((intervals[:, 0] >= 0) & (intervals[:, 0] <= values) & (values <= intervals[:, 1]))
+    assert np.all(intervals[:, 1] - values <= synopsis.error() * (1 + 1e-9))
+    interval = synopsis.interval(points[3])
+    assert isinstance(interval, tuple)
+    assert interval == tuple(intervals[3])
+    raw_intervals, raw_values = synopsis.interval(points, raw=True), synopsis.mean_distance(points, raw=True)
+    assert np.all((raw_intervals[:, 0] <= np.maximum(raw_values, 0)) & (raw_values <= raw_intervals[:, 1]))
     if mechanism != "tangents":
-        wide = synopsis.interval(points, confidence=0.999)
-        assert np.all((wide[:, 0] <= ends[:, 0]) & (wide[:, 1] > ends[:, 1]))
+        wide_intervals = synopsis.interval(points, confidence=0.999)
+        assert np.all((wide_intervals[:, 0] <= intervals[:, 0]) & (wide_intervals[:, 1] > intervals[:, 1]))
     for confidence in (0, 1, math.nan, 2):
         with pytest.raises(mp.MilepostError, match="confidence"):
             synopsis.interval(points, confidence=confidence)
@@ -271,7 +271,7 @@ def test_low_ends_are_never_negative() -> None:
 
 def test_raw_answers_are_the_noisy_numbers_themselves(people: pd.DataFrame) -> None:
     """Unprojected and unclipped: at cell borders they follow from the released integers; a list is many values."""
-    synopsis = released(people, "slopes", AGES, epsilon=0.2)
+    synopsis = cached_release(people, "slopes", AGES, epsilon=0.2)
     numbers = synopsis.statistic.tensors()["numbers"]
     cell = QUANTA // len(numbers)
     first = (N * cell - numbers).sum() * AGES.embedding.quantum[0] / N
@@ -288,29 +288,29 @@ def test_raw_answers_are_the_noisy_numbers_themselves(people: pd.DataFrame) -> N
 @pytest.mark.parametrize("raw", [False, True])
 def test_curves_continue_linearly_outside(mechanism: str, raw: bool, people: pd.DataFrame) -> None:
     """With slope ± weight in each column, and without a warning."""
-    synopsis = released(people, mechanism, epsilon=1)
-    inside = np.array([[18.0, 40.0, 7.0], [90.0, 0.0, 7.0], [30.0, 40.0, 7.0]])
-    moved = np.array([[-5.0, 4.0, 3.0], [1000.0, -2.0, -3.0], [0.0, 0.25, 0.0]])
+    synopsis = cached_release(people, mechanism, epsilon=1)
+    points = np.array([[18.0, 40.0, 7.0], [90.0, 0.0, 7.0], [30.0, 40.0, 7.0]])
+    shifts = np.array([[-5.0, 4.0, 3.0], [1000.0, -2.0, -3.0], [0.0, 0.25, 0.0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gained = synopsis.mean_distance(inside + moved, raw=raw) - synopsis.mean_distance(inside, raw=raw)
-    np.testing.assert_allclose(gained, np.abs(moved[:, 0]) + 0.5 * np.abs(moved[:, 1]), rtol=1e-9)
-    at = synopsis.mean_distance([[90], [95]], columns=["age"])
-    assert at[1] - at[0] == pytest.approx(5)
+        differences = synopsis.mean_distance(points + shifts, raw=raw) - synopsis.mean_distance(points, raw=raw)
+    np.testing.assert_allclose(differences, np.abs(shifts[:, 0]) + 0.5 * np.abs(shifts[:, 1]), rtol=1e-9)
+    answers = synopsis.mean_distance([[90], [95]], columns=["age"])
+    assert answers[1] - answers[0] == pytest.approx(5)
 
 
 def test_tangents_answer_at_the_border_and_say_so(people: pd.DataFrame) -> None:
-    synopsis = released(people, "tangents")
-    inside = synopsis.mean_distance([90, 40, 7])
-    asks: list[Any] = [
+    synopsis = cached_release(people, "tangents")
+    expected = synopsis.mean_distance([90, 40, 7])
+    calls: list[Any] = [
         lambda: synopsis.mean_distance([95, 41, 7]),
         lambda: sum(synopsis.explain([95, 41, 7]).values()),
         lambda: synopsis.interval([95, 41, 7])[1] - synopsis.error(),
     ]
-    for ask in asks:
-        with pytest.warns(mp.PromiseWarning, match="1 of 1 query points") as caught:
-            assert ask() == pytest.approx(inside)
-        assert [warning.filename for warning in caught] == [__file__]
+    for call in calls:
+        with pytest.warns(mp.PromiseWarning, match="1 of 1 query points") as record:
+            assert call() == pytest.approx(expected)
+        assert [warning.filename for warning in record] == [__file__]
 
 
 # sessions from a synopsis, auto, plan
@@ -345,20 +345,20 @@ def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFram
 def test_auto_takes_the_smallest_predicted_error(d: int, delta: float) -> None:
     """Of all that fit the guarantee; the plan, the release and the session agree."""
     space = mp.L1([(0, k + 1) for k in range(d)])
-    planned = mp.plan(space, n=N, epsilon=1, delta=delta)
-    errors = {prediction.mechanism: prediction.error for prediction in planned.predictions}
+    plan = mp.plan(space, n=N, epsilon=1, delta=delta)
+    errors = {prediction.mechanism: prediction.error for prediction in plan.predictions}
     assert set(errors) == ({"slopes", "hats", "tangents"} if delta else {"hats", "tangents"})
-    assert set(planned.refused) == (set() if delta else {"slopes"})
+    assert set(plan.refused) == (set() if delta else {"slopes"})
     assert list(errors.values()) == sorted(errors.values())
     best = min(errors, key=lambda name: errors[name])
-    assert planned.best.mechanism == best
+    assert plan.best.mechanism == best
     data = np.random.default_rng(0).random((N, d))
     assert mp.release(data, space, epsilon=1, delta=delta).mechanism == best
     session = mp.interactive(data, space, epsilon=1, delta=delta, max_queries=5)
-    found = mp.plan(space, n=N, epsilon=1, delta=delta, max_queries=5).predictions
-    asked = min((p for p in found if "queries" in p.mechanism), key=lambda p: p.error)
-    better = asked.error < 0.95 * errors[best]  # any number of queries is worth 5 %
-    assert session.mechanism == (asked.mechanism.split(",")[0] if better else best)
+    predictions = mp.plan(space, n=N, epsilon=1, delta=delta, max_queries=5).predictions
+    session_prediction = min((p for p in predictions if "queries" in p.mechanism), key=lambda p: p.error)
+    better = session_prediction.error < 0.95 * errors[best]  # any number of queries is worth 5 %
+    assert session.mechanism == (session_prediction.mechanism.split(",")[0] if better else best)
 
 
 @pytest.mark.slow
@@ -367,10 +367,10 @@ def test_a_plan_for_an_error_undoes_a_plan_for_an_epsilon(d: int, delta: float, 
     """Within 0.2 %, and the planned error is kept."""
     space = mp.L1([(0, 1)] * d)
     error = mp.plan(space, n=100_000, epsilon=epsilon, delta=delta).best.error
-    back = mp.plan(space, n=100_000, error=error, delta=delta)
-    assert back.guarantee.epsilon == pytest.approx(epsilon, rel=2e-3)
-    assert back.best.error <= error
-    assert back.guarantee.delta == delta
+    plan = mp.plan(space, n=100_000, error=error, delta=delta)
+    assert plan.guarantee.epsilon == pytest.approx(epsilon, rel=2e-3)
+    assert plan.best.error <= error
+    assert plan.guarantee.delta == delta
 
 
 def test_impossible_plans_are_refused() -> None:
@@ -403,14 +403,16 @@ def counted() -> pd.DataFrame:
 @curves
 def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.DataFrame) -> None:
     """At steps and between them, an almost noiseless release is exact, for spans that are no powers of two."""
-    synopsis = released(counted, mechanism, STEPS)
+    synopsis = cached_release(counted, mechanism, STEPS)
     points = np.array([[18, 0], [40, 3], [40.5, 3.25], [63.99, 12.01], [90, 40], [89.5, 39.9], [5, 50]])
     noise = synopsis.error(sure(7))
     np.testing.assert_allclose(synopsis.mean_distance(points), mp.exact(counted, STEPS, points), atol=noise)
     assert noise < 5e-3
-    rough = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})
-    loud = mp.Guarantee(1000, 1e-6)
-    errors = [Slopes().predict(space.embedding, N, ProtectedChange(), loud).error for space in (STEPS, rough)]
+    continuous_space = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})
+    guarantee = mp.Guarantee(1000, 1e-6)
+    errors = [
+        Slopes().predict(space.embedding, N, ProtectedChange(), guarantee).error for space in (STEPS, continuous_space)
+    ]
     assert errors[0] < errors[1]
 
 
@@ -418,18 +420,18 @@ def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.Dat
 @mechanisms
 def test_steps_answer_everything_else_too(mechanism: str, counted: pd.DataFrame) -> None:
     """Quantiles are steps, the cdf counts the step itself, the centre is the median."""
-    synopsis = released(counted, mechanism, STEPS)
+    synopsis = cached_release(counted, mechanism, STEPS)
     shares = np.linspace(0.05, 0.95, 19)
     values = synopsis.quantile("age", shares)
     assert np.array_equal(values, np.rint(values))
-    room = 3 if mechanism == "tangents" else 0
-    wanted = np.sort(counted["age"])[np.ceil(shares * N).astype(int) - 1]
-    assert np.abs(values - wanted).max() <= room + 1
+    atol = 3 if mechanism == "tangents" else 0
+    expected = np.sort(counted["age"])[np.ceil(shares * N).astype(int) - 1]
+    assert np.abs(values - expected).max() <= atol + 1
     if mechanism != "tangents":
-        assert np.mean(values == wanted) > 0.7  # a share next to a jump may fall on either side
+        assert np.mean(values == expected) > 0.7  # a share next to a jump may fall on either side
         ages = np.array([18, 30, 30.5, 31, 89.999])
         np.testing.assert_allclose(synopsis.cdf("age", ages), exact_cdf(counted["age"], ages), atol=2e-3)
-    np.testing.assert_allclose(synopsis.center(), counted.median(), atol=1 + room)
+    np.testing.assert_allclose(synopsis.center(), counted.median(), atol=1 + atol)
 
 
 def test_records_go_to_the_nearest_step() -> None:
@@ -448,15 +450,15 @@ def test_records_go_to_the_nearest_step() -> None:
 @mechanisms
 def test_a_space_with_steps_survives_a_file(mechanism: str, counted: pd.DataFrame, tmp_path: Any) -> None:
     assert space_from_json(STEPS.to_json(), {}) == STEPS
-    synopsis = released(counted, mechanism, STEPS)
+    synopsis = cached_release(counted, mechanism, STEPS)
     synopsis.save(tmp_path / "steps.milepost")
-    again = mp.load(tmp_path / "steps.milepost")
-    assert again.space == STEPS
-    assert again.interval([[40.5, 3.25]]).tolist() == synopsis.interval([[40.5, 3.25]]).tolist()
+    loaded_synopsis = mp.load(tmp_path / "steps.milepost")
+    assert loaded_synopsis.space == STEPS
+    assert loaded_synopsis.interval([[40.5, 3.25]]).tolist() == synopsis.interval([[40.5, 3.25]]).tolist()
 
 
 @pytest.mark.parametrize(
-    ("bounds", "step", "words"),
+    ("bounds", "step", "message"),
     [
         ([(0, 1)], 0.3, "whole steps"),
         ([(0, 1)], 2, "whole steps"),
@@ -471,8 +473,8 @@ def test_a_space_with_steps_survives_a_file(mechanism: str, counted: pd.DataFram
         ({"age": (18, 90)}, {"age": 0.7}, "'age'"),
     ],
 )
-def test_bad_steps_are_refused(bounds: Any, step: Any, words: str) -> None:
-    with pytest.raises(mp.MilepostError, match=words):
+def test_bad_steps_are_refused(bounds: Any, step: Any, message: str) -> None:
+    with pytest.raises(mp.MilepostError, match=message):
         mp.L1(bounds, step=step)
 
 

@@ -19,7 +19,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Run a command line in a folder with a private table."""
     monkeypatch.chdir(tmp_path)
     rows = np.random.default_rng(0).uniform(0, 10, (1000, 2))
-    lines = [f"{x},{y},{place // 2},{1 + place % 2}" for place, (x, y) in enumerate(rows.tolist())]
+    lines = [f"{x},{y},{index // 2},{1 + index % 2}" for index, (x, y) in enumerate(rows.tolist())]
     Path("homes.csv").write_text("\n".join(["x,y,who,visits", *lines, ""]))
     return runner(capsys)
 
@@ -50,9 +50,9 @@ def test_beginning_alone_tells_the_state(run: Run) -> None:
     assert run(BEGIN).out.startswith("50 of 50 queries left; field")
     assert run("ask homes.db homes.csv").out.startswith("50 of 50 queries left; field")
     assert run("ask homes.db homes.csv --at 2,3 --name '[b]centre[/b]' --at 1,1 --name edge").code == 0
-    told = run("ask homes.db homes.csv").out
-    assert "48 of 50 queries left" in told
-    assert [row[:3] for row in cells(told)] == [["[b]centre[/b]", "2", "3"], ["edge", "1", "1"]]
+    output = run("ask homes.db homes.csv").out
+    assert "48 of 50 queries left" in output
+    assert [row[:3] for row in cells(output)] == [["[b]centre[/b]", "2", "3"], ["edge", "1", "1"]]
 
 
 def test_points_and_answers_in_files(run: Run) -> None:
@@ -65,13 +65,13 @@ def test_points_and_answers_in_files(run: Run) -> None:
     assert [row["name"] for row in rows] == ["a", "b"]
     assert [float(rows[0][word]) for word in ("x", "y", "mean_distance", "error")] == [2, 3, answer.value, answer.error]
     assert "exists already" in run("ask homes.db homes.csv --at 1,1 -o answers.csv").err
-    for place in ("homes.csv", "homes.db"):
-        assert "choose another output" in run(f"ask homes.db homes.csv --at 1,1 -o {place} --force").err
+    for file_name in ("homes.csv", "homes.db"):
+        assert "choose another output" in run(f"ask homes.db homes.csv --at 1,1 -o {file_name} --force").err
     assert mp.resume("homes.db", "homes.csv").remaining == 48
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ("--epsilon 19", "another guarantee"),
         ("--delta 1e-7", "another guarantee"),
@@ -87,16 +87,16 @@ def test_points_and_answers_in_files(run: Run) -> None:
         ("--columns y,x", "another table"),
     ],
 )
-def test_what_contradicts_the_session_is_refused(run: Run, options: str, words: str) -> None:
+def test_what_contradicts_the_session_is_refused(run: Run, options: str, message: str) -> None:
     assert run(BEGIN).code == 0
     result = run(f"ask homes.db homes.csv --at 1,1 {options}")
-    assert (result.code, words in result.err) == (2, True), result.err
+    assert (result.code, message in result.err) == (2, True), result.err
     assert "50 of 50" in run("ask homes.db homes.csv").out
     assert run(f"{BEGIN} --neighbors replace --contributions 1 --beta 0.05").code == 0
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         ("ask homes.db homes.csv --at 1,1", "no session yet; to begin one, give --space, --epsilon, --max-queries too"),
         (f"ask homes.db homes.csv {SPACE} --epsilon 1", "give --max-queries too"),
@@ -108,9 +108,9 @@ def test_what_contradicts_the_session_is_refused(run: Run, options: str, words: 
         (BEGIN.replace("homes.db", "homes.csv"), "not a session store"),
     ],
 )
-def test_bad_words_begin_nothing(run: Run, line: str, words: str) -> None:
+def test_bad_words_begin_nothing(run: Run, line: str, message: str) -> None:
     result = run(line)
-    assert (result.code, words in result.err) == (2, True), result.err
+    assert (result.code, message in result.err) == (2, True), result.err
     assert "has no session yet" in run("ask homes.db homes.csv").err
 
 

@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a private table and its release by the command line, made once."""
     folder = tmp_path_factory.mktemp("made")
     generator = np.random.default_rng(3)
@@ -49,9 +49,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def released(run: Run, made: Path, tmp_path: Path) -> mp.Synopsis:  # noqa: ARG001
+def released(run: Run, release_folder: Path, tmp_path: Path) -> mp.Synopsis:  # noqa: ARG001
     """homes.csv and homes.milepost in the folder of the test."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(release_folder, tmp_path, dirs_exist_ok=True)
     return mp.load("homes.milepost")
 
 
@@ -152,10 +152,10 @@ def test_a_release_with_a_large_beta_shows_its_own_confidence(run: Run) -> None:
 )
 @pytest.mark.usefixtures("released")
 def test_a_toml_file_says_the_same_as_options(run: Run, content: str) -> None:
-    named = "[bounds]" in content
+    has_names = "[bounds]" in content
     Path("space.toml").write_text(content)
     assert run("release homes.csv --space space.toml --columns age,visits --epsilon 1 -o toml.milepost").code == 0
-    bounds = "--bounds age=18:90 --bounds visits=0:40 --distance-weights age=2" if named else ""
+    bounds = "--bounds age=18:90 --bounds visits=0:40 --distance-weights age=2" if has_names else ""
     bounds = bounds or "--bounds 18:90 --bounds 0:40 --distance-weights 2 --distance-weights 1"
     assert run(f"release homes.csv --space l1 {bounds} --columns age,visits --epsilon 1 -o options.milepost").code == 0
     assert mp.load("toml.milepost").space == mp.load("options.milepost").space
@@ -306,8 +306,8 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_importing_the_command_line_leaves_heavy_libraries_alone() -> None:
     code = "import sys, milepost.cli; print({'matplotlib', 'opendp', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout.strip() == "set()"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert process.stdout.strip() == "set()"
 
 
 def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
@@ -321,7 +321,7 @@ def test_parquet_files_serve_as_table_and_as_points(run: Run) -> None:
 
 
 @pytest.fixture
-def words(run: Run, tmp_path: Path) -> Path:  # noqa: ARG001
+def words_folder(run: Run, tmp_path: Path) -> Path:  # noqa: ARG001
     """words.csv, a private column of text beside another one, and queries.csv."""
     rows = [f"{word},{k}" for k, word in enumerate(["colour", "color", "center", "table", "cat"] * 400)]
     (tmp_path / "words.csv").write_text("word,id\n" + "\n".join(rows) + "\n")
@@ -332,23 +332,23 @@ def words(run: Run, tmp_path: Path) -> Path:  # noqa: ARG001
 EDIT = "--space edit --queries queries.csv --diameter 12"
 
 
-def test_text_by_edit_distance(run: Run, words: Path) -> None:
+def test_text_by_edit_distance(run: Run, words_folder: Path) -> None:
     """From a CSV file to answers about the words of another, on the command line alone."""
     planned = run(f"plan {EDIT} --n 2000 --epsilon 1")
     assert planned.code == 0
     assert "laplace" in planned.out
-    made = run(f"release words.csv {EDIT} --columns word --epsilon 1 -o words.milepost")
-    assert re.search(r"wrote words.milepost: 2,000 rows, any, ε = 1, laplace, answers within ± 0\.0", made.out)
-    made_of = mp.load("words.milepost")
-    space, noise = made_of.space, made_of.error(sure(2))
+    release = run(f"release words.csv {EDIT} --columns word --epsilon 1 -o words.milepost")
+    assert re.search(r"wrote words.milepost: 2,000 rows, any, ε = 1, laplace, answers within ± 0\.0", release.out)
+    synopsis = mp.load("words.milepost")
+    space, noise = synopsis.space, synopsis.error(sure(2))
     assert noise < 0.5
     truth = {word: mp.exact("words.csv", space, word, columns="word") for word in ("colour", "centre")}
     for line in ("", "--at colour --at centre", "queries.csv"):
         result = run(f"query words.milepost {line}")
-        found = dict(re.findall(r"(colour|centre) +([\d.]+)", result.out))
-        assert {word: float(value) for word, value in found.items()} == pytest.approx(truth, abs=noise + 0.01)
+        answers = dict(re.findall(r"(colour|centre) +([\d.]+)", result.out))
+        assert {word: float(value) for word, value in answers.items()} == pytest.approx(truth, abs=noise + 0.01)
     assert run("query words.milepost --at colour -o answers.csv").code == 0
-    assert (words / "answers.csv").read_text().startswith('"query","mean_distance","error"\n"colour",')
+    assert (words_folder / "answers.csv").read_text().startswith('"query","mean_distance","error"\n"colour",')
     assert "queries       colour, centre" in run("show words.milepost").out
     assert "the 2 queries" in run("show words.milepost --statement").out
 
@@ -374,18 +374,18 @@ def test_text_by_edit_distance(run: Run, words: Path) -> None:
         ),
     ],
 )
-def test_bad_words_about_given_queries(run: Run, words: Path, line: str, message: str) -> None:
+def test_bad_words_about_given_queries(run: Run, words_folder: Path, line: str, message: str) -> None:
     """One line that says what is missing; nothing is written."""
     result = run(line)
     assert result.code == 2
     assert message in result.err
-    assert not (words / "x.milepost").exists()
+    assert not (words_folder / "x.milepost").exists()
 
 
-def test_a_space_of_text_from_a_file(run: Run, words: Path) -> None:
+def test_a_space_of_text_from_a_file(run: Run, words_folder: Path) -> None:
     """The same words in TOML, with the queries in the file or in a list."""
-    (words / "a.toml").write_text('space = "edit"\nqueries = "queries.csv"\ndiameter = 12\n')
-    (words / "b.toml").write_text('space = "edit"\nqueries = ["colour", "centre"]\ndiameter = 12\n')
+    (words_folder / "a.toml").write_text('space = "edit"\nqueries = "queries.csv"\ndiameter = 12\n')
+    (words_folder / "b.toml").write_text('space = "edit"\nqueries = ["colour", "centre"]\ndiameter = 12\n')
     for name in ("a", "b"):
         assert run(f"release words.csv --space {name}.toml --columns word --epsilon 1 -o {name}.milepost").code == 0
         assert mp.load(f"{name}.milepost").space.to_json()["queries"] == ["colour", "centre"]
@@ -394,14 +394,14 @@ def test_a_space_of_text_from_a_file(run: Run, words: Path) -> None:
 def test_given_sites_of_a_map(run: Run, released: mp.Synopsis, tmp_path: Path) -> None:  # noqa: ARG001
     """`--queries` with numeric spaces: one that lies outside is answered at the border, and a note says so."""
     (tmp_path / "sites.csv").write_text("age,visits\n30,5\n95,5\n")
-    made = run(f"release homes.csv {SPACE} --queries sites.csv --mechanism laplace --epsilon 1 -o sites.milepost")
-    assert made.code == 0
-    assert "1 of 2 queries lie outside" in made.err
+    release = run(f"release homes.csv {SPACE} --queries sites.csv --mechanism laplace --epsilon 1 -o sites.milepost")
+    assert release.code == 0
+    assert "1 of 2 queries lie outside" in release.err
     result = run("query sites.milepost")
     assert len(re.findall(r"^ +(?:30|90) +5 ", result.out, re.MULTILINE)) == 2
-    refused = run("query sites.milepost --at 31,5")
-    assert refused.code == 2
-    assert "[31.0, 5.0] is not among them" in refused.err
+    refusal = run("query sites.milepost --at 31,5")
+    assert refusal.code == 2
+    assert "[31.0, 5.0] is not among them" in refusal.err
 
 
 GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --distance-weights age=2 --step age=1"
@@ -431,15 +431,15 @@ def test_mixed_tables(run: Run, guests: Path) -> None:
     noise = mp.load("guests.milepost").error(sure(2))
     assert noise < 0.01
     for line in ("--at 40,a,true --at 50,other,no", "points.csv"):
-        found = re.findall(
+        rows = re.findall(
             r"^ +(40 +a +true|50 +other +false) +([\d.]+) ", run(f"query guests.milepost {line}").out, re.M
         )
-        assert [re.sub(" +", ",", words) for words, _ in found] == ["40,a,true", "50,other,false"]
-        assert [float(value) for _, value in found] == pytest.approx(list(truth), abs=noise + 0.001)
+        assert [re.sub(" +", ",", cells) for cells, _ in rows] == ["40,a,true", "50,other,false"]
+        assert [float(value) for _, value in rows] == pytest.approx(list(truth), abs=noise + 0.001)
     assert run("query guests.milepost points.csv -o answers.csv").code == 0
-    written = (guests / "answers.csv").read_text().splitlines()
-    assert written[0] == '"age","plan","member","mean_distance","error"'
-    assert written[2].startswith('50,"other",false,')
+    lines = (guests / "answers.csv").read_text().splitlines()
+    assert lines[0] == '"age","plan","member","mean_distance","error"'
+    assert lines[2].startswith('50,"other",false,')
     assert run("query guests.milepost --at 40,a,true").out.count("true") == 1
     assert "age number:18:90:1, plan category:a, b, member flag" in run("show guests.milepost").out
 
@@ -477,10 +477,10 @@ def test_mixed_tables_with_given_queries(run: Run, guests: Path) -> None:
 def test_a_toml_file_of_a_table_says_the_same_as_options(content: str, options: str, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(content)
     group: Any = typer.main.get_command(cli.app)
-    words = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
-    given = {name: words[name] for name in ("number", "category", "flag", "step", "alphabet", "places")}
-    given["weights"] = words["distance_weights"]
-    assert read_space(tmp_path / "space.toml") == space_from_options(words["space"], given)
+    params = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
+    space_options = {name: params[name] for name in ("number", "category", "flag", "step", "alphabet", "places")}
+    space_options["weights"] = params["distance_weights"]
+    assert read_space(tmp_path / "space.toml") == space_from_options(params["space"], space_options)
 
 
 def test_columns_of_a_file_may_go_by_position(tmp_path: Path) -> None:
@@ -493,14 +493,16 @@ def test_columns_of_a_file_may_go_by_position(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guests")
 def test_sequences(run: Run) -> None:
     """A column of text with one letter a place, asked about by text or by letters."""
-    made = run("release genes.csv --space hamming --alphabet ACGT --places 4 --columns gene --epsilon 20 -o g.milepost")
-    assert made.code == 0
+    release = run(
+        "release genes.csv --space hamming --alphabet ACGT --places 4 --columns gene --epsilon 20 -o g.milepost"
+    )
+    assert release.code == 0
     noise = mp.load("g.milepost").error(sure())
     assert noise < 0.1
-    for at, shown in (("ACGT", "ACGT"), ("A,C,G,T", "A +C +G +T")):
-        found = re.search(rf"{shown} +([\d.]+) ", run(f"query g.milepost --at {at}").out)
-        assert found is not None
-        assert float(found[1]) == pytest.approx(0.75, abs=noise + 0.01)
+    for at, pattern in (("ACGT", "ACGT"), ("A,C,G,T", "A +C +G +T")):
+        match = re.search(rf"{pattern} +([\d.]+) ", run(f"query g.milepost --at {at}").out)
+        assert match is not None
+        assert float(match[1]) == pytest.approx(0.75, abs=noise + 0.01)
 
 
 @pytest.mark.parametrize(

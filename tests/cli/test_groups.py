@@ -59,20 +59,20 @@ def run(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def test_release_says_that_its_counts_are_noisy(run: Run) -> None:
     result = run(f"release customers.csv {GROUPED} -o new.milepost")
     assert result.code == 0
-    found = re.search(r"about ([\d,]+) rows \(noisy\) in 4 groups, l1", result.out)
-    assert found is not None
-    made = mp.load("new.milepost")
-    assert int(found[1].replace(",", "")) == made.n
-    assert made.labels == ("budget, plain", "family", "premium", "empty")
-    small = not made.group("empty").statistic.total.detectable
+    match = re.search(r"about ([\d,]+) rows \(noisy\) in 4 groups, l1", result.out)
+    assert match is not None
+    synopsis = mp.load("new.milepost")
+    assert int(match[1].replace(",", "")) == synopsis.n
+    assert synopsis.labels == ("budget, plain", "family", "premium", "empty")
+    small = not synopsis.group("empty").statistic.total.detectable
     assert result.out.rstrip().endswith("by group, 1 group too small" if small else "by group")
 
 
 def test_every_role_reaches_the_library(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, Any] = {}
+    params: dict[str, Any] = {}
 
-    def release(*_: Any, **words: Any) -> Any:
-        seen.update(words)
+    def release(*_: Any, **options: Any) -> Any:
+        params.update(options)
         raise mp.MilepostError("enough")
 
     monkeypatch.setattr(mp, "release", release)
@@ -81,7 +81,7 @@ def test_every_role_reaches_the_library(run: Run, monkeypatch: pytest.MonkeyPatc
     expected = {"neighbors": "add-remove", "unit": "customer_id", "contributions": 3, "weights": "share"}
     expected |= {"max_weight": 5, "n": 10_000, "groups": "segment"}
     expected["labels"] = ["budget, plain", "family", "premium", "empty"]
-    assert {word: seen[word] for word in expected} == expected
+    assert {word: params[word] for word in expected} == expected
 
 
 def test_plan_prints_what_the_library_predicts(run: Run) -> None:
@@ -119,7 +119,7 @@ def test_nearest_is_written_with_its_points(run: Run) -> None:
     family = mp.load("groups.milepost").group("family")
     assert [float(row["distance family"]) for row in rows] == list(family.mean_distance([[25, 10], [140, 9]]))
     features = json.loads(Path("out.geojson").read_text())["features"]
-    assert [one["properties"]["nearest"] for one in features] == ["budget, plain", "premium"]
+    assert [feature["properties"]["nearest"] for feature in features] == ["budget, plain", "premium"]
     assert features[0]["properties"]["unit"] == "points"
 
 
@@ -174,14 +174,14 @@ def test_bad_input_is_one_line(run: Run, line: str, message: str) -> None:
 
 
 def test_show_lists_the_groups(run: Run) -> None:
-    shown = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in run("show groups.milepost").out.splitlines())
-    assert re.fullmatch(r"about [\d,]+ \(noisy\)", shown["rows"])
+    facts_by_name = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in run("show groups.milepost").out.splitlines())
+    assert re.fullmatch(r"about [\d,]+ \(noisy\)", facts_by_name["rows"])
     assert re.fullmatch(
         r"budget, plain about [\d,]+, family about [\d,]+, premium about [\d,]+, "
         r"empty about \d+ \(too small to tell from empty\)",
-        shown["groups"],
+        facts_by_name["groups"],
     )
-    assert shown["released"].endswith("total of each group)")
+    assert facts_by_name["released"].endswith("total of each group)")
     assert "premium about" in run("show groups.milepost --statement").out
 
 
@@ -237,8 +237,8 @@ def test_large_numbers_are_written_out() -> None:
 
 
 def test_labels_of_two_types_compare(grouped: mp.Synopsis) -> None:
-    compared = grouped.compare([[1, 2], [3, 4]])
-    assert set(compared.arrow()["nearest"].to_pylist()) <= {"a", "b", "3"}
+    comparison = grouped.compare([[1, 2], [3, 4]])
+    assert set(comparison.arrow()["nearest"].to_pylist()) <= {"a", "b", "3"}
     assert grouped.nearest([1, 2]) in ("a", "b", 3)
     assert grouped.nearest([1, 2]) == grouped.nearest([[1, 2]])[0]
 
@@ -268,7 +268,7 @@ def releases() -> dict[str, mp.Synopsis]:
         },
     }
     space = mp.L1([(0, 10), (0, 10)])
-    return {name: mp.release(rows, space, epsilon=2, delta=1e-6, **words) for name, words in roles.items()}
+    return {name: mp.release(rows, space, epsilon=2, delta=1e-6, **params) for name, params in roles.items()}
 
 
 @pytest.mark.parametrize(
@@ -311,10 +311,10 @@ def test_the_statement_says_who_is_protected(
     releases: dict[str, mp.Synopsis], name: str, there: list[str], absent: list[str]
 ) -> None:
     text = releases[name].statement()
-    for words in there:
-        assert words in text
-    for words in absent:
-        assert words not in text
+    for phrase in there:
+        assert phrase in text
+    for phrase in absent:
+        assert phrase not in text
     assert len(text.splitlines()) <= 10
 
 
@@ -322,14 +322,14 @@ def test_weight_is_shown_in_the_users_unit(releases: dict[str, mp.Synopsis]) -> 
     """3,000 weights of 2 on average, 70 off at most."""
     weighted = releases["weighted"]
     total = weighted.statistic.total
-    found = re.search(r"about ([\d,]+) in all \(noisy\), at most 4 a row", facts(weighted)["weight of rows"])
-    assert found is not None
-    shown, step = float(found[1].replace(",", "")), 4 / WEIGHT_STEPS
-    assert shown == pytest.approx(total.value * step, abs=0.5)
-    assert_close(shown, 6000, total.scale * step, law="laplace" if total.pure else "gaussian", slack=70)
-    assert f"weight≈{found[1]}" in repr(weighted)
+    match = re.search(r"about ([\d,]+) in all \(noisy\), at most 4 a row", facts(weighted)["weight of rows"])
+    assert match is not None
+    weight, step = float(match[1].replace(",", "")), 4 / WEIGHT_STEPS
+    assert weight == pytest.approx(total.value * step, abs=0.5)
+    assert_close(weight, 6000, total.scale * step, law="laplace" if total.pure else "gaussian", slack=70)
+    assert f"weight≈{match[1]}" in repr(weighted)
     assert "rows" not in facts(weighted)
-    assert f"with noise is {found[1]}." in weighted.statement()
+    assert f"with noise is {match[1]}." in weighted.statement()
 
 
 def test_an_exact_number_of_rows_stays_exact(releases: dict[str, mp.Synopsis]) -> None:

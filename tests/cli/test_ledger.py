@@ -26,12 +26,12 @@ def ledger(run: Run) -> mp.Ledger:
     """`homes` of ε = 3, δ = 1e-6 and `names` of ε = 1 in ledger.db, with charges."""
     assert run("ledger create ledger.db homes --epsilon 3 --delta 1e-6").code == 0
     assert run("ledger create ledger.db names --epsilon 1").code == 0
-    made = mp.Ledger("ledger.db")
-    made.charge(
+    new_ledger = mp.Ledger("ledger.db")
+    new_ledger.charge(
         "names", mp.Guarantee(0.25), "laplace", label="[bold]spring, 2026[/bold]", protects="replace, row"
     ).settle()
-    made.charge("names", mp.Guarantee(0.5)).refund()
-    return made
+    new_ledger.charge("names", mp.Guarantee(0.5)).refund()
+    return new_ledger
 
 
 def test_create_makes_the_librarys_budgets(run: Run, ledger: mp.Ledger) -> None:

@@ -27,23 +27,23 @@ COUNT = 5000  # points, in batches of which a few are read and answered
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Releases and points, made once."""
-    made = tmp_path_factory.mktemp("made")
+    path = tmp_path_factory.mktemp("made")
     generator = np.random.default_rng(0)
     people, plane = generator.uniform(0, 10, (4000, 2)), mp.L1({"x": (0, 10), "y": (0, 10)})
-    mp.release(people, plane, epsilon=5, delta=1e-6).save(made / "homes.milepost")
-    mp.release(people, plane, epsilon=50, mechanism="tangents").save(made / "cut.milepost")
-    mp.release(people, plane, epsilon=5, groups=["a", "b"] * 2000, labels=["a", "b"]).save(made / "groups.milepost")
-    mp.release(people, plane, epsilon=5, queries=people[:9], mechanism="laplace").save(made / "sites.milepost")
+    mp.release(people, plane, epsilon=5, delta=1e-6).save(path / "homes.milepost")
+    mp.release(people, plane, epsilon=50, mechanism="tangents").save(path / "cut.milepost")
+    mp.release(people, plane, epsilon=5, groups=["a", "b"] * 2000, labels=["a", "b"]).save(path / "groups.milepost")
+    mp.release(people, plane, epsilon=5, queries=people[:9], mechanism="laplace").save(path / "sites.milepost")
     table = points()
-    pq.write_table(table, made / "points.parquet")
-    pa.csv.write_csv(table, made / "points.csv")
-    return made
+    pq.write_table(table, path / "points.parquet")
+    pa.csv.write_csv(table, path / "points.csv")
+    return path
 
 
 def points() -> pa.Table:
-    places = np.random.default_rng(1).uniform(0, 10, (COUNT, 2))
-    ids = [f"{place:05}" for place in range(COUNT)]
-    return pa.table({"y": places[:, 1], "id": ids, "x": places[:, 0]})
+    coordinates = np.random.default_rng(1).uniform(0, 10, (COUNT, 2))
+    ids = [f"{row:05}" for row in range(COUNT)]
+    return pa.table({"y": coordinates[:, 1], "id": ids, "x": coordinates[:, 0]})
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     return runner(capsys)
 
 
-def written(name: str) -> pa.Table:
+def read_answers(name: str) -> pa.Table:
     """A file of answers."""
     if name.endswith(".parquet"):
         return pq.read_table(name)
@@ -69,19 +69,19 @@ def new_files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if not path.is_symlink()}
 
 
-@pytest.mark.parametrize("given", ["points.csv", "points.parquet"])
+@pytest.mark.parametrize("points_file", ["points.csv", "points.parquet"])
 @pytest.mark.parametrize("output", ["answers.csv", "answers.txt", "answers.parquet"])
-def test_points_are_answered_in_their_order(run: Run, tmp_path: Path, given: str, output: str) -> None:
+def test_points_are_answered_in_their_order(run: Run, tmp_path: Path, points_file: str, output: str) -> None:
     """As the library answers all at once, with the columns that were kept before them."""
-    result = run(f"query homes.milepost {given} --keep id -o {output}")
+    result = run(f"query homes.milepost {points_file} --keep id -o {output}")
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"wrote {output}: 5,000 answers, each within ± ")
-    synopsis, asked, found = mp.load("homes.milepost"), points(), written(output)
-    assert found.column_names == ["id", "x", "y", "mean_distance", "error"]
-    assert all(found[name].to_pylist() == asked[name].to_pylist() for name in ("id", "x", "y"))
-    expected = synopsis.mean_distance(np.column_stack([asked["x"], asked["y"]]))
-    assert found["mean_distance"].to_numpy().tolist() == expected.tolist()
-    assert set(found["error"].to_pylist()) == {synopsis.error()}
+    synopsis, queries, answers = mp.load("homes.milepost"), points(), read_answers(output)
+    assert answers.column_names == ["id", "x", "y", "mean_distance", "error"]
+    assert all(answers[name].to_pylist() == queries[name].to_pylist() for name in ("id", "x", "y"))
+    expected = synopsis.mean_distance(np.column_stack([queries["x"], queries["y"]]))
+    assert answers["mean_distance"].to_numpy().tolist() == expected.tolist()
+    assert set(answers["error"].to_pylist()) == {synopsis.error()}
     assert new_files(tmp_path) == {output}
 
 
@@ -90,7 +90,7 @@ def test_batches_are_answered_one_after_another(run: Run, monkeypatch: pytest.Mo
     sizes: list[int] = []
     monkeypatch.setattr(
         "milepost.cli.commands.query.answers",
-        lambda synopsis, asked: sizes.append(len(asked)) or query_output.answers(synopsis, asked),  # type: ignore[func-returns-value]
+        lambda synopsis, queries: sizes.append(len(queries)) or query_output.answers(synopsis, queries),  # type: ignore[func-returns-value]
     )
     assert run("query homes.milepost points.parquet -o answers.parquet").code == 0
     assert sum(sizes) == COUNT
@@ -108,32 +108,34 @@ def test_points_of_many_coordinates_come_in_smaller_batches() -> None:
     assert size(512) * 512 == size(64, ("a",) * 8) * 512 == query_output.MAX_NUMBERS
 
 
-@pytest.mark.parametrize(("kind", "whole"), [(pa.float32(), False), (pa.int16(), True), (pa.int64(), True)])
-def test_numbers_of_other_types_are_points_too(run: Run, kind: pa.DataType, whole: bool) -> None:
-    places = np.random.default_rng(1).uniform(0, 10, (COUNT, 2)).astype(np.int16 if whole else np.float32)
-    pq.write_table(pa.table({"x": pa.array(places[:, 0], kind), "y": pa.array(places[:, 1], kind)}), "new.parquet")
+@pytest.mark.parametrize(("kind", "integers"), [(pa.float32(), False), (pa.int16(), True), (pa.int64(), True)])
+def test_numbers_of_other_types_are_points_too(run: Run, kind: pa.DataType, integers: bool) -> None:
+    coordinates = np.random.default_rng(1).uniform(0, 10, (COUNT, 2)).astype(np.int16 if integers else np.float32)
+    pq.write_table(
+        pa.table({"x": pa.array(coordinates[:, 0], kind), "y": pa.array(coordinates[:, 1], kind)}), "new.parquet"
+    )
     assert run("query homes.milepost new.parquet -o answers.csv").code == 0
-    expected = mp.load("homes.milepost").mean_distance(places.astype(np.float64))
-    assert written("answers.csv")["mean_distance"].to_pylist() == expected.tolist()
+    expected = mp.load("homes.milepost").mean_distance(coordinates.astype(np.float64))
+    assert read_answers("answers.csv")["mean_distance"].to_pylist() == expected.tolist()
 
 
 def test_what_is_kept_stays_as_it_is(run: Run) -> None:
     """Columns of any type, in the order they are named; text of a CSV file is text."""
     table = points().select(["x", "y"])
-    kept = {
+    columns = {
         "day": pa.array(range(COUNT), pa.date32()),
         "town": pa.array(["Köln", None, "Bonn"] * COUNT).slice(0, COUNT).dictionary_encode(),
-        "tags": pa.array([[place] for place in range(COUNT)]),
+        "tags": pa.array([[index] for index in range(COUNT)]),
     }
-    for name, column in kept.items():
+    for name, column in columns.items():
         table = table.append_column(name, column)
     pq.write_table(table, "new.parquet")
     assert run("query homes.milepost new.parquet --keep tags,day,town -o answers.parquet").code == 0
-    found = written("answers.parquet")
-    assert found.column_names[:3] == ["tags", "day", "town"]
-    assert all(found[name].to_pylist() == column.to_pylist() for name, column in kept.items())
-    refused = run("query homes.milepost new.parquet --keep tags -o answers.csv")
-    assert "answers.csv cannot hold these columns: Unsupported Type:list" in refused.err
+    answers = read_answers("answers.parquet")
+    assert answers.column_names[:3] == ["tags", "day", "town"]
+    assert all(answers[name].to_pylist() == column.to_pylist() for name, column in columns.items())
+    refusal = run("query homes.milepost new.parquet --keep tags -o answers.csv")
+    assert "answers.csv cannot hold these columns: Unsupported Type:list" in refusal.err
     Path("few.csv").write_text('x,y,id\n1,2,007\n3,4,"a ""b"", c"\n5,6,\n')
     assert run("query homes.milepost few.csv --keep id -o few_answers.csv").code == 0
     with Path("few_answers.csv").open(newline="") as file:
@@ -152,30 +154,32 @@ def test_a_space_without_names_takes_the_columns_that_are_not_kept(run: Run) -> 
 @pytest.mark.parametrize("output", ["answers.csv", "answers.parquet"])
 def test_groups_are_compared_batch_by_batch(run: Run, output: str) -> None:
     assert run(f"query groups.milepost points.csv --nearest --keep id -o {output}").code == 0
-    asked, found = points(), written(output)
-    places = np.column_stack([asked["x"], asked["y"]])
-    expected = mp.load("groups.milepost").compare(places).arrow()
-    assert found.column_names == ["id", "x", "y", *expected.column_names]
-    assert all(found[name].to_pylist() == expected[name].to_pylist() for name in expected.column_names)
+    queries, answers = points(), read_answers(output)
+    coordinates = np.column_stack([queries["x"], queries["y"]])
+    expected = mp.load("groups.milepost").compare(coordinates).arrow()
+    assert answers.column_names == ["id", "x", "y", *expected.column_names]
+    assert all(answers[name].to_pylist() == expected[name].to_pylist() for name in expected.column_names)
     assert run(f"query groups.milepost points.csv --group b -o {output} --force").code == 0
-    one = mp.load("groups.milepost").group("b")
-    assert written(output)["mean_distance"].to_pylist() == one.mean_distance(places).tolist()
+    group = mp.load("groups.milepost").group("b")
+    assert read_answers(output)["mean_distance"].to_pylist() == group.mean_distance(coordinates).tolist()
 
 
-@pytest.mark.parametrize("given", ["parts", "'parts/*.parquet'"])
-def test_points_may_be_a_folder_or_a_pattern(run: Run, given: str) -> None:
+@pytest.mark.parametrize("source", ["parts", "'parts/*.parquet'"])
+def test_points_may_be_a_folder_or_a_pattern(run: Run, source: str) -> None:
     Path("parts").mkdir()
-    for place in range(3):
-        pq.write_table(points().slice(place * 2000, 2000), f"parts/{place}.parquet")
-    assert run(f"query homes.milepost {given} --keep id -o answers.csv").code == 0
-    assert written("answers.csv")["id"].to_pylist() == points()["id"].to_pylist()
+    for index in range(3):
+        pq.write_table(points().slice(index * 2000, 2000), f"parts/{index}.parquet")
+    assert run(f"query homes.milepost {source} --keep id -o answers.csv").code == 0
+    assert read_answers("answers.csv")["id"].to_pylist() == points()["id"].to_pylist()
 
 
 def test_the_known_points_are_written(run: Run) -> None:
     assert run("query sites.milepost -o answers.parquet").code == 0
     synopsis = mp.load("sites.milepost")
     assert synopsis.known is not None
-    assert written("answers.parquet")["mean_distance"].to_pylist() == synopsis.mean_distance(synopsis.known).tolist()
+    assert (
+        read_answers("answers.parquet")["mean_distance"].to_pylist() == synopsis.mean_distance(synopsis.known).tolist()
+    )
 
 
 MIXED = mp.Gower({"age": mp.number(0, 100), "plan": mp.category(["a", "b"]), "member": mp.flag()})
@@ -195,17 +199,17 @@ MIXED = mp.Gower({"age": mp.number(0, 100), "plan": mp.category(["a", "b"]), "me
 def test_points_that_are_no_numbers(run: Run, space: Any, rows: list[Any], header: str, lines: list[str]) -> None:
     """All batches have columns of the same types, whatever stands in them."""
     mp.release(rows * 1000, space, epsilon=5).save("objects.milepost")
-    given = [lines[0]] * 800 + [lines[1]] * 800
-    Path("new.csv").write_text("\n".join([header, *given, ""]))
+    all_lines = [lines[0]] * 800 + [lines[1]] * 800
+    Path("new.csv").write_text("\n".join([header, *all_lines, ""]))
     for output in ("answers.csv", "answers.parquet"):
         assert run(f"query objects.milepost new.csv --columns {header} -o {output}").code == 0
-        found = written(output)
-        assert found.column_names == [*header.split(","), "mean_distance", "error"]
+        answers = read_answers(output)
+        assert answers.column_names == [*header.split(","), "mean_distance", "error"]
         expected = mp.load("objects.milepost").mean_distance(
             [rows[0], rows[1]] if header != "plan" else [("a",), ("b",)]
         )
-        assert found["mean_distance"].to_pylist() == [expected[0]] * 800 + [expected[1]] * 800
-    cells = [[str(cell).lower() for cell in column.to_pylist()[::800]] for column in found.columns[:-2]]
+        assert answers["mean_distance"].to_pylist() == [expected[0]] * 800 + [expected[1]] * 800
+    cells = [[str(cell).lower() for cell in column.to_pylist()[::800]] for column in answers.columns[:-2]]
     assert [",".join(row) for row in zip(*cells, strict=True)] == [line.lower().replace("1,", "1.0,") for line in lines]
 
 
@@ -236,19 +240,19 @@ BAD = {
 @pytest.mark.parametrize("before", [None, b"before"])
 def test_a_bad_file_leaves_nothing(run: Run, tmp_path: Path, name: str, output: str, before: bytes | None) -> None:
     """One line that says where; no file, no temporary one, and what was there before stays."""
-    content, words = BAD[name]
+    content, message = BAD[name]
     Path("bad.csv").write_text(content)
     if before is not None:
         Path(output).write_bytes(before)
     result = run(f"query homes.milepost bad.csv -o {output} --force")
     assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 1)
-    assert re.search(words, result.err)
+    assert re.search(message, result.err)
     assert new_files(tmp_path) == {"bad.csv"} | ({output} if before else set())
     assert before is None or Path(output).read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         ("points.csv -o answers.xlsx", "answers.xlsx must end in .csv, .txt, .parquet"),
         ("points.csv -o answers", "must end in .csv"),
@@ -264,9 +268,9 @@ def test_a_bad_file_leaves_nothing(run: Run, tmp_path: Path, name: str, output: 
         ("points.doc -o answers.csv", "only CSV"),
     ],
 )
-def test_bad_words_are_one_line(run: Run, tmp_path: Path, words: str, message: str) -> None:
+def test_bad_words_are_one_line(run: Run, tmp_path: Path, arguments: str, message: str) -> None:
     Path("error.csv").write_text("x,y,error\n1,2,3\n")
-    result = run(f"query homes.milepost {words}")
+    result = run(f"query homes.milepost {arguments}")
     assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 1)
     assert message in result.err
     assert new_files(tmp_path) == {"error.csv"}
@@ -294,7 +298,7 @@ def test_geojson_and_a_table_at_once(run: Run) -> None:
     assert Path("answers.geojson").read_text().count('"mean_distance"') == COUNT
 
 
-HELD = """
+PAUSED_COMMAND = """
 import itertools, signal, sys
 from milepost import cli
 from milepost.cli import query_input
@@ -322,7 +326,7 @@ cli.main(sys.argv[1:])
 def test_a_signal_in_the_middle_leaves_no_answers(tmp_path: Path, output: str, stop: str) -> None:
     """Ctrl-C leaves nothing at all; a kill no more than a temporary file; what was there before stays."""
     (tmp_path / output).write_text("before")
-    line = [sys.executable, "-c", HELD, "query", "homes.milepost", "points.csv", "-o", output, "--force"]
+    line = [sys.executable, "-c", PAUSED_COMMAND, "query", "homes.milepost", "points.csv", "-o", output, "--force"]
     pipe = subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:  # noqa: S603
         assert process.stdout is not None
@@ -343,11 +347,15 @@ def test_memory_does_not_grow_with_the_number_of_points(output: str) -> None:
     """Thirty times as many take less than 1.5 times as much, all that Python itself needs included."""
     peaks = []
     for count in (100_000, 3_000_000):
-        places = np.random.default_rng(1).uniform(0, 10, (count, 2))
-        pq.write_table(pa.table({"x": places[:, 0], "y": places[:, 1], "id": np.arange(count)}), "many.parquet")
-        words = ["query", "homes.milepost", "many.parquet", "--keep", "id", "-o", output, "--force"]
-        done = subprocess.run([sys.executable, "-c", COMMAND, *words], stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-        told, peak = done.stdout.splitlines()
-        assert f"{count:,} answers" in told
+        coordinates = np.random.default_rng(1).uniform(0, 10, (count, 2))
+        pq.write_table(
+            pa.table({"x": coordinates[:, 0], "y": coordinates[:, 1], "id": np.arange(count)}), "many.parquet"
+        )
+        arguments = ["query", "homes.milepost", "many.parquet", "--keep", "id", "-o", output, "--force"]
+        process = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", COMMAND, *arguments], stdout=subprocess.PIPE, text=True, check=True
+        )
+        summary, peak = process.stdout.splitlines()
+        assert f"{count:,} answers" in summary
         peaks.append(float(peak))
     assert peaks[1] < 1.5 * peaks[0]

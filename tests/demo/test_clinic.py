@@ -21,7 +21,7 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
     """Five sites, the nearest first, with answers that are the release's own; two pictures."""
     output = tmp_path / "pictures" / "demo.png"
     console = Console(file=StringIO(), width=150)
-    found = clinic.run(output, N, console)
+    result = clinic.run(output, N, console)
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
 
@@ -31,27 +31,27 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
         assert str(picture) in text
 
     people = clinic.homes(N)
-    assert {visit.site for visit in found.results} == set(clinic.SITES)
-    assert [visit.private for visit in found.results] == sorted(visit.private for visit in found.results)
-    for visit in found.results:
-        place = clinic.SITES[visit.site]
-        assert visit.exact == pytest.approx(mp.exact(people, clinic.REGION, place))
-        assert visit.private == found.synopsis.mean_distance(place)
-        assert visit.error <= found.synopsis.error()
-        assert abs(visit.difference) <= found.synopsis.error(sure(len(found.results)))
+    assert {visit.site for visit in result.results} == set(clinic.SITES)
+    assert [visit.private for visit in result.results] == sorted(visit.private for visit in result.results)
+    for visit in result.results:
+        point = clinic.SITES[visit.site]
+        assert visit.exact == pytest.approx(mp.exact(people, clinic.REGION, point))
+        assert visit.private == result.synopsis.mean_distance(point)
+        assert visit.error <= result.synopsis.error()
+        assert abs(visit.difference) <= result.synopsis.error(sure(len(result.results)))
         row = next(line for line in text.splitlines() if visit.site in line)
-        shown = [float(number) for number in re.findall(r"[-+]?\d+\.\d{4}", row)]
-        np.testing.assert_allclose(shown, [visit.private, visit.error, visit.exact, visit.difference], atol=0.00006)
+        numbers = [float(number) for number in re.findall(r"[-+]?\d+\.\d{4}", row)]
+        np.testing.assert_allclose(numbers, [visit.private, visit.error, visit.exact, visit.difference], atol=0.00006)
         assert row.split()[-1] == ("yes" if visit.within_error else "no")
-    assert found.results[0].site in text.splitlines()[-2] + text.splitlines()[-3]
+    assert result.results[0].site in text.splitlines()[-2] + text.splitlines()[-3]
 
 
 def test_homes_are_seeded_and_stand_in_the_region() -> None:
     """The same ones each time; nearly all within the cap."""
     people = clinic.homes(5000)
     np.testing.assert_array_equal(people, clinic.homes(5000))
-    away = mp.GreatCircle(clinic.REGION.center, 1000)
-    distances = away.distance(away.read(people), away.read_queries(clinic.REGION.center[None]))
+    wide_space = mp.GreatCircle(clinic.REGION.center, 1000)
+    distances = wide_space.distance(wide_space.read(people), wide_space.read_queries(clinic.REGION.center[None]))
     assert np.mean(distances <= clinic.REGION.radius_km) > 0.95
 
 
@@ -60,11 +60,11 @@ def test_the_map_without_privacy_is_exact() -> None:
     """Up to the embedding, whose largest deviation it shows as its error; nothing of it can be saved as a release."""
     people = clinic.homes(1000)
     synopsis = mp.release(people, clinic.REGION, epsilon=100, delta=1e-6, mechanism="slopes")
-    open_ = without_privacy(people, synopsis)
-    places = list(clinic.SITES.values())
-    truth = mp.exact(people, clinic.REGION, places)
-    assert np.abs(open_.mean_distance(places) - truth).max() <= open_.error()
-    assert open_.statistic.tensors() == {}
+    exact_synopsis = without_privacy(people, synopsis)
+    points = list(clinic.SITES.values())
+    truth = mp.exact(people, clinic.REGION, points)
+    assert np.abs(exact_synopsis.mean_distance(points) - truth).max() <= exact_synopsis.error()
+    assert exact_synopsis.statistic.tensors() == {}
 
 
 def test_a_picture_without_matplotlib_is_refused_before_the_work(

@@ -22,60 +22,60 @@ from tests import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 ENTRY = re.compile(r"^\.\. (?:auto(?:function|class|exception)|py:data):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
-SHOWN = dict(ENTRY.findall(PAGE))  # the options of each name
+ENTRIES = dict(ENTRY.findall(PAGE))  # the options of each name
 INNER = {  # public for the rest of the library only
     "milepost.Synopsis": {"coordinates", "groups", "positions", "read_points"},
     "milepost.Session": {"go_on"},
 }
 
 
-def named(name: str) -> Any:
+def object_named(name: str) -> Any:
     """A class or function by its whole name."""
     module, _, last = name.rpartition(".")
     return getattr(__import__(module, fromlist=[last]), last)
 
 
-def members(of: type) -> Iterator[tuple[str, Any]]:
+def members(cls: type) -> Iterator[tuple[str, Any]]:
     """What a class of this library has that is for everybody."""
-    ours = [one for one in of.__mro__ if one.__module__.split(".")[0] == of.__module__.split(".")[0]]
-    for name in dict.fromkeys(name for one in ours for name in vars(one)):
-        thing = inspect.getattr_static(of, name)
-        if not name.startswith("_") and (callable(thing) or isinstance(thing, property | classmethod | staticmethod)):
-            yield name, thing
+    bases = [base for base in cls.__mro__ if base.__module__.split(".")[0] == cls.__module__.split(".")[0]]
+    for name in dict.fromkeys(name for base in bases for name in vars(base)):
+        member = inspect.getattr_static(cls, name)
+        if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod | staticmethod)):
+            yield name, member
 
 
-def undocumented(of: type) -> list[str]:
+def undocumented(cls: type) -> list[str]:
     """Members without a docstring, which the page then would not show."""
-    return [name for name, thing in members(of) if not inspect.getdoc(thing)]
+    return [name for name, member in members(cls) if not inspect.getdoc(member)]
 
 
 def helpless(app: typer.Typer) -> list[str]:
     """Commands and options without a word of help."""
-    found = []
+    problems = []
     for name, command in commands.walk(typer.main.get_command(app)):
-        found += [] if command.help else [name]
-        found += [f"{name} {one.opts[0]}" for one in command.params if not one.help]
-    return found
+        problems += [] if command.help else [name]
+        problems += [f"{name} {param.opts[0]}" for param in command.params if not param.help]
+    return problems
 
 
 def test_every_public_name_is_on_the_page() -> None:
     expected = {f"milepost.{name}" for name in milepost.__all__} | {"milepost.sklearn.NearestGroup"}
     expected |= {f"milepost.spark.{name}" for name in milepost.spark.__all__}
-    assert expected <= set(SHOWN)
-    assert all(inspect.getdoc(named(name)) for name in SHOWN)
+    assert expected <= set(ENTRIES)
+    assert all(inspect.getdoc(object_named(name)) for name in ENTRIES)
 
 
 def test_every_public_member_is_on_the_page() -> None:
     """Of every class that the page shows, unless it is a space, whose inside is the library's own."""
-    classes = [name for name in SHOWN if inspect.isclass(named(name))]
+    classes = [name for name in ENTRIES if inspect.isclass(object_named(name))]
     assert classes
     for name in classes:
-        thing, options = named(name), SHOWN[name]
+        cls, options = object_named(name), ENTRIES[name]
         left_out = set(re.findall(r"\w+", "".join(re.findall(r":exclude-members:(.*)", options))))
         assert left_out == INNER.get(name, set()), name
-        assert undocumented(thing) == [], name
-        if name.startswith("milepost.") and name.count(".") == 1 and not hasattr(thing, "quantize"):
-            assert ":members:\n" in options or not [*members(thing)], name
+        assert undocumented(cls) == [], name
+        if name.startswith("milepost.") and name.count(".") == 1 and not hasattr(cls, "quantize"):
+            assert ":members:\n" in options or not [*members(cls)], name
 
 
 def test_an_undocumented_member_is_noticed() -> None:
@@ -97,10 +97,12 @@ def test_every_command_and_option_is_on_the_page_with_its_help() -> None:
     for name, command in commands.walk():
         section = text.split(f"## {name}\n")[1].split("\n## ")[0]
         assert command.help in section
-        for one in command.params:
-            shown = [f"`{word}`" for word in one.opts] if one.param_type_name == "option" else [f"`{one.metavar}`"]
-            assert all(word in section for word in shown), (name, one.name)
-            assert one.help.replace("|", "\\|") in section, (name, one.name)
+        for param in command.params:
+            labels = (
+                [f"`{label}`" for label in param.opts] if param.param_type_name == "option" else [f"`{param.metavar}`"]
+            )
+            assert all(label in section for label in labels), (name, param.name)
+            assert param.help.replace("|", "\\|") in section, (name, param.name)
     assert helpless(milepost.cli.app) == []
 
 
@@ -121,25 +123,27 @@ def test_every_command_has_examples_that_it_takes() -> None:
     """The same as in docs/cli.md; what they name need not be there."""
     guide = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for name, command in commands.walk():
-        words = name.removeprefix("milepost ")
-        section = guide.split(f"\n## milepost {words.split()[0]}\n")[1].split("\n## ")[0]
-        own = [example for example in EXAMPLES[words] if example.startswith(f"{name} ") or example == name]
-        assert own, name
-        for example in EXAMPLES[words]:
+        subcommand = name.removeprefix("milepost ")
+        section = guide.split(f"\n## milepost {subcommand.split()[0]}\n")[1].split("\n## ")[0]
+        own_examples = [
+            example for example in EXAMPLES[subcommand] if example.startswith(f"{name} ") or example == name
+        ]
+        assert own_examples, name
+        for example in EXAMPLES[subcommand]:
             assert f"\n    {example}\n" in section, example
-        for example in own:
+        for example in own_examples:
             command.make_context(name, shlex.split(example.removeprefix(name)))
 
 
 @pytest.mark.slow
 def test_the_names_that_audit_takes_are_told() -> None:
     """In its help and in docs/cli.md: as its refusal of another one lists them."""
-    with pytest.raises(milepost.MilepostError, match="choose from") as refused:
+    with pytest.raises(milepost.MilepostError, match="choose from") as refusal:
         milepost.audit(mechanism="none of these")
-    names = str(refused.value).partition("choose from ")[2].split(", ")
+    names = str(refusal.value).partition("choose from ")[2].split(", ")
     text = dict(commands.walk())["milepost audit"]
-    told = next(one.help for one in text.params if one.name == "mechanism")
-    assert re.findall(r"[a-z-]{3,}", told.partition(": ")[2]) == names
+    help_text = next(param.help for param in text.params if param.name == "mechanism")
+    assert re.findall(r"[a-z-]{3,}", help_text.partition(": ")[2]) == names
     assert ", ".join(f"`{name}`" for name in names) in (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
@@ -147,8 +151,8 @@ def test_every_address_is_on_the_page() -> None:
     """With its words; and every shape that it takes or gives, field by field."""
     document = addresses.document()
     text = addresses.markdown(document)
-    for path, of in document["paths"].items():
-        for method, operation in of.items():
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             section = text.split(f"### `{method.upper()} {path}`\n")[1].split("\n### ")[0]
             assert operation["description"]
             assert operation["description"] in section
@@ -156,17 +160,21 @@ def test_every_address_is_on_the_page() -> None:
         section = text.split(f"### {name}\n")[1].split("\n### ")[0]
         assert schema.get("description"), name
         assert all(f"| `{field}` |" in section for field in schema.get("properties", {}))
-    said = (
+    sentence = (
         (ROOT / "docs" / "reference" / "http.md").read_text(encoding="utf-8").split("may be refused")[1].split(";")[0]
     )
-    assert set(re.findall(r"`(\w+)`", said)) == set().union(*addresses.usual(document).values())
+    assert set(re.findall(r"`(\w+)`", sentence)) == set().union(*addresses.usual(document).values())
 
 
 def test_every_setting_and_refusal_is_on_the_page() -> None:
     settings, refusals = limits.settings(), limits.refusals()
-    for one in fields(Settings):
-        assert re.search(rf"^\| `{one.name}` \|.*\| {re.escape(one.metadata['words'])} \|$", settings, re.MULTILINE)
-    assert [name for name, of in CODES.items() if f"| `{name}` | {of.status} | {of.message} |" not in refusals] == []
+    for setting in fields(Settings):
+        assert re.search(
+            rf"^\| `{setting.name}` \|.*\| {re.escape(setting.metadata['words'])} \|$", settings, re.MULTILINE
+        )
+    assert [
+        name for name, code in CODES.items() if f"| `{name}` | {code.status} | {code.message} |" not in refusals
+    ] == []
 
 
 def test_what_is_generated_has_its_place() -> None:
@@ -178,10 +186,10 @@ def test_what_is_generated_has_its_place() -> None:
 def test_every_page_is_in_the_navigation_once() -> None:
     """Of docs, and those beside it."""
     docs = ROOT / "docs"
-    listed = contents.sections((docs / "index.md").read_text(encoding="utf-8"))
-    found = [(docs / f"{page}.md").resolve() for pages in listed.values() for page in pages]
+    sections = contents.sections((docs / "index.md").read_text(encoding="utf-8"))
+    paths = [(docs / f"{page}.md").resolve() for pages in sections.values() for page in pages]
     pages = [page for page in docs.rglob("*.md") if "_build" not in page.parts and page != docs / "index.md"]
-    assert sorted(found) == sorted([*pages, *ROOT.glob("*.md")])
+    assert sorted(paths) == sorted([*pages, *ROOT.glob("*.md")])
 
 
 def test_the_examples_of_docstrings_are_true() -> None:

@@ -19,14 +19,14 @@ from tests import ROOT
 from tests.chance import limit, sure
 
 PAGE = (ROOT / "docs" / "examples.md").read_text()
-SURE = sure(200)  # there are fewer answers in all
+CONFIDENCE = sure(200)  # there are fewer answers in all
 VARYING = {"budget", "family", "premium", "statistics", "networks", "sound", "charts", "tables", "maps", "either"}
 
 
 def section(name: str) -> str:
     """The part of the page about an example."""
-    (found,) = (part for part in PAGE.split("\n## ") if f"python -m examples.{name}" in part)
-    return found
+    (result,) = (part for part in PAGE.split("\n## ") if f"python -m examples.{name}" in part)
+    return result
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -34,7 +34,7 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def words(text: str) -> set[str]:
+def stable_words(text: str) -> set[str]:
     """What does not depend on noise: no numbers, nearest groups, verdicts, or where a picture went."""
     text = re.sub(r"(treat|ask) Cem .*|^The (picture|map) is at .*", "", text, flags=re.MULTILINE)
     return set(re.findall(r"[^\W\d_]{2,}", text)) - VARYING
@@ -44,35 +44,35 @@ class Run:
     """An example that has been run: what it printed, what it released, and where it drew."""
 
     def __init__(self, name: str, folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.picture, made = folder / f"{name}.png", []
+        self.picture, releases = folder / f"{name}.png", []
         make = mp.release
 
         def keep(*data: Any, **options: Any) -> mp.Synopsis:
-            made.append(make(*data, **options))
-            return made[-1]
+            releases.append(make(*data, **options))
+            return releases[-1]
 
         monkeypatch.setattr(mp, "release", keep)
         monkeypatch.setattr("sys.argv", [name, "--output", str(self.picture)])
         self.module: Any = SimpleNamespace(**runpy.run_module(f"examples.{name}", run_name="__main__"))
-        (self.synopsis,) = made
+        (self.synopsis,) = releases
         self.printed: str = capsys.readouterr().out
         self.check(name)
 
     def check(self, name: str) -> None:
         """A picture with something on it, and the words of the page."""
-        assert drawn(self.picture)
-        (shown,) = blocks(section(name), "text")
-        printed = self.printed[self.printed.index(shown.split("\n")[0].strip()[:9]) :]
-        assert words(shown) == words(printed)
+        assert is_drawn(self.picture)
+        (expected,) = blocks(section(name), "text")
+        printed = self.printed[self.printed.index(expected.split("\n")[0].strip()[:9]) :]
+        assert stable_words(expected) == stable_words(printed)
 
     def holds(self, points: Any, exact: Any, group: Any = None) -> None:
         """The exact answers are within the intervals."""
-        low, high = np.asarray(self.synopsis.interval(points, SURE, group=group)).T
+        low, high = np.asarray(self.synopsis.interval(points, CONFIDENCE, group=group)).T
         exact = np.asarray(exact)
         assert ((low <= exact) & (exact <= high)).all()
 
 
-def drawn(picture: Path) -> bool:
+def is_drawn(picture: Path) -> bool:
     """Whether it is large enough and has many colours, of which none is nearly everywhere."""
     pixels = Image.open(picture).convert("RGB")
     counts = [count for count, _ in pixels.getcolors(1 << 24) or []]
@@ -115,16 +115,16 @@ def test_the_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     embedding = module.make_embedding(module.texts(module.PUBLIC))
     new = embedding.transform(module.NEW)
     truth = []
-    for department, places in module.PRIVATE.items():
-        truth.append(mp.exact(embedding.transform(module.texts(places)), run.synopsis.space, new))
+    for department, departments in module.PRIVATE.items():
+        truth.append(mp.exact(embedding.transform(module.texts(departments)), run.synopsis.space, new))
         run.holds(new, truth[-1], department)
     exact = np.column_stack(truth)
-    compared = run.synopsis.compare(new)
+    comparison = run.synopsis.compare(new)
     lead = np.diff(np.sort(exact, axis=1)[:, :2])[:, 0]
-    clear = lead > limit(comparisons=exact.size) * np.hypot(*np.sort(compared.error, axis=1)[:, -2:].T) / 1.96
-    assert (compared.nearest_index[clear] == exact.argmin(axis=1)[clear]).all()
-    named = re.findall(rf"^.{{36}} ({'|'.join(module.PRIVATE)}) ", run.printed, flags=re.MULTILINE)
-    assert named == compared.nearest.tolist()
+    clear = lead > limit(comparisons=exact.size) * np.hypot(*np.sort(comparison.error, axis=1)[:, -2:].T) / 1.96
+    assert (comparison.nearest_index[clear] == exact.argmin(axis=1)[clear]).all()
+    printed_names = re.findall(rf"^.{{36}} ({'|'.join(module.PRIVATE)}) ", run.printed, flags=re.MULTILINE)
+    assert printed_names == comparison.nearest.tolist()
 
 
 @pytest.mark.slow
@@ -133,20 +133,20 @@ def test_the_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     run = Run("names", tmp_path, capsys, monkeypatch)
     names = run.module.spellings()
     countries, cities = run.module.typed(names)
-    asked = [name for pair in names.values() for name in pair]
-    clear = 0
+    queries = [name for pair in names.values() for name in pair]
+    clear_count = 0
     for country, pair in names.items():
-        own = [city for city, its in zip(cities, countries, strict=True) if its == country]
-        exact = mp.exact(own, run.synopsis.space, asked)
-        run.holds(asked, exact, country)
-        older, newer = (float(exact[asked.index(name)]) for name in pair)
+        own_cities = [city for city, city_country in zip(cities, countries, strict=True) if city_country == country]
+        exact = mp.exact(own_cities, run.synopsis.space, queries)
+        run.holds(queries, exact, country)
+        older, newer = (float(exact[queries.index(name)]) for name in pair)
         nearer, farther = pair if older < newer else pair[::-1]
         if abs(older - newer) > 0.9:
-            clear += 1
+            clear_count += 1
             (row,) = re.findall(rf"^{country} .*$", run.printed, flags=re.MULTILINE)
             assert row.endswith((f" {nearer}", " either"))
             assert row.index(nearer) < row.index(farther)
-    assert clear >= 5
+    assert clear_count >= 5
     assert run.synopsis.guarantee.delta == 0
 
 
@@ -156,7 +156,7 @@ def test_the_page_shows_the_example(name: str) -> None:
     picture = ROOT / "docs" / "images" / f"example-{name}.png"
     assert f"(images/{picture.name})" in section(name)
     assert picture.stat().st_size < 150_000
-    assert drawn(picture)
+    assert is_drawn(picture)
     source = {line.strip() for line in (ROOT / "examples" / f"{name}.py").read_text().splitlines()}
     for block in blocks(section(name), "python"):
         assert {line.strip() for line in block.splitlines()} <= source

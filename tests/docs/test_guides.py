@@ -70,7 +70,7 @@ def run(language: str, text: str, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def words(text: str) -> list[str]:
+def stable_words(text: str) -> list[str]:
     """What does not depend on noise: no numbers, no nearest group, and not whether a group looks too small."""
     text = re.sub(r" \(too small[^)]*\)| \(EUR\)|, 1 group too small|; 1 group too small[^.]*", "", text)
     text = re.sub(r"[<≈±–─]|\b(budget|family|premium|other)\b|(?<![\w.])-?\d[\d,]*(\.\d+)?(e-?\d+)?", " ", text)
@@ -82,24 +82,26 @@ def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monk
     """All words; and distances, shown and new, as far from exact ones as noise allows at their errors."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    printed, shown = "", GUIDE
+    printed, tables = "", GUIDE
     for language, text in blocks(GUIDE):
         if language == "text":
-            assert words(text) == words(printed)
+            assert stable_words(text) == stable_words(printed)
         else:
             printed = run(language, text, names)
-            shown += printed if "nearest" in printed else ""
+            tables += printed if "nearest" in printed else ""
     cells = np.genfromtxt("customers.csv", delimiter=",", skip_header=1, usecols=(0, 1))
     segments = np.genfromtxt("customers.csv", delimiter=",", skip_header=1, usecols=(2,), dtype=str)
-    rows = re.findall(ROW, shown, flags=re.MULTILINE)
+    rows = re.findall(ROW, tables, flags=re.MULTILINE)
     assert len(rows) >= 10
-    for spend, visits, *found, nearest in rows:
+    for spend, visits, *distances_and_errors, nearest in rows:
         point = [float(spend), float(visits)]
-        for label, distance, error in zip(names["segments"], found[::2], found[1::2], strict=True):
+        for label, distance, error in zip(
+            names["segments"], distances_and_errors[::2], distances_and_errors[1::2], strict=True
+        ):
             exact = mp.exact(cells[segments == label], names["space"], point)
             assert_close(float(distance), exact, float(error) / 1.96, slack=0.01, comparisons=3 * len(rows))
-        clear = {"25": "budget", "70": "family", "40": "family"}
-        assert clear.get(spend, nearest) == nearest
+        expected = {"25": "budget", "70": "family", "40": "family"}
+        assert expected.get(spend, nearest) == nearest
 
 
 @pytest.mark.slow
@@ -116,10 +118,10 @@ def test_the_example_recommends(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_guide_to_scale_streams() -> None:
     """Two million rows from a generator."""
-    code, shown = (text for _, text in blocks((ROOT / "docs" / "scale.md").read_text())[:2])
+    code, expected = (text for _, text in blocks((ROOT / "docs" / "scale.md").read_text())[:2])
     printed = run("python", code, {})
-    assert printed.split(", within")[0] == shown.split(", within")[0] == "2,000,000 rows"
-    new, old = (float(text.split()[-2]) for text in (printed, shown))
+    assert printed.split(", within")[0] == expected.split(", within")[0] == "2,000,000 rows"
+    new, old = (float(text.split()[-2]) for text in (printed, expected))
     assert abs(new / old - 1) < 0.2
 
 
@@ -175,17 +177,17 @@ def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)", text):
         assert link.startswith("https://") or (path.parent / link).exists(), link
     pictures = re.findall(r"^!\[(.*)\]\((.*)\)$", text, flags=re.MULTILINE)
-    assert all(len(words) > 40 for words, _ in pictures)
-    drawn = re.findall(r"^<!-- drawn by: python -m docs.pictures (\w+) -->\n!\[", text, flags=re.MULTILINE)
-    assert [Path(picture).stem.split("-")[0] for _, picture in pictures] == drawn
+    assert all(len(description) > 40 for description, _ in pictures)
+    names = re.findall(r"^<!-- drawn by: python -m docs.pictures (\w+) -->\n!\[", text, flags=re.MULTILINE)
+    assert [Path(picture).stem.split("-")[0] for _, picture in pictures] == names
 
 
 def test_every_how_to_page_is_listed() -> None:
     """So are the guides that lie elsewhere."""
     folder = ROOT / "docs" / "how-to"
-    listed = set(re.findall(r"\]\(([^)#]+)", (folder / "index.md").read_text(encoding="utf-8")))
+    links = set(re.findall(r"\]\(([^)#]+)", (folder / "index.md").read_text(encoding="utf-8")))
     elsewhere = {f"../{name}.md" for name in ("groups", "spark", "service", "scale", "ledger", "spaces")}
-    assert listed >= {page.name for page in folder.glob("*.md")} - {"index.md"} | elsewhere
+    assert links >= {page.name for page in folder.glob("*.md")} - {"index.md"} | elsewhere
 
 
 class TestBlocks:
@@ -196,17 +198,17 @@ class TestBlocks:
     def test_names_go_on_from_block_to_block(self) -> None:
         assert check(self.PAGE + "```pycon\n>>> x + 1\n3\n>>> y = 5\n```\n```python\nz = x + y\n```\n")["z"] == 7
 
-    @pytest.mark.parametrize("wrong", ["x was 0.6666666666666666", "x is 0.67", "x is", "x is 0.6666666666666666 1"])
-    def test_other_words_and_numbers_are_wrong(self, wrong: str) -> None:
+    @pytest.mark.parametrize("output", ["x was 0.6666666666666666", "x is 0.67", "x is", "x is 0.6666666666666666 1"])
+    def test_other_words_and_numbers_are_wrong(self, output: str) -> None:
         with pytest.raises(AssertionError, match="line 7"):
-            check(self.PAGE.replace("x is 0.6666666666666666", wrong))
+            check(self.PAGE.replace("x is 0.6666666666666666", output))
 
     def test_noise_is_allowed_as_far_as_the_page_says(self) -> None:
-        near = self.PAGE.replace("x is 0.6666666666666666", "x is 0.66")
-        check("<!-- noise: 0.01, 5 % -->\n" + near)
-        for less in ("0.001, 5 %", "0.01, 0.5 %", "none"):
+        page = self.PAGE.replace("x is 0.6666666666666666", "x is 0.66")
+        check("<!-- noise: 0.01, 5 % -->\n" + page)
+        for noise in ("0.001, 5 %", "0.01, 0.5 %", "none"):
             with pytest.raises(AssertionError, match=r"0\.66 is shown"):
-                check(f"<!-- noise: {less} -->\n" + near)
+                check(f"<!-- noise: {noise} -->\n" + page)
 
     def test_whole_numbers_have_a_limit_of_their_own(self) -> None:
         assert not Noise(0.5, 1.0).difference("n ≈ 29,975 ± 1.3", "n ≈ 29,975 ± 1.4")
@@ -215,8 +217,8 @@ class TestBlocks:
         assert LENIENT.difference("k = 3", "k = 4")
 
     def test_versions_times_and_widths_do_not_matter(self) -> None:
-        shown, printed = "numpy 2.4.6 at 2026-11-16T04:58:24Z", "  numpy   2.0.0rc1 at 2027-01-01T00:00:00.5Z ──"
-        assert not Noise().difference(shown, printed)
+        expected, printed = "numpy 2.4.6 at 2026-11-16T04:58:24Z", "  numpy   2.0.0rc1 at 2027-01-01T00:00:00.5Z ──"
+        assert not Noise().difference(expected, printed)
 
     def test_examples_of_a_prompt_are_compared(self) -> None:
         check("<!-- noise: 0.2, 10 % -->\n```pycon\n>>> 10 / 3\n3.4\n```\n")
@@ -226,14 +228,14 @@ class TestBlocks:
     def test_commands_are_run_and_compared_where_something_is_shown(self) -> None:
         lines = iter(["first\n", "second\n", "third 3\n"])
         page = "```console\n$ a \\\n  b\n$ c\nsecond\n$ d\nthird 3\n```\n"
-        ran: list[str] = []
+        commands: list[str] = []
 
         def command(line: str) -> str:
-            ran.append(line.split()[0])
+            commands.append(line.split()[0])
             return next(lines)
 
         check(page, command)
-        assert ran == ["a", "c", "d"]
+        assert commands == ["a", "c", "d"]
         with pytest.raises(AssertionError, match="3 is shown, 4 is printed"):
             check(page, lambda line: {"a": "", "c": "second", "d": "third 4"}[line[0]])
 

@@ -20,11 +20,11 @@ def text_of(page: Path) -> str:
 @cache
 def headings(page: Path) -> frozenset[str]:
     """Anchors, as they are made of headings; those that are generated are checked where the site is built."""
-    found = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return frozenset(re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in found)
+    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return frozenset(re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles)
 
 
-def broken(page: Path, text: str) -> list[str]:
+def broken_links(page: Path, text: str) -> list[str]:
     """Links of a page that lead nowhere."""
     links = [first or second for first, second in LINK.findall(text)]
     return [link for link in links if not re.match(r"https?://|mailto:", link) and not _leads(page, link)]
@@ -39,11 +39,11 @@ def _leads(page: Path, link: str) -> bool:
 
 
 def test_links_lead_somewhere() -> None:
-    found = {page.relative_to(ROOT).as_posix(): broken(page, text_of(page)) for page in PAGES}
-    assert {page: links for page, links in found.items() if links} == {}
+    links_by_page = {page.relative_to(ROOT).as_posix(): broken_links(page, text_of(page)) for page in PAGES}
+    assert {page: links for page, links in links_by_page.items() if links} == {}
 
 
 def test_broken_links_are_noticed() -> None:
     page = ROOT / "docs" / "index.md"
     text = "[a](gone.md) [b](cli.md#gone) [c](cli.md#spaces) [d](#proofs) [e](#gone) <img src=\"gone.png\" alt=''>"
-    assert broken(page, text) == ["gone.md", "cli.md#gone", "#gone", "gone.png"]
+    assert broken_links(page, text) == ["gone.md", "cli.md#gone", "#gone", "gone.png"]

@@ -25,15 +25,15 @@ OPEN = "Conjecture", "open; no code"
 
 def rows(text: str) -> dict[str, list[str]]:
     """The table's rows by statement: what it says, code, test."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.startswith("|") or cells[0] == "statement" or set(cells[0]) <= {"-"}:
             continue
         assert len(cells) == 4, f"a row must have 4 cells: {line}"
-        assert cells[0] not in found, f"{cells[0]} has two rows"
-        found[cells[0]] = cells[1:]
-    return found
+        assert cells[0] not in result, f"{cells[0]} has two rows"
+        result[cells[0]] = cells[1:]
+    return result
 
 
 @cache
@@ -55,22 +55,22 @@ def functions(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef
 def problems(text: str) -> list[str]:
     """Everything wrong with a page; empty when it may stand."""
     table = rows(text)
-    wrong = [f"{name} has no row" for name in STATEMENTS if name not in table]
-    wrong += [f"{name} is no statement of the paper" for name in table if name not in STATEMENTS]
+    messages = [f"{name} has no row" for name in STATEMENTS if name not in table]
+    messages += [f"{name} is no statement of the paper" for name in table if name not in STATEMENTS]
     for name, (what, code, test) in table.items():
         modules, tests = re.findall(r"`([^`]*)`", code), re.findall(r"`([^`]*)`", test)
         if not what:
-            wrong.append(f"{name} does not say what it is")
+            messages.append(f"{name} does not say what it is")
         if not modules and (name, code) != OPEN:
-            wrong.append(f"{name} names no code: {code!r}")
+            messages.append(f"{name} names no code: {code!r}")
         if not tests and (name, code) != OPEN:
-            wrong.append(f"{name} names no test: {test!r}")
-        wrong += [f"{name}: there is no {path}" for path in modules if not (ROOT / path).is_file()]
+            messages.append(f"{name} names no test: {test!r}")
+        messages += [f"{name}: there is no {path}" for path in modules if not (ROOT / path).is_file()]
         for node in tests:
             path, _, function = node.partition("::")
             if not (ROOT / path).is_file() or function not in collected(ROOT / path):
-                wrong.append(f"{name}: there is no test {node}")
-    return wrong
+                messages.append(f"{name}: there is no test {node}")
+    return messages
 
 
 def test_every_statement_has_a_row_whose_code_and_tests_exist() -> None:

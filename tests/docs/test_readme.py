@@ -26,8 +26,8 @@ def blocks(language: str) -> list[str]:
 
 
 def block(language: str) -> str:
-    (found,) = blocks(language)
-    return found
+    (text,) = blocks(language)
+    return text
 
 
 def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,12 +39,12 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
     printed, names = io.StringIO(), dict[str, Any]()
     with contextlib.redirect_stdout(printed):
         exec(blocks("python")[0], names)  # noqa: S102
-    shown, real = blocks("text")[0], printed.getvalue()
-    assert re.sub(rf"\s*{NUMBER}", "#", shown) == re.sub(rf"\s*{NUMBER}", "#", real)
+    expected, real = blocks("text")[0], printed.getvalue()
+    assert re.sub(rf"\s*{NUMBER}", "#", expected) == re.sub(rf"\s*{NUMBER}", "#", real)
 
     error = names["synopsis"].error()
     exact = mp.exact(names["homes"], names["space"], [[5, 5], [0.5, 0.5], [2, 8]])
-    for text, room in ((shown, error), (real, names["synopsis"].error(sure(3)))):
+    for text, room in ((expected, error), (real, names["synopsis"].error(sure(3)))):
         *answers, promise, confidence = [float(number) for number in re.findall(NUMBER, text)]
         np.testing.assert_allclose(answers, exact, atol=room + 0.005)
         assert confidence == 95
@@ -61,11 +61,11 @@ def test_the_groups_are_compared_as_the_readme_shows(tmp_path: Path, monkeypatch
         exec(first, names)  # noqa: S102
     with contextlib.redirect_stdout(printed):
         exec(second, names)  # noqa: S102
-    shown, real = blocks("text")[1], printed.getvalue()
-    assert re.sub(rf"─|{NUMBER}", "", shown).split() == re.sub(rf"─|{NUMBER}", "", real).split()
+    expected, real = blocks("text")[1], printed.getvalue()
+    assert re.sub(rf"─|{NUMBER}", "", expected).split() == re.sub(rf"─|{NUMBER}", "", real).split()
     halves = names["people"][:25_000], names["people"][25_000:]
     exact = np.array([mp.exact(half, names["space"], [[3, 4], [9, 6]]) for half in halves]).T
-    for text in (shown, real):
+    for text in (expected, real):
         cells = np.array(re.findall(rf"({NUMBER}) ± ({NUMBER})", text), dtype=float).reshape(2, 2, 2)
         assert_close(cells[..., 0], exact, cells[..., 1] / 1.96, slack=0.005)
 
@@ -120,5 +120,5 @@ def test_the_table_names_every_public_space_and_mechanism() -> None:
 
 def test_every_page_is_linked_from_the_index() -> None:
     docs = ROOT / "docs"
-    linked = {(docs / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text())}
-    assert {page.resolve() for page in docs.rglob("*.md")} - {(docs / "index.md").resolve()} <= linked
+    targets = {(docs / link).resolve() for link in re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text())}
+    assert {page.resolve() for page in docs.rglob("*.md")} - {(docs / "index.md").resolve()} <= targets

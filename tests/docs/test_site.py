@@ -22,8 +22,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = line.strip("\t@").replace("$(BIN)/python", sys.executable).replace("docs/_build", str(folder))
     assert {"-W", "-n"} <= set(shlex.split(command))
-    done = subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (process.returncode, process.stderr) == (0, "")
     return folder / "html"
 
 
@@ -37,22 +37,22 @@ def test_every_page_is_there(site: Path) -> None:
 
 def test_what_is_generated_is_there(site: Path) -> None:
     """One of each, as the quick tests look at all that is put in."""
-    for page, words in {
+    for page, content in {
         "python": 'id="milepost.Synopsis.mean_distance"',
         "commands": "milepost ledger create",
         "http": "/v1/releases/{release}/distances",
         "limits": "max_questions",
     }.items():
         text = (site / "docs" / "reference" / f"{page}.html").read_text()
-        assert words in text
+        assert content in text
         assert "generated:" not in text
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     """Unless a page has formulas to typeset."""
     for page in site.rglob("*.html"):
-        loaded = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"(https?:[^\"]+)", page.read_text())
-        assert [one for one in loaded if "mathjax" not in one] == [], page
+        urls = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"(https?:[^\"]+)", page.read_text())
+        assert [url for url in urls if "mathjax" not in url] == [], page
 
 
 def test_no_formula_is_taken_for_emphasis(site: Path) -> None:

@@ -68,7 +68,7 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(text_of(path))
 
 
-def named(module: ast.AST, name: str) -> ast.AST | None:
+def definition_of(module: ast.AST, name: str) -> ast.AST | None:
     """A function, class, method, field or constant of a file, by its name: `scales_of`, `ProtectedChange._split`."""
     scope: ast.AST | None = module
     for part in name.split("."):
@@ -88,44 +88,44 @@ def _names(node: ast.AST) -> set[str]:
 def holds(scope: ast.AST, line: str) -> bool:
     """Whether an expression or a statement stands there, however it is laid out."""
     try:
-        (wanted,) = ast.parse(line).body
+        (statement,) = ast.parse(line).body
     except (SyntaxError, ValueError):
         return False
-    dumped = ast.dump(wanted.value if isinstance(wanted, ast.Expr) else wanted)
-    return any(ast.dump(node) == dumped for node in ast.walk(scope))
+    dump = ast.dump(statement.value if isinstance(statement, ast.Expr) else statement)
+    return any(ast.dump(node) == dump for node in ast.walk(scope))
 
 
 def problems(text: str) -> list[str]:
     """What a page cites that is not there."""
-    wrong = []
+    messages = []
     for path, cited in CITED.findall(text):
         if not (ROOT / path).is_file():
-            wrong.append(f"there is no {path}")
+            messages.append(f"there is no {path}")
             continue
         scope: ast.AST | None = None
         for item in re.findall(r"`([^`]+)`", cited):
-            found = named(tree(ROOT / path), item) if re.fullmatch(r"[\w.]+", item) else None
-            if found is None and (scope is None or not holds(scope, item)):
-                wrong.append(f"{path} has no {item}")
-            scope = found or scope
+            definition = definition_of(tree(ROOT / path), item) if re.fullmatch(r"[\w.]+", item) else None
+            if definition is None and (scope is None or not holds(scope, item)):
+                messages.append(f"{path} has no {item}")
+            scope = definition or scope
     for path, test in re.findall(r"`(tests/[\w/]+\.py)(?:::([\w:]+))?`", text):
         if not (ROOT / path).is_file() or (test and test not in collected(ROOT / path)):
-            wrong.append(f"there is no {path}::{test}")
-    wrong += [f"there is no test {name}" for name in re.findall(r"`(test_\w+)`", text) if name not in all_tests()]
+            messages.append(f"there is no {path}::{test}")
+    messages += [f"there is no test {name}" for name in re.findall(r"`(test_\w+)`", text) if name not in all_tests()]
     for path in re.findall(r"`([\w/]+\.py)`", text):
         if not any((ROOT / folder / path).is_file() for folder in ("", "src/milepost")):
-            wrong.append(f"there is no {path}")
+            messages.append(f"there is no {path}")
     for module in re.findall(r"`milepost((?:\.[a-z_]+)+)`", text):
         path = (ROOT / "src/milepost").joinpath(*module.strip(".").split("."))
         if not (path.is_dir() or path.with_suffix(".py").is_file()):
-            wrong.append(f"there is no milepost{module}")
-    called = re.findall(r"`(\w*_[a-z]\w*)`", text)  # Prometheus adds _total to what it counts
-    wrong += [f"nothing is called {name}" for name in called if name.removesuffix("_total") not in words()]
+            messages.append(f"there is no milepost{module}")
+    identifiers = re.findall(r"`(\w*_[a-z]\w*)`", text)  # Prometheus adds _total to what it counts
+    messages += [f"nothing is called {name}" for name in identifiers if name.removesuffix("_total") not in all_words()]
     for owner, name in re.findall(r"`([A-Z]\w*[a-z]\w*)\.(\w+)", text):
         if classes(owner) and not has(owner, name):
-            wrong.append(f"{owner} has no {name}")
-    wrong += [f"there is no bench {name}" for name in re.findall(r"bench\.(\w+)", text) if not _bench(name)]
-    return wrong
+            messages.append(f"{owner} has no {name}")
+    messages += [f"there is no bench {name}" for name in re.findall(r"bench\.(\w+)", text) if not _bench(name)]
+    return messages
 
 
 def _bench(name: str) -> bool:
@@ -133,7 +133,7 @@ def _bench(name: str) -> bool:
 
 
 @cache
-def words() -> frozenset[str]:
+def all_words() -> frozenset[str]:
     """Of all files of the library and its tests."""
     sources = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")]
     return frozenset(word for path in sources for word in re.findall(r"\w+", text_of(path)))
@@ -150,8 +150,8 @@ def has(owner: str, name: str) -> bool:
     """Whether a class has a method or a field of this name, or one from which it is made."""
     for node in classes(owner):
         parts = [part for part in ast.walk(node) if isinstance(part, ast.Attribute)]
-        stored = {part.attr for part in parts if isinstance(part.ctx, ast.Store)}
-        if named(node, name) is not None or name in stored:
+        attributes = {part.attr for part in parts if isinstance(part.ctx, ast.Store)}
+        if definition_of(node, name) is not None or name in attributes:
             return True
         if any(has(base.id, name) for base in node.bases if isinstance(base, ast.Name)):
             return True
@@ -160,14 +160,16 @@ def has(owner: str, name: str) -> bool:
 
 @cache
 def all_tests() -> frozenset[str]:
-    found = [re.findall(r"^ *def (test_\w+)", text_of(path), re.MULTILINE) for path in (ROOT / "tests").rglob("*.py")]
-    return frozenset(name for names in found for name in names)
+    names_by_file = [
+        re.findall(r"^ *def (test_\w+)", text_of(path), re.MULTILINE) for path in (ROOT / "tests").rglob("*.py")
+    ]
+    return frozenset(name for names in names_by_file for name in names)
 
 
 def test_what_is_cited_exists() -> None:
     """Files, names and lines of code, and ids of tests."""
-    found = {page.stem: problems(page.read_text(encoding="utf-8")) for page in PAGES}
-    assert {page: wrong for page, wrong in found.items() if wrong} == {}
+    problems_by_page = {page.stem: problems(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert {page: messages for page, messages in problems_by_page.items() if messages} == {}
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
@@ -205,8 +207,8 @@ def test_a_stale_citation_is_noticed(old: str, new: str, complaint: str) -> None
     """A file, a name, a line or a test that is not there; a part of a line that is there is no mistake."""
     text = (DOCS / "proofs" / "composition.md").read_text(encoding="utf-8")
     assert old in text
-    found = problems(text.replace(old, new))
-    assert any(complaint in problem for problem in found) if complaint else not found
+    messages = problems(text.replace(old, new))
+    assert any(complaint in message for message in messages) if complaint else not messages
 
 
 def test_everything_that_spends_has_a_proof() -> None:
@@ -257,13 +259,13 @@ def test_figures_are_the_codes() -> None:
 def test_examples_print_what_is_shown(page: Path) -> None:
     """Each block of Python is followed by what it prints, to the letter: none of it is noisy."""
     text = page.read_text(encoding="utf-8")
-    found = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    assert len(found) == text.count("```python")
-    for code, shown in found:
+    examples = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) == text.count("```python")
+    for code, expected in examples:
         printed, names = io.StringIO(), dict[str, Any]()
         with contextlib.redirect_stdout(printed):
             exec(code, names)  # noqa: S102
-        assert printed.getvalue() == shown
+        assert printed.getvalue() == expected
 
 
 TABLES = special_values.tables(special_values.PAGE.read_text(encoding="utf-8"))
@@ -280,8 +282,8 @@ def test_every_table_of_values_is_complete() -> None:
     columns = {(heading, column) for heading, rows in TABLES.items() for column in [*rows[0]][1:]}
     assert columns == set(special_values.CALLS)
     for heading in ("Private numbers", "Queries that are numbers"):
-        tried = {row["value"].strip("`") for row in TABLES[heading]}
-        assert tried >= {"nan", "inf", "-inf", "-0.0", "5e-324", "None", "''"}
+        values = {row["value"].strip("`") for row in TABLES[heading]}
+        assert values >= {"nan", "inf", "-inf", "-0.0", "5e-324", "None", "''"}
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ def test_every_format_gives_the_same_sketch(
     """To the bit, whatever the size of batches; columns are found by name."""
     monkeypatch.setattr(batches, "BATCH_ROWS", rows)
     frame = homes.head(50 if rows == 1 else 5000)
-    wanted = Sketch(2)
-    wanted.add(city.quantize(np.clip(frame[NAMES].to_numpy(), 0, 10)))
+    expected = Sketch(2)
+    expected.add(city.quantize(np.clip(frame[NAMES].to_numpy(), 0, 10)))
     for kind in FORMATS:
-        assert same(read_sketch(bring(kind, frame), city), wanted), kind
+        assert same(read_sketch(bring(kind, frame), city), expected), kind
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet"])
@@ -78,10 +78,10 @@ def test_columns_are_chosen_by_name_or_position(
     """In the order of the space; the same column may serve twice."""
     frame = homes.head(1000)
     table = bring(kind, frame)
-    wanted = read_sketch(frame[NAMES].to_numpy(), city)
+    expected = read_sketch(frame[NAMES].to_numpy(), city)
     choices: list[batches.Columns] = [NAMES, [3, 1], ["east", 1]]
     for columns in choices:
-        assert same(read_sketch(table, city, columns), wanted)
+        assert same(read_sketch(table, city, columns), expected)
     twice = read_sketch(frame[["east", "east"]].to_numpy(), city)
     assert same(read_sketch(table, city, ["east", 3]), twice)
     with pytest.raises(mp.MilepostError, match=r"'south'.*id, north, street, east"):
@@ -115,16 +115,16 @@ def test_a_parquet_file_is_in_memory_one_batch_at_a_time(
     path = tmp_path / "wide.parquet"
     numbers = np.random.default_rng(0).random(rows)
     pq.write_table(pa.table({f"c{k}": numbers for k in range(3)}), path, row_group_size=group)
-    before, most, seen = pa.total_allocated_bytes(), 0, 0
+    baseline, peak, row_count = pa.total_allocated_bytes(), 0, 0
     tracemalloc.start()
     for batch in batches.batches(path, ["c2", "c1"], ("x", "y")):
         assert isinstance(batch, pa.RecordBatch)
         assert batch.schema.names == ["x", "y"]
-        most = max(most, pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[1])
-        seen += len(batch)
+        peak = max(peak, pa.total_allocated_bytes() - baseline + tracemalloc.get_traced_memory()[1])
+        row_count += len(batch)
     tracemalloc.stop()
-    assert seen == rows
-    assert 0 < most < 2 * 8 * rows / 2
+    assert row_count == rows
+    assert 0 < peak < 2 * 8 * rows / 2
 
 
 def test_a_frame_of_points_is_answered(homes: pd.DataFrame, city: mp.L1) -> None:
@@ -163,7 +163,7 @@ BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet"])
 def test_bad_tables_are_refused_in_the_same_words(kind: str, case: str, tmp_path: Path, city: mp.L1) -> None:
     """The column and the row are named; no cell is quoted."""
-    columns, words = BAD[case]
+    columns, message = BAD[case]
     arrow = pa.table({name: pa.array(values, from_pandas=False) for name, values in columns.items()})
     path = tmp_path / f"bad.{kind}"
     if kind == "csv":
@@ -171,10 +171,10 @@ def test_bad_tables_are_refused_in_the_same_words(kind: str, case: str, tmp_path
     else:
         pq.write_table(arrow, path)
     table = {"pandas": pd.DataFrame(columns), "polars": pl.DataFrame(columns), "arrow": arrow}.get(kind, path)
-    with pytest.raises(mp.MilepostError, match=words) as caught:
+    with pytest.raises(mp.MilepostError, match=message) as error:
         mp.release(table, city, epsilon=1)
-    assert not any(cell in str(caught.value) for cell in ("Miller", "77"))
-    assert caught.value.__cause__ is None
+    assert not any(cell in str(error.value) for cell in ("Miller", "77"))
+    assert error.value.__cause__ is None
 
 
 def test_kinds_that_are_not_tables_are_refused(tmp_path: Path, city: mp.L1) -> None:
@@ -200,8 +200,8 @@ def test_kinds_that_are_not_tables_are_refused(tmp_path: Path, city: mp.L1) -> N
         (foreign, r"foreign\.parquet.*not a Parquet file"),
         (tmp_path, "CSV and Parquet files"),
     ]
-    for table, words in cases:
-        with pytest.raises(mp.MilepostError, match=words):
+    for table, message in cases:
+        with pytest.raises(mp.MilepostError, match=message):
             mp.release(table, city, epsilon=1)
     for path in (twice, tmp_path / "twice.csv"):
         with pytest.raises(mp.MilepostError, match="2 columns with the name 'east'"):
@@ -224,23 +224,23 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     """A reader that is closed may still be reading ahead in its thread, and would take the next one's bytes."""
     open_csv, streams = pa.csv.open_csv, list[object]()
 
-    def recorded(stream: object, **options: Any) -> Any:
+    def record_stream(stream: object, **options: Any) -> Any:
         streams.append(stream)
         return open_csv(stream, **options)
 
-    monkeypatch.setattr(pa.csv, "open_csv", recorded)
+    monkeypatch.setattr(pa.csv, "open_csv", record_stream)
     rows = np.random.default_rng(0).random((100_000, 4)).round(6)
     pa.csv.write_csv(pa.table({f"c{i}": rows[:, i] for i in range(4)}), tmp_path / "people.csv")
     assert batches.count(tmp_path / "people.csv") == len(rows)
     assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", None, None, width=4))), rows)
     assert len(streams) == len(set(streams)) == 4
-    beside = (ExtraColumn("groups", "c3"), ExtraColumn("weights", 0, numbers=True))
-    found = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), extra=beside))
+    extra_columns = (ExtraColumn("groups", "c3"), ExtraColumn("weights", 0, numbers=True))
+    pairs = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), extra=extra_columns))
     assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
-    assert all(batch.schema.names == ["x", "y"] for batch, _ in found if isinstance(batch, pa.RecordBatch))
-    texts = [text for _, (cells, _) in found for text in cells]
+    assert all(batch.schema.names == ["x", "y"] for batch, _ in pairs if isinstance(batch, pa.RecordBatch))
+    texts = [text for _, (cells, _) in pairs for text in cells]
     assert [float(str(text)) for text in texts] == rows[:, 3].tolist()
-    assert np.array_equal(np.concatenate([cells for _, (_, cells) in found]), rows[:, 0])
+    assert np.array_equal(np.concatenate([cells for _, (_, cells) in pairs]), rows[:, 0])
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -251,12 +251,12 @@ def test_columns_without_a_role_are_the_points(
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     frame = homes[NAMES].head(2000)
     for numbers in (False, True):
-        found = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", 0, numbers),)))
+        pairs = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", 0, numbers),)))
         points = np.concatenate(
-            [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in found]
+            [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in pairs]
         )
         assert points.astype(float).tolist() == frame[["north"]].to_numpy().tolist()
-        cells = [float(str(cell)) for _, [column] in found for cell in column]
+        cells = [float(str(cell)) for _, [column] in pairs for cell in column]
         assert cells == frame["east"].tolist()
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
         list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", "who"),)))

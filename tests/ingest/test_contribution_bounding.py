@@ -27,10 +27,10 @@ def names(cells: Any) -> list[bytes]:
 @given(st.lists(ids, max_size=12))
 def test_people_are_told_apart(cells: list[str]) -> None:
     """Two ids have the same name if they are the same, whatever stands beside them."""
-    found = names(cells)
-    assert all(len(name) == NAME_BYTES for name in found)
-    assert len(set(found)) == len(set(cells))
-    assert [names([cell])[0] for cell in cells] == found
+    result = names(cells)
+    assert all(len(name) == NAME_BYTES for name in result)
+    assert len(set(result)) == len(set(cells))
+    assert [names([cell])[0] for cell in cells] == result
 
 
 def test_ids_are_the_same_however_they_are_stored() -> None:
@@ -55,37 +55,37 @@ def test_a_missing_id_is_refused(cells: Any) -> None:
         person_names(cells, "id", 10)
 
 
-def keys(rng: np.random.Generator, rows: int, people: int, places: int) -> AnyArray:
+def keys(rng: np.random.Generator, rows: int, people: int, grid_size: int) -> AnyArray:
     ids = [string.ascii_letters[k % 52] * (k % 20 + 1) + str(k) for k in rng.integers(0, people, rows).tolist()]
-    points = rng.integers(0, places, (rows, 2)).astype(float)
+    points = rng.integers(0, grid_size, (rows, 2)).astype(float)
     return row_keys(person_names(ids, "id", 0), points, np.zeros(rows, np.int64), rng.integers(0, 2, rows))
 
 
 @pytest.mark.parametrize("alike", [False, True])
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_the_first_rows_of_each_person_are_used(most: int, alike: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("max_rows", [1, 2, 5])
+def test_the_first_rows_of_each_person_are_used(max_rows: int, alike: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """As sorting each person's alone says, also where the order cannot tell people apart at once."""
-    table = keys(np.random.default_rng(most), 1000, 230, 3)
+    table = keys(np.random.default_rng(max_rows), 1000, 230, 3)
     if alike:
         monkeypatch.setattr(contribution_bounding, "_mix_bits", lambda numbers: numbers % np.uint64(7))
-    found = select_rows(table, most)
+    mask = select_rows(table, max_rows)
     rows = [row.tobytes() for row in table]
     for person in {row[:NAME_BYTES] for row in rows}:
-        own = [place for place, row in enumerate(rows) if row.startswith(person)]
-        first = sorted(own, key=lambda place: (rows[place], place))[:most]
-        assert [place for place in own if found[place]] == sorted(first)
+        positions = [position for position, row in enumerate(rows) if row.startswith(person)]
+        first = sorted(positions, key=lambda position: (rows[position], position))[:max_rows]
+        assert [position for position in positions if mask[position]] == sorted(first)
 
 
 def test_nobody_elses_rows_matter() -> None:
     """Which of a person's rows are used is the same without the others, and in another order of all."""
     rng = np.random.default_rng(0)
     table = keys(rng, 2000, 300, 50)
-    found = select_rows(table, 3)
-    mine = (table[:, :NAME_BYTES] == table[0, :NAME_BYTES]).all(axis=1)
-    assert np.array_equal(select_rows(table[mine], 3), found[mine])
+    mask = select_rows(table, 3)
+    person_rows = (table[:, :NAME_BYTES] == table[0, :NAME_BYTES]).all(axis=1)
+    assert np.array_equal(select_rows(table[person_rows], 3), mask[person_rows])
     order = rng.permutation(len(table))
-    again = select_rows(table[order], 3)
-    assert sorted(map(bytes, table[order][again])) == sorted(map(bytes, table[found]))
+    reordered_mask = select_rows(table[order], 3)
+    assert sorted(map(bytes, table[order][reordered_mask])) == sorted(map(bytes, table[mask]))
 
 
 def test_which_rows_are_used_does_not_lean_to_one_side() -> None:

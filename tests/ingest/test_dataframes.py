@@ -45,8 +45,8 @@ class Shown:
 class Interchanged:
     """A table with the interchange protocol alone."""
 
-    def __dataframe__(self, **words: Any) -> Any:
-        return pa.Table.from_pandas(Shown().compute()).__dataframe__(**words)
+    def __dataframe__(self, **kwargs: Any) -> Any:
+        return pa.Table.from_pandas(Shown().compute()).__dataframe__(**kwargs)
 
 
 class Streamed:
@@ -112,19 +112,19 @@ def test_a_mask_that_hides_nothing_is_no_mask() -> None:
 
 
 @pytest.mark.parametrize("values", [np.array([1, 1, 2]), np.array([1.0, 1.0, 2.0]), np.array(["1", "1", "2"], object)])
-@pytest.mark.parametrize("listed", [False, True])
-def test_a_hidden_entry_of_a_role_is_missing(values: Any, listed: bool) -> None:
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_hidden_entry_of_a_role_is_missing(values: Any, as_list: bool) -> None:
     """A weight or an id is refused by its row; a group is none, as where None stands."""
     hidden = np.ma.array(values, mask=[False, True, False])
-    given = list(hidden) if listed else hidden
-    words: dict[str, Any] = {"epsilon": 1, "mechanism": "hats"}
+    column = list(hidden) if as_list else hidden
+    options: dict[str, Any] = {"epsilon": 1, "mechanism": "hats"}
     with pytest.raises(mp.MilepostError, match="id of row 2 in column 'unit' is missing"):
-        mp.release(ROWS, SPACE, unit=given, **words)
+        mp.release(ROWS, SPACE, unit=column, **options)
     if values.dtype != object:
         with pytest.raises(mp.MilepostError, match="column 'weights' has a missing value or NaN in row 2"):
-            mp.release(ROWS, SPACE, weights=given, max_weight=2, **words)
-    marks = RowColumns(groups=given, labels=[1, 2])
-    group = marks.read(marks.sequences(), 3).group
+            mp.release(ROWS, SPACE, weights=column, max_weight=2, **options)
+    row_columns = RowColumns(groups=column, labels=[1, 2])
+    group = row_columns.read(row_columns.sequences(), 3).group
     assert group is not None
     assert group.tolist() == [0, -1, 1]
 
@@ -139,10 +139,10 @@ def test_hidden_entries_of_objects_and_labels() -> None:
     table = mp.Gower({"kind": mp.category(["a", "--"]), "size": mp.number(0, 1)})
     cells = np.array([["a", 0.5], ["--", 0.5]], dtype=object)
     hidden = np.ma.array(cells, mask=[[False, False], [True, False]])
-    none = cells.copy()
-    none[1, 0] = None
-    for given in (hidden, [("a", 0.5), (np.ma.masked, 0.5)]):
-        assert mp.exact(given, table, ("--", 0.5)) == mp.exact(none, table, ("--", 0.5)) == 0.5
+    cells_with_none = cells.copy()
+    cells_with_none[1, 0] = None
+    for rows in (hidden, [("a", 0.5), (np.ma.masked, 0.5)]):
+        assert mp.exact(rows, table, ("--", 0.5)) == mp.exact(cells_with_none, table, ("--", 0.5)) == 0.5
     hidden.mask = [[False, True], [False, False]]
     with pytest.raises(mp.MilepostError, match="column 'size' has a missing value or NaN in row 1"):
         mp.exact(hidden, table, ("a", 0.5))
@@ -150,12 +150,15 @@ def test_hidden_entries_of_objects_and_labels() -> None:
 
 def test_fields_are_read_by_name() -> None:
     """Whatever their order."""
-    turned = np.array([(y, x) for x, y in ROWS], dtype=[("y", float), ("x", float)])
-    assert mp.exact(turned, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
-    assert mp.exact(ROWS, SPACE, turned).tolist() == mp.exact(ROWS, SPACE, ROWS).tolist()
+    reversed_fields = np.array([(y, x) for x, y in ROWS], dtype=[("y", float), ("x", float)])
+    assert mp.exact(reversed_fields, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+    assert mp.exact(ROWS, SPACE, reversed_fields).tolist() == mp.exact(ROWS, SPACE, ROWS).tolist()
     with pytest.raises(mp.MilepostError, match="no column 'x'; it has y, z"):
-        mp.exact(turned.astype([("y", float), ("z", float)]), SPACE, [0, 0])
-    for data, reason in ((turned.reshape(3, 1), "one dimension"), (np.zeros(2, [("x", float, 2)]), "'x' has several")):
+        mp.exact(reversed_fields.astype([("y", float), ("z", float)]), SPACE, [0, 0])
+    for data, reason in (
+        (reversed_fields.reshape(3, 1), "one dimension"),
+        (np.zeros(2, [("x", float, 2)]), "'x' has several"),
+    ):
         with pytest.raises(mp.MilepostError, match=reason):
             to_readable(data)
 
@@ -182,17 +185,17 @@ def test_names_that_cannot_be_read_are_refused(data: Any, remedy: str) -> None:
 def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     """Named tuples and Series in lists are refused in another order; the column of a role may be among them."""
     frame = pd.DataFrame(ROWS[:, ::-1], columns=["y", "x"])
-    turned: list[Any] = [[Point(y, x) for x, y in ROWS], [row for _, row in frame.iterrows()]]
-    for rows in turned:
+    reversed_tables: list[Any] = [[Point(y, x) for x, y in ROWS], [row for _, row in frame.iterrows()]]
+    for rows in reversed_tables:
         for data, points in ((rows, [0, 0]), (ROWS, rows)):
             with pytest.raises(mp.MilepostError, match="rows have the names y, x, the space has x, y"):
                 mp.exact(data, SPACE, points)
     with pytest.raises(mp.MilepostError, match="rows have the names y, x"):
-        mp.exact(ROWS, SPACE, turned[0][0])
-    assert mp.exact(turned[0], mp.L1([(0, 1000), (0, 10)]), [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
-    right = list(frame[["x", "y"]].itertuples(index=False))
-    assert mp.exact(right, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
-    named = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
-    assert Table(named, SPACE, RowColumns(unit=0).change("replace"), row_columns=RowColumns(unit=0)).total() == 3
+        mp.exact(ROWS, SPACE, reversed_tables[0][0])
+    assert mp.exact(reversed_tables[0], mp.L1([(0, 1000), (0, 10)]), [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+    ordered_rows = list(frame[["x", "y"]].itertuples(index=False))
+    assert mp.exact(ordered_rows, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+    rows_with_id = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
+    assert Table(rows_with_id, SPACE, RowColumns(unit=0).change("replace"), row_columns=RowColumns(unit=0)).total() == 3
     table = mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 1000)})
-    assert mp.exact(turned[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])
+    assert mp.exact(reversed_tables[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])

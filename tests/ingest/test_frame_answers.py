@@ -32,25 +32,25 @@ def grouped() -> mp.Synopsis:
 @pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
 def test_answers_are_like_the_frame(frame: Any, synopsis: mp.Synopsis, grouped: mp.Synopsis) -> None:
     library = pd if isinstance(frame, pd.DataFrame) else pl
-    found = {
+    cases = {
         "mean_distance": (synopsis.mean_distance(frame), synopsis.mean_distance(POINTS)),
         "exact": (mp.exact(PEOPLE, SPACE, frame), mp.exact(PEOPLE, SPACE, POINTS)),
         "nearest": (grouped.nearest(frame), grouped.nearest(POINTS)),
     }
-    for name, (series, values) in found.items():
+    for name, (series, values) in cases.items():
         assert type(series) is library.Series
         assert series.name == name
         assert isinstance(values, np.ndarray)
         assert series.to_list() == values.tolist()
         if library is pd:
             assert series.index.equals(frame.index)
-    ends, compared = synopsis.interval(frame), grouped.compare(frame)
-    assert isinstance(ends, library.DataFrame)
-    assert list(ends.columns) == ["low", "high"]
-    assert np.array_equal(ends.to_numpy(), synopsis.interval(POINTS))
-    assert isinstance(compared.frame(), library.DataFrame)
-    assert list(compared.frame().columns) == compared.arrow().column_names
-    assert list(compared.frame()["nearest"]) == compared.nearest.tolist()
+    intervals, comparison = synopsis.interval(frame), grouped.compare(frame)
+    assert isinstance(intervals, library.DataFrame)
+    assert list(intervals.columns) == ["low", "high"]
+    assert np.array_equal(intervals.to_numpy(), synopsis.interval(POINTS))
+    assert isinstance(comparison.frame(), library.DataFrame)
+    assert list(comparison.frame().columns) == comparison.arrow().column_names
+    assert list(comparison.frame()["nearest"]) == comparison.nearest.tolist()
     part = synopsis.mean_distance(frame[["y"]], columns=["y"])
     assert type(part) is library.Series
     empty = synopsis.mean_distance(frame[:0])
@@ -60,12 +60,12 @@ def test_answers_are_like_the_frame(frame: Any, synopsis: mp.Synopsis, grouped: 
 def test_a_series_becomes_a_column(synopsis: mp.Synopsis) -> None:
     """Whatever the order of the rows; and that of a frame with one row, too."""
     shuffled = FRAME.iloc[[2, 0, 1]]
-    far = shuffled.assign(far=synopsis.mean_distance(FRAME))
-    assert far.far.loc["p"] == synopsis.mean_distance(POINTS[0])
+    table = shuffled.assign(far=synopsis.mean_distance(FRAME))
+    assert table.far.loc["p"] == synopsis.mean_distance(POINTS[0])
     assert synopsis.interval(FRAME).loc["q"].tolist() == list(synopsis.interval(POINTS[1]))
     assert type(synopsis.mean_distance(FRAME.head(1))) is pd.Series
-    added = pl.from_pandas(FRAME).with_columns(synopsis.mean_distance(pl.from_pandas(FRAME)))
-    assert added.columns == ["name", "y", "x", "mean_distance"]
+    frame = pl.from_pandas(FRAME).with_columns(synopsis.mean_distance(pl.from_pandas(FRAME)))
+    assert frame.columns == ["name", "y", "x", "mean_distance"]
 
 
 def test_a_comparison_of_other_points_is_a_pandas_frame(grouped: mp.Synopsis) -> None:
@@ -75,9 +75,9 @@ def test_a_comparison_of_other_points_is_a_pandas_frame(grouped: mp.Synopsis) ->
 def test_values_of_one_column() -> None:
     synopsis = mp.release(PEOPLE[:, 0], mp.L1([(0, 10)]), epsilon=1, delta=1e-6)
     for library, values in ((pd, [1.0, 2.0]), (pl, [1.0, 2.0]), (pd, [3.0]), (pl, [3.0])):
-        found = synopsis.mean_distance(library.Series(values))
-        assert type(found) is library.Series
-        assert found.to_list() == np.atleast_1d(synopsis.mean_distance(values)).tolist()
+        answers = synopsis.mean_distance(library.Series(values))
+        assert type(answers) is library.Series
+        assert answers.to_list() == np.atleast_1d(synopsis.mean_distance(values)).tolist()
 
 
 @pytest.mark.parametrize("library", [pd, pl])
@@ -93,6 +93,6 @@ def test_places_keep_their_index() -> None:
     space = mp.GreatCircle(center=(52.5, 13.4), radius_km=30)
     homes = np.random.default_rng(0).normal([52.5, 13.4], 0.05, (5_000, 2))
     synopsis = mp.release(homes, space, epsilon=1, delta=1e-6)
-    places = gpd.GeoDataFrame({"name": ["a", "b"]}, geometry=[Point(13.4, 52.5), Point(13.5, 52.6)], crs=4326)
-    places.index = pd.Index([7, 3])
-    assert synopsis.mean_distance(places).index.tolist() == synopsis.interval(places).index.tolist() == [7, 3]
+    sites = gpd.GeoDataFrame({"name": ["a", "b"]}, geometry=[Point(13.4, 52.5), Point(13.5, 52.6)], crs=4326)
+    sites.index = pd.Index([7, 3])
+    assert synopsis.mean_distance(sites).index.tolist() == synopsis.interval(sites).index.tolist() == [7, 3]

@@ -40,12 +40,12 @@ def test_distances_are_those_of_a_sphere(center: tuple[float, float], radius: fl
     space = mp.GreatCircle(center, radius)
     generator = np.random.default_rng(0)
     azimuth = generator.uniform(0, 360, 400)
-    ways = radius * 1000 * np.r_[np.sqrt(generator.random(300)), np.ones(100)]
-    lon, lat, _ = SPHERE.fwd(np.full(400, center[1]), np.full(400, center[0]), azimuth, ways)
-    places = np.column_stack([lat, lon])
+    lengths = radius * 1000 * np.r_[np.sqrt(generator.random(300)), np.ones(100)]
+    lon, lat, _ = SPHERE.fwd(np.full(400, center[1]), np.full(400, center[0]), azimuth, lengths)
+    points = np.column_stack([lat, lon])
     _, _, metres = SPHERE.inv(lon[:200], lat[:200], lon[200:], lat[200:])
-    ours = space.distance(space.read(places[:200]), space.read_queries(places[200:])).diagonal()
-    assert ours == pytest.approx(metres / 1000, rel=1e-9, abs=1e-6)
+    distances = space.distance(space.read(points[:200]), space.read_queries(points[200:])).diagonal()
+    assert distances == pytest.approx(metres / 1000, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -55,12 +55,12 @@ def test_real_airports_are_released_and_sites_ranked(airports: pd.DataFrame) -> 
     sites = list(SITES.values())
     exact = mp.exact(airports, MAINLAND, sites)
     answers = synopsis.mean_distance(sites)
-    most = synopsis.error(sure(len(sites)))
-    assert np.abs(answers - exact).max() <= most
-    assert 2 * most < np.diff(np.sort(exact)).min()
+    bound = synopsis.error(sure(len(sites)))
+    assert np.abs(answers - exact).max() <= bound
+    assert 2 * bound < np.diff(np.sort(exact)).min()
     assert list(np.argsort(answers)) == list(np.argsort(exact))
-    middle = mp.exact(airports, MAINLAND, [synopsis.center()])[0]
-    assert middle <= mp.exact(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error(sure(), uniform=True)
+    center_mean = mp.exact(airports, MAINLAND, [synopsis.center()])[0]
+    assert center_mean <= mp.exact(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error(sure(), uniform=True)
 
 
 def test_geometry_in_degrees(airports: pd.DataFrame) -> None:
@@ -68,27 +68,27 @@ def test_geometry_in_degrees(airports: pd.DataFrame) -> None:
     geometry = frame(airports)
     assert mp.exact(geometry, MAINLAND, [[39, -97]]) == pytest.approx(mp.exact(airports, MAINLAND, [[39, -97]]))
     synopsis = mp.release(geometry, MAINLAND, epsilon=5, delta=1e-6, mechanism="slopes")
-    asked = geometry.iloc[[5, 9]]
-    answers = synopsis.mean_distance(asked)
+    queries = geometry.iloc[[5, 9]]
+    answers = synopsis.mean_distance(queries)
     assert list(answers.index) == [5, 9]
     plain = airports.iloc[[5, 9]][["latitude", "longitude"]]
     assert answers.to_numpy() == pytest.approx(synopsis.mean_distance(plain).to_numpy())
-    assert synopsis.mean_distance(asked.geometry).to_numpy() == pytest.approx(answers.to_numpy())
+    assert synopsis.mean_distance(queries.geometry).to_numpy() == pytest.approx(answers.to_numpy())
 
 
 def test_projected_geometry(airports: pd.DataFrame) -> None:
     """Metres of a projected system are the columns of a plane space; L2 then agrees with the sphere within 2 %."""
-    near = frame(airports[(airports["longitude"].between(-100, -90)) & airports["latitude"].between(35, 42)])
-    projected = near.to_crs(5070)
+    subset = frame(airports[(airports["longitude"].between(-100, -90)) & airports["latitude"].between(35, 42)])
+    projected = subset.to_crs(5070)
     space = mp.L2({"x": (-1e6, 1e6), "y": (1e6, 3e6)})
-    place = gpd.GeoSeries([Point(-96, 38)], crs=4326)
-    metres = mp.exact(projected, space, place.to_crs(5070))
-    kilometres = mp.exact(near, MAINLAND, place)
+    query = gpd.GeoSeries([Point(-96, 38)], crs=4326)
+    metres = mp.exact(projected, space, query.to_crs(5070))
+    kilometres = mp.exact(subset, MAINLAND, query)
     assert metres[0] / 1000 == pytest.approx(kilometres[0], rel=0.02)
 
 
 @pytest.mark.parametrize(
-    ("crs", "space", "words"),
+    ("crs", "space", "message"),
     [
         (None, MAINLAND, "no reference system"),
         (5070, MAINLAND, r"takes EPSG:4326.*to_crs\(4326\)"),
@@ -98,9 +98,9 @@ def test_projected_geometry(airports: pd.DataFrame) -> None:
         (4326, mp.Angular(2), "takes no geometry"),
     ],
 )
-def test_other_reference_systems_are_refused(airports: pd.DataFrame, crs: Any, space: Any, words: str) -> None:
+def test_other_reference_systems_are_refused(airports: pd.DataFrame, crs: Any, space: Any, message: str) -> None:
     """With what to do; nothing is spent."""
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         mp.release(frame(airports[:20], crs), space, epsilon=1, delta=1e-6, mechanism="slopes")
 
 
@@ -109,15 +109,15 @@ def test_only_points_are_places() -> None:
     line = gpd.GeoSeries([LineString([(0, 0), (1, 1)])], crs=4326)
     with pytest.raises(mp.MilepostError, match="must be points"):
         mp.exact(line, MAINLAND, [[39, -97]])
-    gap = gpd.GeoSeries([Point(-96, 38), None], crs=4326)
+    points = gpd.GeoSeries([Point(-96, 38), None], crs=4326)
     with pytest.raises(mp.MilepostError, match=r"'lat' has a missing value or NaN in row 2"):
-        mp.exact(gap, MAINLAND, [[39, -97]])
+        mp.exact(points, MAINLAND, [[39, -97]])
 
 
 def test_a_release_of_places_is_a_file(airports: pd.DataFrame, tmp_path: Path) -> None:
     """Saved and loaded, with its centre in the card."""
     synopsis = mp.release(airports, MAINLAND, epsilon=5, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "airports.milepost")
-    again = mp.load(tmp_path / "airports.milepost")
-    assert again.mean_distance([39, -97]) == synopsis.mean_distance([39, -97])
-    assert json.loads(json.dumps(again.card))["space"]["kind"] == "great-circle"
+    loaded_synopsis = mp.load(tmp_path / "airports.milepost")
+    assert loaded_synopsis.mean_distance([39, -97]) == synopsis.mean_distance([39, -97])
+    assert json.loads(json.dumps(loaded_synopsis.card))["space"]["kind"] == "great-circle"

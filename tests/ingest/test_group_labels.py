@@ -8,7 +8,7 @@ import pytest
 import milepost as mp
 
 LABELS: list[str | int | bool] = ["a", 1, True]
-ASKED = [[0.0], [0.5], [1.0]]
+QUERIES = [[0.0], [0.5], [1.0]]
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +20,19 @@ def mixed() -> mp.Synopsis:
 
 
 def test_one_point_gets_the_label_as_it_is(mixed: mp.Synopsis) -> None:
-    found = [mixed.nearest(point) for point in ASKED]
-    assert [(type(label), label) for label in found] == [(type(label), label) for label in LABELS]
+    answers = [mixed.nearest(point) for point in QUERIES]
+    assert [(type(label), label) for label in answers] == [(type(label), label) for label in LABELS]
 
 
 def test_a_comparison_of_mixed_labels_has_a_column_of_text(mixed: mp.Synopsis) -> None:
-    assert mixed.compare(ASKED).arrow()["nearest"].to_pylist() == ["a", "1", "True"]
-    assert mixed.compare(ASKED).nearest.tolist() == LABELS
+    assert mixed.compare(QUERIES).arrow()["nearest"].to_pylist() == ["a", "1", "True"]
+    assert mixed.compare(QUERIES).nearest.tolist() == LABELS
 
 
 @pytest.mark.parametrize("label", [np.str_("a"), np.int64(1), np.float64(1), np.True_])
 def test_a_label_of_numpy_is_the_same_label(label: Any, mixed: mp.Synopsis) -> None:
-    place = LABELS.index("a") if isinstance(label, str) else 2 if label.dtype == bool else 1
-    assert mixed.mean_distance([place / 2], group=label) < 0.1
+    index = LABELS.index("a") if isinstance(label, str) else 2 if label.dtype == bool else 1
+    assert mixed.mean_distance([index / 2], group=label) < 0.1
 
 
 @pytest.mark.parametrize("label", ["b", 0, False, 1.5, ["a"], np.array(["a", "b"]), {}])

@@ -19,7 +19,7 @@ from milepost.ingest.batches import open_stream
 from milepost.ingest.progress import Display, advance_share, reading, showing
 
 LINE = mp.L1({"x": (0, 1)})
-HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"  # the cursor
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"  # the cursor
 
 
 class Terminal(io.StringIO):
@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return lambda seconds: now.__setitem__(0, seconds)
 
 
-def drawn(display: Display, width: int = 120, at: float = 0.0) -> str:
+def render(display: Display, width: int = 120, at: float = 0.0) -> str:
     """The lines of a display at this moment, and at this one by rich's own clock."""
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, get_time=lambda: at)
     with console.capture() as capture:
@@ -61,49 +61,49 @@ def listening() -> Iterator[Display]:
 
 
 def test_rows_rate_and_time_left_are_shown(clock: Callable[[float], None]) -> None:
-    with listening() as display, reading("reading", lambda: 4000) as one:
-        one.advance(600)
-        one.advance(400)
+    with listening() as display, reading("reading", lambda: 4000) as pass_:
+        pass_.advance(600)
+        pass_.advance(400)
         clock(2)
-        line = drawn(display)
-        for words in ("Looking", "reading", "1,000 rows", "500 rows/s", "0:00:06 left"):
-            assert words in line
-        assert all(len(text) <= 80 for text in drawn(display, 80).splitlines())
-        assert "0:00:06 left" in drawn(display, 80)
+        line = render(display)
+        for expected in ("Looking", "reading", "1,000 rows", "500 rows/s", "0:00:06 left"):
+            assert expected in line
+        assert all(len(text) <= 80 for text in render(display, 80).splitlines())
+        assert "0:00:06 left" in render(display, 80)
 
 
 def test_the_spinner_turns() -> None:
     """From one drawing to the next, while its words stay."""
     display = Display("Choosing")
-    first, later = drawn(display), drawn(display, at=0.1)
+    first, later = render(display), render(display, at=0.1)
     assert first[0] != later[0]
     assert first[1:] == later[1:]
 
 
 def test_a_share_tells_the_time_left_where_rows_are_unknown(clock: Callable[[float], None]) -> None:
-    with listening() as display, reading("counting") as one:
-        assert "left" not in drawn(display)
-        one.advance(10)
+    with listening() as display, reading("counting") as pass_:
+        assert "left" not in render(display)
+        pass_.advance(10)
         clock(30)
-        assert "left" not in drawn(display)
+        assert "left" not in render(display)
         advance_share(0.25)
-        one.advance(10)
-        assert "0:01:30 left" in drawn(display)
+        pass_.advance(10)
+        assert "0:01:30 left" in render(display)
         advance_share(1.5)  # a file that grew
-        assert "0:00:00 left" in drawn(display)
+        assert "0:00:00 left" in render(display)
 
 
 def test_the_terminal_gets_what_the_display_says() -> None:
     """The lines as drawn, wiped off in the end, with the cursor as it was."""
     stream, display = io.StringIO(), Display("Releasing [b]")
-    with showing(display, Console(file=stream, force_terminal=True, width=120)) as live, reading("reading") as one:
-        one.advance(1234)
+    with showing(display, Console(file=stream, force_terminal=True, width=120)) as live, reading("reading") as pass_:
+        pass_.advance(1234)
         live.refresh()
-    written = stream.getvalue()
-    for words in ("Releasing [b]", "reading", "1,234 rows", "rows/s"):
-        assert words in written
-    assert written.index(HIDDEN) < written.index("1,234") < written.rindex(SHOWN)
-    assert written.endswith("\x1b[2K")  # the last line is erased
+    output = stream.getvalue()
+    for expected in ("Releasing [b]", "reading", "1,234 rows", "rows/s"):
+        assert expected in output
+    assert output.index(HIDE_CURSOR) < output.index("1,234") < output.rindex(SHOW_CURSOR)
+    assert output.endswith("\x1b[2K")  # the last line is erased
 
 
 @pytest.mark.parametrize("forced", [False, True])
@@ -122,10 +122,10 @@ def test_nothing_at_all_is_written_where_stderr_is_no_terminal(
 def test_a_terminal_is_left_as_it_was(terminal: Terminal) -> None:
     with redirect_stderr(terminal), mp.progress("Reading homes"):
         mp.release(np.random.default_rng(0).random((3000, 1)), LINE, epsilon=1)
-    written = terminal.getvalue()
-    assert "Reading homes" in written
-    assert (written.count(HIDDEN), written.count(SHOWN)) == (1, 1)
-    assert written.index(HIDDEN) < written.index(SHOWN)
+    output = terminal.getvalue()
+    assert "Reading homes" in output
+    assert (output.count(HIDE_CURSOR), output.count(SHOW_CURSOR)) == (1, 1)
+    assert output.index(HIDE_CURSOR) < output.index(SHOW_CURSOR)
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, mp.MilepostError])
@@ -135,12 +135,12 @@ def test_what_is_raised_passes_and_the_terminal_stays_sane(terminal: Terminal, f
         terminal.truncate()
         with redirect_stderr(terminal), pytest.raises(failure), mp.progress("Reading"), reading("reading"):
             raise failure
-        written = terminal.getvalue()
-        assert "Reading" in written
-        assert (written.count(HIDDEN), written.count(SHOWN)) == (1, 1)
-    with reading("reading") as one:
-        one.advance(1)
-    assert terminal.getvalue() == written
+        output = terminal.getvalue()
+        assert "Reading" in output
+        assert (output.count(HIDE_CURSOR), output.count(SHOW_CURSOR)) == (1, 1)
+    with reading("reading") as pass_:
+        pass_.advance(1)
+    assert terminal.getvalue() == output
 
 
 def test_stdout_that_goes_to_a_file_still_does(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,26 +157,26 @@ def test_one_within_another_uses_its_display(terminal: Terminal) -> None:
         with reading("reading"):
             pass
     assert "Inner" not in terminal.getvalue()
-    assert terminal.getvalue().count(SHOWN) == 1
+    assert terminal.getvalue().count(SHOW_CURSOR) == 1
 
 
 def test_other_threads_read_in_silence(terminal: Terminal) -> None:
     """Their rows are not shown, and a display of their own waits for no terminal that is taken."""
-    found: list[Display] = []
+    displays: list[Display] = []
 
     def work() -> None:
-        with reading("elsewhere") as one:
-            one.advance(7)
-        with mp.progress("Another") as other, reading("elsewhere") as one:
-            one.advance(7)
-            found.append(other)
+        with reading("elsewhere") as pass_:
+            pass_.advance(7)
+        with mp.progress("Another") as other, reading("elsewhere") as pass_:
+            pass_.advance(7)
+            displays.append(other)
 
-    with redirect_stderr(terminal), mp.progress("Reading") as display, reading("reading") as one:
+    with redirect_stderr(terminal), mp.progress("Reading") as display, reading("reading") as pass_:
         thread = Thread(target=work)
         thread.start()
         thread.join()
-        assert display.passes == [one]
-    assert [other.passes for other in found] == [[]]
+        assert display.passes == [pass_]
+    assert [other.passes for other in displays] == [[]]
     assert "Another" not in terminal.getvalue()
 
 
@@ -185,36 +185,36 @@ def test_every_pass_has_a_line_while_it_lasts(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"x": rows[:, 0]}), path)
     with listening() as display:
-        found = records(path, LINE, None, 1)
-        first = len(next(found))
-        (one,) = display.passes
-        assert (one.what, one.total, one.rows) == ("reading", 300_000, 0)
-        second = len(next(found))
-        assert (one.rows, one.completed_share) == (first, first / 300_000)
-        assert first + second + sum(map(len, found)) == one.rows == 300_000
+        batches = records(path, LINE, None, 1)
+        first = len(next(batches))
+        (pass_,) = display.passes
+        assert (pass_.what, pass_.total, pass_.rows) == ("reading", 300_000, 0)
+        second = len(next(batches))
+        assert (pass_.rows, pass_.completed_share) == (first, first / 300_000)
+        assert first + second + sum(map(len, batches)) == pass_.rows == 300_000
         assert display.passes == []
-        abandoned = records(path, LINE, None, 1)
-        next(abandoned)
-        del abandoned
+        abandoned_batches = records(path, LINE, None, 1)
+        next(abandoned_batches)
+        del abandoned_batches
         assert display.passes == []
 
 
 def test_a_release_counts_chooses_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each as a pass of its own."""
-    rows, begun = np.random.default_rng(0).random((3000, 1)), list[str]()
+    rows, pass_names = np.random.default_rng(0).random((3000, 1)), list[str]()
 
-    class Kept(list[object]):
-        def append(self, one: object) -> None:
-            begun.append(getattr(one, "what", ""))
-            super().append(one)
+    class RecordingList(list[object]):
+        def append(self, pass_: object) -> None:
+            pass_names.append(getattr(pass_, "what", ""))
+            super().append(pass_)
 
     with listening() as display:
-        monkeypatch.setattr(display, "passes", Kept())
+        monkeypatch.setattr(display, "passes", RecordingList())
         mp.release(rows, LINE, epsilon=1)
-        assert begun == ["counting", "reading"]
-        begun.clear()
+        assert pass_names == ["counting", "reading"]
+        pass_names.clear()
         mp.release(rows, LINE, epsilon=1, unit=list(range(1500)) * 2)
-        assert begun == ["choosing rows", "reading"]
+        assert pass_names == ["choosing rows", "reading"]
 
 
 def test_rows_are_known_where_that_takes_no_pass(tmp_path: Path) -> None:

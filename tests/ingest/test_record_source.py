@@ -21,13 +21,13 @@ from tests.mechanisms.contract import SPACES, patched, places, points
 
 DIRECT = {name: space for name, space in SPACES.items() if space.embedding_columns is None and name != "towns"}
 SKETCHED = {name: space for name, space in SPACES.items() if space.embedding_columns is not None}
-ADDED = ProtectedChange("add-remove")
+ADD_REMOVE = ProtectedChange("add-remove")
 
 
-def asked_of(space: Any, rows: Any) -> AnyArray:
-    found = points(space, rows)
-    found = np.clip(found, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else found
-    return np.asarray(space.inside(space.read_queries(found)))
+def inside_queries(space: Any, rows: Any) -> AnyArray:
+    result = points(space, rows)
+    result = np.clip(result, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else result
+    return np.asarray(space.inside(space.read_queries(result)))
 
 
 def same(left: Any, right: Any) -> bool:
@@ -42,7 +42,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     space = DIRECT[name]
     record = st.lists(places, min_size=space.width, max_size=space.width)
     rows = data.draw(st.lists(record, min_size=1, max_size=30))
-    queries = Queries(asked_of(space, data.draw(st.lists(record, min_size=1, max_size=5))), space)
+    queries = Queries(inside_queries(space, data.draw(st.lists(record, min_size=1, max_size=5))), space)
     weights = [data.draw(st.sampled_from([-1.0, 0.0, 0.3, 4.0, 9.0])) for _ in rows]
     persons = [data.draw(st.integers(0, 4)) for _ in rows]
     roles = data.draw(
@@ -57,17 +57,17 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     )
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
     block, cores = data.draw(st.sampled_from([1, 7, 1 << 16])), data.draw(st.sampled_from([None, 1, 5]))
-    kept = open_source(table, len(rows))
-    assert isinstance(kept, InMemorySource)
-    wanted = read_sums(table.data, space, queries, None, roles, empty=True)
+    in_memory_source = open_source(table, len(rows))
+    assert isinstance(in_memory_source, InMemorySource)
+    expected = read_sums(table.data, space, queries, None, roles, empty=True)
     with patched([(record_source, "BLOCK", block), (os, "cpu_count", lambda: cores)]):
-        assert same(kept.sums(queries), wanted)
-    anew = RereadSource(table)
-    assert same(anew.sums(queries), wanted)
-    assert kept.total == anew.total == int(wanted.totals[0])
-    moved, away = kept.shift_queries(queries.points)
-    assert moved is queries.points
-    assert not away.any()
+        assert same(in_memory_source.sums(queries), expected)
+    reread_source = RereadSource(table)
+    assert same(reread_source.sums(queries), expected)
+    assert in_memory_source.total == reread_source.total == int(expected.totals[0])
+    shifted_points, shift_bounds = in_memory_source.shift_queries(queries.points)
+    assert shifted_points is queries.points
+    assert not shift_bounds.any()
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_many_blocks_add_up(name: str) -> None:
     """More parts than are handed out at a time."""
     space = DIRECT[name]
     table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, ProtectedChange())
-    queries = Queries(asked_of(space, np.random.default_rng(1).random((3, space.width))), space)
+    queries = Queries(inside_queries(space, np.random.default_rng(1).random((3, space.width))), space)
     with patched([(record_source, "BLOCK", 4)]):
         assert same(open_source(table, 1500).sums(queries), table.sums(queries))
 
@@ -85,32 +85,32 @@ def test_many_blocks_add_up(name: str) -> None:
 def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
     """Where that may be private; a public one must have rows."""
     space = SPACES[name]
-    nobody = points(space, [[0.5] * space.width])[:0]
+    no_rows = points(space, [[0.5] * space.width])[:0]
     with patched([(record_source, "MAX_CELLS", 1 << 10)]):
-        found = open_source(Table(nobody, space, ADDED), 5)
-    queries = Queries(found.shift_queries(asked_of(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
-    assert found.total == 0
-    assert not found.sums(queries).values.any()
-    assert int(found.sums(queries).totals[0]) == 0
+        source = open_source(Table(no_rows, space, ADD_REMOVE), 5)
+    queries = Queries(source.shift_queries(inside_queries(space, [[0.5] * space.width, [0.0] * space.width]))[0], space)
+    assert source.total == 0
+    assert not source.sums(queries).values.any()
+    assert int(source.sums(queries).totals[0]) == 0
     with pytest.raises(mp.MilepostError, match="empty"), patched([(record_source, "MAX_CELLS", 1 << 10)]):
-        _ = open_source(Table(nobody, space, ProtectedChange()), 5).total
+        _ = open_source(Table(no_rows, space, ProtectedChange()), 5).total
 
 
 def test_rows_that_all_weigh_nothing_are_no_rows() -> None:
     space = SPACES["disc"]
     roles = RowColumns(weights=[0.0, 0.0], max_weight=1.0)
-    found = open_source(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
-    assert found.total == 0
-    assert not found.sums(Queries(asked_of(space, [[0.5, 0.5]]), space)).values.any()
+    source = open_source(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
+    assert source.total == 0
+    assert not source.sums(Queries(inside_queries(space, [[0.5, 0.5]]), space)).values.any()
 
 
 def test_a_table_beyond_memory_is_read_anew() -> None:
     """By the number that the session is sized for, which is public, not by the rows themselves."""
     space = SPACES["disc"]
-    table = Table(points(space, np.random.default_rng(0).random((50, 2))), space, ADDED)
+    table = Table(points(space, np.random.default_rng(0).random((50, 2))), space, ADD_REMOVE)
     assert isinstance(open_source(table, 50), InMemorySource)
     assert isinstance(open_source(table, record_source.MAX_NUMBERS), RereadSource)
-    queries = Queries(asked_of(space, [[0.1, 0.2], [0.9, 0.5]]), space)
+    queries = Queries(inside_queries(space, [[0.1, 0.2], [0.9, 0.5]]), space)
     assert same(open_source(table, record_source.MAX_NUMBERS).sums(queries), open_source(table, 50).sums(queries))
 
 
@@ -127,31 +127,33 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     space = SKETCHED[name]
     record = st.lists(places, min_size=space.width, max_size=space.width)
     rows = data.draw(st.lists(record, min_size=1, max_size=12))
-    asked = asked_of(space, data.draw(st.lists(record, min_size=1, max_size=4)))
+    query_points = inside_queries(space, data.draw(st.lists(record, min_size=1, max_size=4)))
     weights = [data.draw(st.sampled_from([0.0, 1.0, 4.0])) for _ in rows]
     roles = RowColumns(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else RowColumns()
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
     with patched([(record_source, "MAX_CELLS", cells)]):
-        found = open_source(table, len(rows))
-    assert isinstance(found, SketchSource)
-    moved, away = found.shift_queries(asked)
-    again, nothing = found.shift_queries(moved)
-    assert np.array_equal(again, moved)
-    assert nothing == pytest.approx(space.embedding.bias, rel=1e-3)
-    queries = Queries(moved, space)
-    sums = found.sums(queries)
-    own = np.ones(len(rows)) if roles.weights is None else np.array(weights) / 4 * 1024
-    assert int(sums.totals[0]) == found.total == own.sum()
+        source = open_source(table, len(rows))
+    assert isinstance(source, SketchSource)
+    shifted_points, shift_bounds = source.shift_queries(query_points)
+    reshifted_points, reshift_bounds = source.shift_queries(shifted_points)
+    assert np.array_equal(reshifted_points, shifted_points)
+    assert reshift_bounds == pytest.approx(space.embedding.bias, rel=1e-3)
+    queries = Queries(shifted_points, space)
+    sums = source.sums(queries)
+    row_weights = np.ones(len(rows)) if roles.weights is None else np.array(weights) / 4 * 1024
+    assert int(sums.totals[0]) == source.total == row_weights.sum()
     quanta, embedding = space.quantize(space.read(points(space, rows))), space.embedding
-    far = np.abs(quanta[:, None] - np.rint(space.position(moved))[None]) @ embedding.quantum
-    assert sums.values[0] == pytest.approx(own @ far / queries.quantum, abs=0.5 + 1e-6 * own.sum())
+    distances = np.abs(quanta[:, None] - np.rint(space.position(shifted_points))[None]) @ embedding.quantum
+    assert sums.values[0] == pytest.approx(
+        row_weights @ distances / queries.quantum, abs=0.5 + 1e-6 * row_weights.sum()
+    )
     on_steps = space.point(quanta.astype(np.float64))
-    exact = space.distance(on_steps, asked)
-    if own.sum():
-        mean = sums.values[0] * queries.quantum / own.sum()
+    exact = space.distance(on_steps, query_points)
+    if row_weights.sum():
+        mean = sums.values[0] * queries.quantum / row_weights.sum()
         # records off the steps stand at the nearest
-        true = own @ exact / own.sum()
-        assert (np.abs(mean - true) <= away + queries.quantum).all()
+        exact_mean = row_weights @ exact / row_weights.sum()
+        assert (np.abs(mean - exact_mean) <= shift_bounds + queries.quantum).all()
 
 
 @pytest.mark.parametrize("name", ["one column", "unequal weights"])
@@ -159,9 +161,9 @@ def test_cells_are_fine(name: str) -> None:
     """With the shipped sizes a query is moved by next to nothing: a millionth of the diameter, in few columns."""
     space = SKETCHED[name]
     table = Table(points(space, np.random.default_rng(0).random((20, space.width))), space, ProtectedChange())
-    found = open_source(table, 20)
-    asked = asked_of(space, np.random.default_rng(1).random((50, space.width)))
-    assert found.shift_queries(asked)[1].max() <= 1e-6 * space.diameter
+    source = open_source(table, 20)
+    query_points = inside_queries(space, np.random.default_rng(1).random((50, space.width)))
+    assert source.shift_queries(query_points)[1].max() <= 1e-6 * space.diameter
 
 
 def test_groups_have_no_sessions() -> None:

@@ -36,18 +36,18 @@ from tests.strategies import Visit, visits
 CITY = mp.L1({"east": (0, 10), "north": (0, 10)})
 POINTS = mp.L1([(0, 10), (0, 10)])
 NAMES = [field.name for field in fields(Visit)]
-MOST = 4.0
+MAX_WEIGHT = 4.0
 ROLES: dict[str, Any] = {"groups": "label", "unit": "person", "weights": "weight"}
 FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
 LABELS: list[tuple[Any, ...]] = [(1, 2), (1, "other", 2), ("2",), ("other",)]
-WHERE = [[2.0, 3.0], [9.5, 0.0]]
-Used = tuple[tuple[float, float], int, int]  # point, group, steps
+QUERY_POINTS = [[2.0, 3.0], [9.5, 0.0]]
+UsedRow = tuple[tuple[float, float], int, int]  # point, group, steps
 
 
 def queries(space: mp.L1 = CITY) -> Queries:
-    found = given_queries(space, WHERE)
-    assert found is not None
-    return found
+    result = given_queries(space, QUERY_POINTS)
+    assert result is not None
+    return result
 
 
 def total(data: Any, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> int:
@@ -60,7 +60,7 @@ def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:
     return pd.DataFrame([astuple(row) for row in rows], columns=NAMES).astype(kinds)
 
 
-def stirred(content: bytes) -> int:
+def splitmix64(content: bytes) -> int:
     """SplitMix64 of one number after another, in whole numbers."""
     result = 0
     for (number,) in struct.iter_unpack("<Q", content):
@@ -73,23 +73,23 @@ def stirred(content: bytes) -> int:
 
 def oracle(
     rows: Sequence[Visit], labels: Sequence[Any] = (), contributions: int = 0, weighted: bool = False
-) -> list[Used]:
+) -> list[UsedRow]:
     """The rows that are used, one by one; 0 contributions: all."""
     texts = [str(label) for label in labels]
-    own: dict[int, list[tuple[int, Used]]] = {}
-    for place, row in enumerate(rows):
+    rows_by_person: dict[int, list[tuple[int, UsedRow]]] = {}
+    for index, row in enumerate(rows):
         label = str(row.label) if str(row.label) in texts else "other"
         if labels and label not in texts:
             continue
         group = texts.index(label) if labels else 0
-        steps = min(max(round(row.weight / MOST * WEIGHT_STEPS), 0), WEIGHT_STEPS) if weighted else 1
+        steps = min(max(round(row.weight / MAX_WEIGHT * WEIGHT_STEPS), 0), WEIGHT_STEPS) if weighted else 1
         x, y = (min(max(value, 0.0), 10.0) + 0.0 for value in (row.east, row.north))
-        among = stirred(struct.pack("<ddqq", x, y, group, steps))
-        own.setdefault(row.person if contributions else place, []).append((among, ((x, y), group, steps)))
-    return [used for found in own.values() for _, used in sorted(found)[: contributions or None]]
+        sort_key = splitmix64(struct.pack("<ddqq", x, y, group, steps))
+        rows_by_person.setdefault(row.person if contributions else index, []).append((sort_key, ((x, y), group, steps)))
+    return [used for candidates in rows_by_person.values() for _, used in sorted(candidates)[: contributions or None]]
 
 
-def marks(used: Sequence[Used], cells: int, groups: int) -> Any:
+def brute_force_sketch(used: Sequence[UsedRow], cells: int, groups: int) -> Any:
     """Total weights, and C of each coordinate: Σ weight · clip((j+1)·2^b − q, 0, 2^b)."""
     size = QUANTA // cells
     totals = [sum(steps for _, group, steps in used if group == g) for g in range(groups)]
@@ -126,18 +126,21 @@ def test_statistics_are_those_of_a_few_lines_of_python(
         unit="person" if contributions else None,
         contributions=max(1, contributions),
         weights="weight" if weighted else None,
-        max_weight=MOST if weighted else None,
+        max_weight=MAX_WEIGHT if weighted else None,
     )
     used, groups = oracle(rows, labels, contributions, weighted), max(1, len(labels))
     sketch = read_sketch(frame, CITY, row_columns=roles, cells=8, empty=True)
-    totals, cumulative = marks(used, 8, groups)
+    totals, cumulative = brute_force_sketch(used, 8, groups)
     assert sketch.totals.tolist() == totals
     assert np.array_equal([sketch.cumulative(g) for g in range(groups)], cumulative)
-    sums, wanted = read_sums(frame, CITY, queries(), row_columns=roles, empty=True), DistanceSums(len(WHERE), groups)
+    sums, expected = (
+        read_sums(frame, CITY, queries(), row_columns=roles, empty=True),
+        DistanceSums(len(QUERY_POINTS), groups),
+    )
     for point, group, steps in used:
-        distances = [[abs(point[0] - x) + abs(point[1] - y) for x, y in WHERE]]
-        wanted.add(queries().quantize(np.array(distances)), np.array([group]), np.array([steps]))
-    assert same(sums, wanted)
+        distances = [[abs(point[0] - x) + abs(point[1] - y) for x, y in QUERY_POINTS]]
+        expected.add(queries().quantize(np.array(distances)), np.array([group]), np.array([steps]))
+    assert same(sums, expected)
     assert total(frame, CITY, row_columns=roles) == sum(totals)
 
 
@@ -145,9 +148,9 @@ def test_statistics_are_those_of_a_few_lines_of_python(
 def many() -> list[Visit]:
     """2,000 rows of about 300 persons, in more than one batch; weights and labels also outside."""
     rng = np.random.default_rng(5)
-    whole = zip(rng.integers(0, 300, 2000).tolist(), rng.integers(0, 4, 2000).tolist(), strict=True)
+    integers = zip(rng.integers(0, 300, 2000).tolist(), rng.integers(0, 4, 2000).tolist(), strict=True)
     numbers = rng.uniform([-1, -2, -2], [6, 12, 12], (2000, 3)).round(3).tolist()
-    return [Visit(*two, *three) for two, three in zip(whole, numbers, strict=True)]
+    return [Visit(*ids, *values) for ids, values in zip(integers, numbers, strict=True)]
 
 
 def bring(kind: str, frame: pd.DataFrame, folder: Path) -> Any:
@@ -157,7 +160,7 @@ def bring(kind: str, frame: pd.DataFrame, folder: Path) -> Any:
         frame.to_csv(folder / "visits.csv", index=False)
     if kind == "parquet":
         pq.write_table(arrow, folder / "visits.parquet", row_group_size=300)
-    made: dict[str, Callable[[], Any]] = {
+    loaders: dict[str, Callable[[], Any]] = {
         "array": frame.to_numpy,
         "rows": lambda: [list(row) for row in frame.itertuples(index=False)],
         "pandas": lambda: frame.set_index(np.linspace(7, 3, len(frame))),
@@ -167,10 +170,10 @@ def bring(kind: str, frame: pd.DataFrame, folder: Path) -> Any:
         "csv": lambda: str(folder / "visits.csv"),
         "parquet": lambda: folder / "visits.parquet",
     }
-    return made[kind]()
+    return loaders[kind]()
 
 
-def ways(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+def role_variants(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Columns with a role by name and position, and the same cells as sequences."""
     cells = {role: frame[name].to_list() for role, name in ROLES.items()}
     return {
@@ -203,22 +206,22 @@ def test_every_format_gives_the_same_integers(
     monkeypatch.setattr(aggregation, "BLOCK", 640)
     rows = many[:20] if size == 1 else many[:800]
     frame, labels = frame_of(rows), (1, "other", 2)
-    totals, cumulative = marks(oracle(rows, labels, 3, True), 4, 3)
+    totals, cumulative = brute_force_sketch(oracle(rows, labels, 3, True), 4, 3)
     tables = {
         (kind, width): bring(kind, columns, tmp_path / f"{width}")
         for kind in FORMATS
         for width, columns in ((5, frame), (2, frame[["east", "north"]]))
     }
     for kind in FORMATS:
-        for way, columns in ways(frame).items():
-            if way == "named" and kind in {"array", "rows"}:
+        for variant, columns in role_variants(frame).items():
+            if variant == "named" and kind in {"array", "rows"}:
                 continue
-            table = tables[kind, 5 if way in {"named", "numbered"} else 2]
-            roles = RowColumns(**columns, labels=labels, contributions=3, max_weight=MOST)
+            table = tables[kind, 5 if variant in {"named", "numbered"} else 2]
+            roles = RowColumns(**columns, labels=labels, contributions=3, max_weight=MAX_WEIGHT)
             sketch = read_sketch(table, space, row_columns=roles, cells=4)
-            assert sketch.totals.tolist() == totals, (kind, way)
-            assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, way)
-            assert total(table, space, row_columns=roles) == sum(totals), (kind, way)
+            assert sketch.totals.tolist() == totals, (kind, variant)
+            assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, variant)
+            assert total(table, space, row_columns=roles) == sum(totals), (kind, variant)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "array"])
@@ -229,12 +232,12 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
     )
     table = bring(kind, frame, tmp_path)
     numbered = {role: NAMES.index(name) for role, name in ROLES.items()}
-    roles = RowColumns(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MOST)
-    wanted, _ = marks(oracle(many, (1, 2), 2, True), 2, 2)
+    roles = RowColumns(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MAX_WEIGHT)
+    expected, _ = brute_force_sketch(oracle(many, (1, 2), 2, True), 2, 2)
     for columns in (None, [3, 4]):
-        assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == wanted
-    twice = [block.points for block in blocks(table, CITY, [4, 4], 1, roles)]
-    assert all(np.array_equal(points[:, 0], points[:, 1]) for points in twice)
+        assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == expected
+    repeated_points = [block.points for block in blocks(table, CITY, [4, 4], 1, roles)]
+    assert all(np.array_equal(points[:, 0], points[:, 1]) for points in repeated_points)
 
 
 @pytest.mark.parametrize("contributions", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 10))])
@@ -242,7 +245,7 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
     """Not their order, not other people's rows, nor how their ids are numbered."""
     roles = RowColumns(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)
 
-    def used(rows: Sequence[Visit]) -> list[list[float]]:
+    def used_rows(rows: Sequence[Visit]) -> list[list[float]]:
         result: list[list[float]] = []
         for block in blocks(frame_of(rows), CITY, None, 1, roles):
             assert block.group is not None
@@ -250,22 +253,23 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
         return sorted(result)
 
     frame = frame_of(many)
-    chosen = bound_contributions(frame, CITY, None, roles)
+    bounded_rows = bound_contributions(frame, CITY, None, roles)
     assert same(
-        read_sketch(frame, CITY, row_columns=roles, bounded_rows=chosen), read_sketch(frame, CITY, row_columns=roles)
+        read_sketch(frame, CITY, row_columns=roles, bounded_rows=bounded_rows),
+        read_sketch(frame, CITY, row_columns=roles),
     )
     assert same(
-        read_sums(frame, CITY, queries(), row_columns=roles, bounded_rows=chosen),
+        read_sums(frame, CITY, queries(), row_columns=roles, bounded_rows=bounded_rows),
         read_sums(frame, CITY, queries(), row_columns=roles),
     )
     order = np.random.default_rng(1).permutation(len(many))
-    assert used([many[k] for k in order]) == used(many)
-    few = [row for row in many if row.person < 60]
-    alone = [used([row for row in few if row.person == person]) for person in range(60)]
-    assert sorted(row for rows in alone for row in rows) == used(few)
-    assert max(len(rows) for rows in alone) <= contributions
-    grouped = [sum(row.person == person and row.label < 3 for row in few) for person in range(60)]
-    assert [len(rows) for rows in alone] == [min(count, contributions) for count in grouped]
+    assert used_rows([many[k] for k in order]) == used_rows(many)
+    subset = [row for row in many if row.person < 60]
+    rows_by_person = [used_rows([row for row in subset if row.person == person]) for person in range(60)]
+    assert sorted(row for rows in rows_by_person for row in rows) == used_rows(subset)
+    assert max(len(rows) for rows in rows_by_person) <= contributions
+    counts = [sum(row.person == person and row.label < 3 for row in subset) for person in range(60)]
+    assert [len(rows) for rows in rows_by_person] == [min(count, contributions) for count in counts]
 
 
 def test_zeros_of_either_sign_are_one_point() -> None:
@@ -321,11 +325,11 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
 def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
     """Each alone; infinite ones and those beyond all floats, too."""
     weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]
-    wanted = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
+    expected = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
     points = np.zeros((len(weights), 2))
     [block] = blocks(points, POINTS, None, 1, RowColumns(weights=weights, max_weight=2))
     assert block.weight is not None
-    assert block.weight.tolist() == wanted
+    assert block.weight.tolist() == expected
     [block] = blocks(points[:2], POINTS, None, 1, RowColumns(weights=[1e308, 1e-310], max_weight=1e-308))
     assert block.weight is not None
     assert block.weight.tolist() == [1024, 10]
@@ -336,38 +340,42 @@ def test_unknown_and_missing_labels_are_other_or_nobodys(labels: tuple[Any, ...]
     """And a row in no group is none of a person's contributions."""
     cells = [1, "2", 2.0, None, np.nan, "", "3", "Other", pd.NA, True]
     points = np.column_stack([np.linspace(0, 10, 10), np.zeros(10)])
-    known = {"1": 1, "2": 2, "other": 10 - len({"1", "2"} & set(map(str, labels))) - ("2" in map(str, labels))}
+    expected_totals = {
+        "1": 1,
+        "2": 2,
+        "other": 10 - len({"1", "2"} & set(map(str, labels))) - ("2" in map(str, labels)),
+    }
     sketch = read_sketch(points, POINTS, row_columns=RowColumns(groups=cells, labels=labels), cells=2)
-    assert sketch.totals.tolist() == [known[str(label)] for label in labels]
-    one = RowColumns(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
-    assert total(points, POINTS, row_columns=one) == min(3, int(sketch.totals.sum()))
+    assert sketch.totals.tolist() == [expected_totals[str(label)] for label in labels]
+    row_columns = RowColumns(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
+    assert total(points, POINTS, row_columns=row_columns) == min(3, int(sketch.totals.sum()))
 
 
 def test_objects_have_roles() -> None:
     """Lists of words, rows of a mixed table, vectors in an array."""
-    words = mp.AnyMetric(mp.edit_distance, 9, ["abc", "xyz"])
+    word_space = mp.AnyMetric(mp.edit_distance, 9, ["abc", "xyz"])
     roles = RowColumns(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
-    asked = given_queries(words, None)
-    assert asked is not None
-    sums = read_sums(["abc", "abc", "xyz", "xyz"], words, asked, row_columns=roles)
-    assert (sums.values[0] * asked.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
+    query_set = given_queries(word_space, None)
+    assert query_set is not None
+    sums = read_sums(["abc", "abc", "xyz", "xyz"], word_space, query_set, row_columns=roles)
+    assert (sums.values[0] * query_set.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
     frame = pd.DataFrame({"word": ["abc", "abc", "xyz", "xyz"], "who": list("aabb"), "w": [1, 1, 2, 2]})
-    named = RowColumns(unit="who", weights="w", max_weight=2)
+    named_roles = RowColumns(unit="who", weights="w", max_weight=2)
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-        assert same(read_sums(table, words, asked, row_columns=named), sums)
+        assert same(read_sums(table, word_space, query_set, row_columns=named_roles), sums)
     mixed = mp.Gower({"word": mp.category(["abc", "xyz"])})
     assert read_sketch(frame, mixed, row_columns=RowColumns(groups="word", labels=["xyz"])).totals.tolist() == [2]
     vectors = mp.AnyMetric(lambda x, y: float(np.abs(np.asarray(x) - np.asarray(y)).sum()), 9, [(0.0, 0.0)])
-    asked = given_queries(vectors, None)
-    assert asked is not None
-    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, asked, row_columns=RowColumns(groups=0, labels=[7]))
-    assert (sums.values * asked.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
+    query_set = given_queries(vectors, None)
+    assert query_set is not None
+    sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, query_set, row_columns=RowColumns(groups=0, labels=[7]))
+    assert (sums.values * query_set.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
 
 
 def test_places_have_roles() -> None:
     """Columns of a GeoDataFrame, beside its geometry."""
-    places = gpd.GeoSeries.from_xy([13.4, 13.5, 13.6], [52.5, 52.6, 52.4], crs=4326)
-    frame = gpd.GeoDataFrame({"who": ["a", "b", "a"], "plan": [1, 2, 1]}, geometry=places)
+    points = gpd.GeoSeries.from_xy([13.4, 13.5, 13.6], [52.5, 52.6, 52.4], crs=4326)
+    frame = gpd.GeoDataFrame({"who": ["a", "b", "a"], "plan": [1, 2, 1]}, geometry=points)
     berlin = mp.GreatCircle((52.5, 13.4), 40)
     for roles in (
         RowColumns(groups="plan", labels=(1, 2), unit="who"),
@@ -377,7 +385,7 @@ def test_places_have_roles() -> None:
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'id'; it has who, plan, geometry"):
         read_sketch(frame, berlin, row_columns=RowColumns(unit="id"))
     with pytest.raises(mp.MilepostError, match="no columns"):
-        read_sketch(places, berlin, row_columns=RowColumns(unit="id"))
+        read_sketch(points, berlin, row_columns=RowColumns(unit="id"))
 
 
 def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) -> None:
@@ -390,8 +398,8 @@ def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) ->
             assert read_sums(table, CITY, queries(), row_columns=roles, empty=True).totals.tolist() == [0, 0]
             assert total(table, CITY, row_columns=roles) == total(table, CITY) == 0
             assert read_sketch(table, CITY, empty=True).totals.tolist() == [0]
-    nobody = frame_of([Visit(1, 9, 1.0, 1.0, 1.0)])
-    for table in (empty, nobody):
+    no_group_rows = frame_of([Visit(1, 9, 1.0, 1.0, 1.0)])
+    for table in (empty, no_group_rows):
         assert read_sketch(table, CITY, row_columns=roles, empty=True).totals.tolist() == [0, 0]
         with pytest.raises(mp.MilepostError, match="empty"):
             read_sketch(table, CITY, row_columns=roles)
@@ -431,11 +439,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "message"), REFUSED)
-def test_bad_roles_are_refused(words: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_bad_roles_are_refused(options: dict[str, Any], message: str) -> None:
     """What was expected, and what came."""
     with pytest.raises(mp.MilepostError, match=message):
-        RowColumns(**words)
+        RowColumns(**options)
 
 
 BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
@@ -451,18 +459,18 @@ BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
 @pytest.mark.parametrize("kind", [*FORMATS[2:], "lists"])
 def test_bad_cells_are_refused_and_not_quoted(kind: str, case: str, tmp_path: Path) -> None:
     """The column and the row are named."""
-    columns, words = BAD[case]
+    columns, message = BAD[case]
     frame = pd.DataFrame({"east": [1.0, 2.0], "north": [1.0, 2.0], "who": ["a", "b"], "w": [1.0, 1.0]} | columns)
     table: Any = frame if kind == "lists" else bring(kind, frame, tmp_path)
     roles = RowColumns(unit="who", weights="w", max_weight=100)
     if kind == "lists":
         roles = RowColumns(unit=frame["who"].tolist(), weights=frame["w"].tolist(), max_weight=100)
-        words = words.replace("'who'", "'unit'").replace("'w'", "'weights'")
+        message = message.replace("'who'", "'unit'").replace("'w'", "'weights'")
     for read in (total, read_sketch):
-        with pytest.raises(mp.MilepostError, match=words) as caught:
+        with pytest.raises(mp.MilepostError, match=message) as error:
             read(table, CITY, row_columns=roles)
-        assert not any(cell in str(caught.value) for cell in ("Miller", "77"))
-        assert caught.value.__cause__ is None
+        assert not any(cell in str(error.value) for cell in ("Miller", "77"))
+        assert error.value.__cause__ is None
 
 
 def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
@@ -485,8 +493,8 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
         (frame, RowColumns(unit=[object(), 1]), "id of row 1 in column 'unit' is neither text nor a number.*convert"),
         (path, RowColumns(groups="east", labels=[1]), "'east' of visits.csv cannot be read as numbers and as text"),
     ]
-    for table, roles, words in cases:
-        with pytest.raises(mp.MilepostError, match=words):
+    for table, roles, message in cases:
+        with pytest.raises(mp.MilepostError, match=message):
             read_sketch(table, CITY, row_columns=roles)
     with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give unit="):
         read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), row_columns=RowColumns(unit=0))
@@ -495,8 +503,8 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
         read_sketch(path, CITY, row_columns=RowColumns(unit="who"))
 
 
-@pytest.mark.parametrize("before", [3, 5])
-def test_a_table_that_changes_between_passes_is_refused(before: int) -> None:
+@pytest.mark.parametrize("row_count", [3, 5])
+def test_a_table_that_changes_between_passes_is_refused(row_count: int) -> None:
     """Rows that came or went since the persons' rows were chosen."""
     frame = frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(4)])
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
@@ -504,5 +512,5 @@ def test_a_table_that_changes_between_passes_is_refused(before: int) -> None:
             frame,
             CITY,
             row_columns=RowColumns(unit="person"),
-            bounded_rows=BoundedRows(np.ones(before, dtype=bool), before),
+            bounded_rows=BoundedRows(np.ones(row_count, dtype=bool), row_count),
         )

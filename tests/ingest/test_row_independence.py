@@ -42,23 +42,23 @@ def test_a_decimal_with_more_digits_leaves_the_others(make: Any, space: mp.Gower
     """A column's scale is set by its longest number; a label is its value."""
     alone = read(make({"x": [Decimal("1"), Decimal("0")]}), space) if space is FLAGS else None
     for other in ("1", "1.000", "0.0"):
-        together = read(make({"x": [Decimal("1"), Decimal("0"), Decimal(other)]}), space)
-        assert alone is None or together[:2] == alone
-        assert together[0] == [0.0 if space is DOSES else 1.0]
+        result = read(make({"x": [Decimal("1"), Decimal("0"), Decimal(other)]}), space)
+        assert alone is None or result[:2] == alone
+        assert result[0] == [0.0 if space is DOSES else 1.0]
 
 
 def test_vectors_are_float_rows_whatever_the_others_are() -> None:
     """An array of whole numbers and one with a half in it have the same other rows."""
-    seen: list[Any] = []
+    dtypes: list[Any] = []
 
     def distance(x: Any, y: Any) -> float:
-        seen.append(np.asarray(x).dtype)
+        dtypes.append(np.asarray(x).dtype)
         return float(np.abs(np.asarray(x) - np.asarray(y)).sum())
 
     space = mp.AnyMetric(distance, 9, [[0.0, 0.0]])
-    seen.clear()
+    dtypes.clear()
     read(np.array([[1, 2], [3, 4]]), space)
-    assert set(seen) == {np.dtype(np.float64)}
+    assert set(dtypes) == {np.dtype(np.float64)}
 
 
 @pytest.mark.parametrize("filler", [569, 570, 571])
@@ -112,12 +112,14 @@ def test_a_table_that_changes_while_it_is_read_is_refused(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("dimension", [1, 2, 5, 40])
 def test_a_ball_far_from_zero_keeps_its_reach(dimension: int) -> None:
     """As far as is allowed; farther is refused, as rounding would move records by more than the reach allows."""
-    far = 0.99 * (1 << 23) / math.sqrt(dimension)
-    space = mp.L2(center=[far] * dimension, radius=1.0, directions=16)
-    way = np.random.default_rng(1).standard_normal((400, dimension))
-    way = np.vstack([way, -way]) / np.linalg.norm(np.vstack([way, way]), axis=1, keepdims=True)
-    quanta = space.quantize(space.read(np.vstack([farthest_pair(space), far + 3 * way])))
-    moved = max((np.abs(quanta - row) @ space.embedding.quantum).max() for row in quanta)
-    assert moved <= space.embedding.sensitivity_bound
+    offset = 0.99 * (1 << 23) / math.sqrt(dimension)
+    space = mp.L2(center=[offset] * dimension, radius=1.0, directions=16)
+    directions = np.random.default_rng(1).standard_normal((400, dimension))
+    directions = np.vstack([directions, -directions]) / np.linalg.norm(
+        np.vstack([directions, directions]), axis=1, keepdims=True
+    )
+    quanta = space.quantize(space.read(np.vstack([farthest_pair(space), offset + 3 * directions])))
+    max_distance = max((np.abs(quanta - row) @ space.embedding.quantum).max() for row in quanta)
+    assert max_distance <= space.embedding.sensitivity_bound
     with pytest.raises(mp.MilepostError, match="subtract an offset"):
-        mp.L2(center=[1.02 * far] * dimension, radius=1.0)
+        mp.L2(center=[1.02 * offset] * dimension, radius=1.0)

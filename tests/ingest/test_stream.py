@@ -34,7 +34,7 @@ from tests.chance import sure
 
 ROWS = 3000
 CITIES = ["Bonn", "Ulm", "Jena"]
-SPENT: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+BUDGET: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 PLANE = mp.L1({"east": (0, 10), "north": (0, 10)})
 SPACES: dict[str, tuple[Space, list[str] | None, Any]] = {
     "l1": (PLANE, None, [[1, 2], [5, 5]]),
@@ -68,27 +68,27 @@ def people() -> pa.Table:
 @pytest.fixture(scope="module")
 def folder(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in files of different sizes, an empty one among them, and what Spark leaves beside them."""
-    place = tmp_path_factory.mktemp("people")
+    path = tmp_path_factory.mktemp("people")
     for k, (start, end) in enumerate(itertools.pairwise([0, 1000, 1000, 1001, 2300, ROWS])):
-        pq.write_table(people.slice(start, end - start), place / f"part-{k}.parquet", row_group_size=300)
-    (place / "_SUCCESS").touch()
-    (place / ".part-0.parquet.crc").write_bytes(b"\x00")
-    (place / "_temporary").mkdir()
-    (place / "_temporary" / "part-9.parquet").write_bytes(b"unfinished")
-    return place
+        pq.write_table(people.slice(start, end - start), path / f"part-{k}.parquet", row_group_size=300)
+    (path / "_SUCCESS").touch()
+    (path / ".part-0.parquet.crc").write_bytes(b"\x00")
+    (path / "_temporary").mkdir()
+    (path / "_temporary" / "part-9.parquet").write_bytes(b"unfinished")
+    return path
 
 
 @pytest.fixture(scope="module")
 def texts(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same as CSV files in two folders."""
-    place = tmp_path_factory.mktemp("texts")
+    path = tmp_path_factory.mktemp("texts")
     for k, name in enumerate(("a", "b")):
-        (place / name).mkdir()
-        pa.csv.write_csv(people.slice(k * 1300, 1300 if k == 0 else ROWS), place / name / "people.csv")
-    return place
+        (path / name).mkdir()
+        pa.csv.write_csv(people.slice(k * 1300, 1300 if k == 0 else ROWS), path / name / "people.csv")
+    return path
 
 
-WAYS: dict[str, Callable[[pa.Table, Path, Path], Any]] = {
+SOURCES: dict[str, Callable[[pa.Table, Path, Path], Any]] = {
     "batches": lambda people, *_: iter(people.to_batches(max_chunksize=270)),
     "tables": lambda people, *_: (people.slice(start, 700) for start in range(0, ROWS, 700)),
     "pandas": lambda people, *_: (people.slice(start, 700).to_pandas() for start in range(0, ROWS, 700)),
@@ -109,13 +109,13 @@ def same(left: Sketch | DistanceSums, right: Sketch | DistanceSums) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
-QUICK = [("l1", "plain"), ("l1", "groups"), ("gower", "persons")]
+FAST_CASES = [("l1", "plain"), ("l1", "groups"), ("gower", "persons")]
 
 
 @pytest.mark.parametrize(
     ("kind", "role"),
     [
-        pytest.param(kind, role, marks=[pytest.mark.slow] * ((kind, role) not in QUICK))
+        pytest.param(kind, role, marks=[pytest.mark.slow] * ((kind, role) not in FAST_CASES))
         for kind in SPACES
         for role in ROLES
     ],
@@ -127,14 +127,14 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
     assert queries is not None
     sketch, sums = read_sketch(people, space, columns, roles), read_sums(people, space, queries, columns, roles)
     assert int(sketch.totals.sum()) > ROWS / 3
-    for way, bring in WAYS.items():
+    for name, factory in SOURCES.items():
 
-        def brought(bring: Callable[..., Any] = bring) -> Any:
-            found = open_stream(bring(people, folder, texts))
-            return found.buffered() if isinstance(found, Stream) and roles.unit is not None else found
+        def open_source(factory: Callable[..., Any] = factory) -> Any:
+            source = open_stream(factory(people, folder, texts))
+            return source.buffered() if isinstance(source, Stream) and roles.unit is not None else source
 
-        assert same(read_sketch(brought(), space, columns, roles), sketch), way
-        assert same(read_sums(brought(), space, queries, columns, roles), sums), way
+        assert same(read_sketch(open_source(), space, columns, roles), sketch), name
+        assert same(read_sums(open_source(), space, queries, columns, roles), sums), name
 
 
 @pytest.mark.parametrize("change", [{}, {"neighbors": "add-remove"}, {"groups": "city", "labels": CITIES}])
@@ -142,13 +142,13 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
 def test_an_iterator_is_released_like_the_table(space: mp.L1 | mp.L2, change: dict[str, Any], people: pa.Table) -> None:
     """Though it can be read once only; with a person's rows limited it is kept."""
     for unit in (None, "person"):
-        words: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "mechanism": "slopes", "unit": unit} | change
-        synopsis = mp.release(iter(people.to_batches(1000)), space, **words)
-        near = synopsis.group("Bonn") if change.get("groups") else synopsis
+        options: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "mechanism": "slopes", "unit": unit} | change
+        synopsis = mp.release(iter(people.to_batches(1000)), space, **options)
+        group = synopsis.group("Bonn") if change.get("groups") else synopsis
         if not change and unit is None:
             assert synopsis.n == ROWS
-        assert near.error(sure()) < 0.5
-        assert abs(near.mean_distance([5, 5]) - mp.exact(people, space, [[5, 5]])[0]) < 1
+        assert group.error(sure()) < 0.5
+        assert abs(group.mean_distance([5, 5]) - mp.exact(people, space, [[5, 5]])[0]) < 1
 
 
 class Batches:
@@ -156,14 +156,14 @@ class Batches:
 
     def __init__(self, count: int, rows: int = 1000) -> None:
         self._rng, self._count, self._rows = np.random.default_rng(0), count, rows
-        self.alive, self.most = 0, 0
+        self.alive, self.max_alive = 0, 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for _ in range(self._count):
             batch = pa.RecordBatch.from_arrays(list(self._rng.uniform(0, 10, (2, self._rows))), ["east", "north"])
             weakref.finalize(batch, self._gone)
             self.alive += 1
-            self.most = max(self.most, self.alive)
+            self.max_alive = max(self.max_alive, self.alive)
             yield batch
             del batch
 
@@ -176,32 +176,34 @@ def test_few_batches_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     """Whatever their number, on a machine of four processors; a session, which reads them again, keeps them."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     batches = Batches(200)
-    assert mp.release(iter(batches), PLANE, **SPENT).n == 200_000
-    assert batches.most <= 12
-    kept = Batches(50)
-    assert mp.interactive(iter(kept), PLANE, **SPENT, mechanism="field", max_queries=2).ask([5, 5]).value > 0
-    assert kept.most == 50
+    assert mp.release(iter(batches), PLANE, **BUDGET).n == 200_000
+    assert batches.max_alive <= 12
+    session_batches = Batches(50)
+    assert (
+        mp.interactive(iter(session_batches), PLANE, **BUDGET, mechanism="field", max_queries=2).ask([5, 5]).value > 0
+    )
+    assert session_batches.max_alive == 50
 
 
 def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where what is read does not depend on the number of rows, they are counted on the way."""
     passes: list[str] = []
 
-    def noted(name: str) -> Callable[..., Any]:
+    def wrap(name: str) -> Callable[..., Any]:
         original = getattr(files, name)
 
-        def call(*said: Any) -> Any:
+        def call(*args: Any) -> Any:
             passes.append(name)
-            return original(*said)
+            return original(*args)
 
         return call
 
     for name in ("read", "count"):
-        monkeypatch.setattr(files, name, noted(name))
-    mp.release(texts, PLANE, **SPENT)
-    mp.release(texts, PLANE, **SPENT, neighbors="add-remove")
+        monkeypatch.setattr(files, name, wrap(name))
+    mp.release(texts, PLANE, **BUDGET)
+    mp.release(texts, PLANE, **BUDGET, neighbors="add-remove")
     assert passes == ["read", "read"]
-    mp.release(texts, mp.L2({"east": (0, 10), "north": (0, 10)}), **SPENT, mechanism="slopes")
+    mp.release(texts, mp.L2({"east": (0, 10), "north": (0, 10)}), **BUDGET, mechanism="slopes")
     assert passes[2:] == ["count", "read"]
 
 
@@ -209,27 +211,27 @@ def test_a_csv_file_is_read_once(texts: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_n_says_for_how_many_rows_an_iterator_is_read(people: pa.Table) -> None:
     """Embedding coordinates are as many as suit so many; a million where nothing is said."""
     space = mp.L2({"east": (0, 10), "north": (0, 10)})
-    few: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-6}  # draws of noise
+    budget: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-6}  # draws of noise
 
     def directions(n: int | None) -> int:
-        released = mp.release(iter(people.to_batches(1000)), space, **few, mechanism="slopes", n=n)
-        assert released.n == ROWS
-        return released.space.embedding.dimension
+        synopsis = mp.release(iter(people.to_batches(1000)), space, **budget, mechanism="slopes", n=n)
+        assert synopsis.n == ROWS
+        return synopsis.space.embedding.dimension
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mp.PromiseWarning)
         assert directions(100) < directions(None) == directions(EXPECTED_ROWS)
     with pytest.raises(mp.MilepostError, match="leave it out"):
-        mp.release(people, space, **SPENT, n=100)
+        mp.release(people, space, **BUDGET, n=100)
 
 
 def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
     """As Spark and Arrow write tables in parts: city=Bonn/year=2020; they go before columns of the same name."""
     for city in CITIES:
-        place = tmp_path / f"city={city}" / "year=2020"
-        place.mkdir(parents=True)
+        path = tmp_path / f"city={city}" / "year=2020"
+        path.mkdir(parents=True)
         rows = people.filter(pa.compute.equal(people["city"], city))
-        pq.write_table(rows.set_column(3, "city", pa.array(["nowhere"] * len(rows))), place / "part.parquet")
+        pq.write_table(rows.set_column(3, "city", pa.array(["nowhere"] * len(rows))), path / "part.parquet")
     roles = RowColumns("city", CITIES)
     assert same(read_sketch(tmp_path, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
     years = mp.L1({"year": (2000, 2040)})
@@ -239,90 +241,90 @@ def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path, pa.Table], Any], str]] = {}
 
 
-def bad(words: str) -> Callable[[Callable[[Path, pa.Table], Any]], Callable[[Path, pa.Table], Any]]:
+def bad(message: str) -> Callable[[Callable[[Path, pa.Table], Any]], Callable[[Path, pa.Table], Any]]:
     """A broken copy of the folder, and what is said of it."""
 
-    def note(make: Callable[[Path, pa.Table], Any]) -> Callable[[Path, pa.Table], Any]:
-        BAD[make.__name__] = make, words
+    def register(make: Callable[[Path, pa.Table], Any]) -> Callable[[Path, pa.Table], Any]:
+        BAD[make.__name__] = make, message
         return make
 
-    return note
+    return register
 
 
 @bad(r"part-0\.parquet has double in its column 'east', part-1\.parquet has string in 'east'; files that are read")
-def another_type(place: Path, people: pa.Table) -> Any:
+def another_type(path: Path, people: pa.Table) -> Any:
     text = people["east"].cast(pa.string())
-    pq.write_table(people, place / "part-0.parquet")
-    pq.write_table(people.set_column(1, "east", text), place / "part-1.parquet")
-    return place
+    pq.write_table(people, path / "part-0.parquet")
+    pq.write_table(people.set_column(1, "east", text), path / "part-1.parquet")
+    return path
 
 
 @bad(r"part-1\.parquet: the table has no column 'east'|part-1\.parquet.*same columns")
-def a_column_less(place: Path, people: pa.Table) -> Any:
-    pq.write_table(people, place / "part-0.parquet")
-    pq.write_table(people.drop_columns("east"), place / "part-1.parquet")
-    return place
+def a_column_less(path: Path, people: pa.Table) -> Any:
+    pq.write_table(people, path / "part-0.parquet")
+    pq.write_table(people.drop_columns("east"), path / "part-1.parquet")
+    return path
 
 
 @bad("column 'east' has a missing value or NaN in row 3002")
-def a_null(place: Path, people: pa.Table) -> Any:
-    pq.write_table(people, place / "part-0.parquet")
+def a_null(path: Path, people: pa.Table) -> Any:
+    pq.write_table(people, path / "part-0.parquet")
     east = pa.array([1.0, None, 2.0])
-    pq.write_table(people.slice(0, 3).set_column(1, "east", east), place / "part-1.parquet")
-    return place
+    pq.write_table(people.slice(0, 3).set_column(1, "east", east), path / "part-1.parquet")
+    return path
 
 
 @bad(r"part-1\.parquet cannot be read: it is not a Parquet file, or is damaged")
-def a_damaged_file(place: Path, people: pa.Table) -> Any:
-    pq.write_table(people, place / "part-0.parquet")
-    (place / "part-1.parquet").write_bytes((place / "part-0.parquet").read_bytes()[:-100])
-    return place
+def a_damaged_file(path: Path, people: pa.Table) -> Any:
+    pq.write_table(people, path / "part-0.parquet")
+    (path / "part-1.parquet").write_bytes((path / "part-0.parquet").read_bytes()[:-100])
+    return path
 
 
 @bad("has no CSV .* or Parquet .* files")
-def an_empty_folder(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
-    (place / "_SUCCESS").touch()
-    return place
+def an_empty_folder(path: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    (path / "_SUCCESS").touch()
+    return path
 
 
 @bad("has no CSV .* or Parquet .* files")
-def an_unmatched_pattern(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
-    return place / "*.parquet"
+def an_unmatched_pattern(path: Path, people: pa.Table) -> Any:  # noqa: ARG001
+    return path / "*.parquet"
 
 
 @bad("the table is empty")
-def empty_files(place: Path, people: pa.Table) -> Any:
-    pq.write_table(people.slice(0, 0), place / "part-0.parquet")
-    return place
+def empty_files(path: Path, people: pa.Table) -> Any:
+    pq.write_table(people.slice(0, 0), path / "part-0.parquet")
+    return path
 
 
 @bad("with and without a folder city=")
-def some_keys(place: Path, people: pa.Table) -> Any:
-    (place / "city=Bonn").mkdir()
-    pq.write_table(people, place / "part-0.parquet")
-    pq.write_table(people, place / "city=Bonn" / "part-0.parquet")
-    return place
+def some_keys(path: Path, people: pa.Table) -> Any:
+    (path / "city=Bonn").mkdir()
+    pq.write_table(people, path / "part-0.parquet")
+    pq.write_table(people, path / "city=Bonn" / "part-0.parquet")
+    return path
 
 
 @bad("batch 2 has other columns or types than the first")
-def another_batch(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+def another_batch(path: Path, people: pa.Table) -> Any:  # noqa: ARG001
     return iter([people, people.set_column(1, "east", people["person"])])
 
 
 @bad("batch 2 is a list; expected an Arrow batch")
-def no_batch(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+def no_batch(path: Path, people: pa.Table) -> Any:  # noqa: ARG001
     return iter([people, [1, 2]])
 
 
 @bad("the dataset cannot be read")
-def a_broken_dataset(place: Path, people: pa.Table) -> Any:
-    pq.write_table(people, place / "part-0.parquet")
-    pq.write_table(people.set_column(1, "east", people["city"]), place / "part-1.parquet")
-    return pa.dataset.dataset(place)
+def a_broken_dataset(path: Path, people: pa.Table) -> Any:
+    pq.write_table(people, path / "part-0.parquet")
+    pq.write_table(people.set_column(1, "east", people["city"]), path / "part-1.parquet")
+    return pa.dataset.dataset(path)
 
 
 @bad("column 'east' must hold numbers, got string")
-def text(place: Path, people: pa.Table) -> Any:  # noqa: ARG001
+def text(path: Path, people: pa.Table) -> Any:  # noqa: ARG001
     return iter(people.set_column(1, "east", people["east"].cast(pa.string())).to_batches(1000))
 
 
@@ -332,16 +334,16 @@ def test_what_is_bad_is_refused_and_nothing_is_spent(
     case: str, neighbors: str, people: pa.Table, tmp_path: Path
 ) -> None:
     """In words that say which file and what to do, and quote no row."""
-    make, words = BAD[case]
+    make, message = BAD[case]
     (tmp_path / "files").mkdir()
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", epsilon=10, delta=1e-5)
     table = make(tmp_path / "files", people)
     if case == "empty_files" and neighbors == "add-remove":  # whether somebody is in the table at all is private
-        mp.release(table, PLANE, **SPENT, neighbors=neighbors, n=ROWS, ledger=ledger, dataset="homes")
+        mp.release(table, PLANE, **BUDGET, neighbors=neighbors, n=ROWS, ledger=ledger, dataset="homes")
         return
-    with pytest.raises(mp.MilepostError, match=words):
-        mp.release(table, PLANE, **SPENT, neighbors=neighbors, ledger=ledger, dataset="homes")
+    with pytest.raises(mp.MilepostError, match=message):
+        mp.release(table, PLANE, **BUDGET, neighbors=neighbors, ledger=ledger, dataset="homes")
     assert ledger.spent("homes").nano == 0
 
 
@@ -355,7 +357,7 @@ def test_an_error_of_the_iterator_is_its_own(people: pa.Table, tmp_path: Path) -
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", epsilon=10, delta=1e-5)
     with pytest.raises(ConnectionError, match="database"):
-        mp.release(broken(), PLANE, **SPENT, ledger=ledger, dataset="homes")
+        mp.release(broken(), PLANE, **BUDGET, ledger=ledger, dataset="homes")
     assert ledger.spent("homes").nano == 0
 
 
@@ -377,18 +379,18 @@ def test_bounds_and_exact_means_of_an_iterator(people: pa.Table) -> None:
 
 def test_a_users_function_is_never_called_by_two_threads(people: pa.Table) -> None:
     """It may not bear it."""
-    inside = threading.Lock()
+    lock = threading.Lock()
 
     def distance(left: str, right: str) -> float:
-        assert inside.acquire(blocking=False)
+        assert lock.acquire(blocking=False)
         try:
             return float(left != right)
         finally:
-            inside.release()
+            lock.release()
 
     space = mp.AnyMetric(distance, 1, queries=["Bonn", "Ulm"])
-    words = (batch.select(["city"]) for batch in people.to_batches(500))
-    assert mp.release(words, space, epsilon=1).n == ROWS
+    cities = (batch.select(["city"]) for batch in people.to_batches(500))
+    assert mp.release(cities, space, epsilon=1).n == ROWS
 
 
 def test_threads_fail_like_one(people: pa.Table) -> None:
@@ -430,11 +432,11 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     """By the weight of all threads' rows so far, and in rows; the rest is not read."""
     monkeypatch.setattr(sketch, "MAX_TOTAL", 4 * 1024)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    taken: list[int] = []
+    batch_numbers: list[int] = []
 
     def batches() -> Iterator[Any]:
-        for place in range(100):
-            taken.append(place)
+        for number in range(100):
+            batch_numbers.append(number)
             yield np.ones((1 if weighted else 1024, 2))
 
     roles = RowColumns(weights=1, max_weight=1) if weighted else RowColumns()
@@ -442,7 +444,7 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
         aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, row_columns=roles)
-    assert len(taken) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
+    assert len(batch_numbers) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 
 def test_a_number_of_rows_that_is_known_is_refused_before_any_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,13 +74,15 @@ class Draw:
     def cost(self, other: "Draw", pure: bool) -> Fraction:
         """ε, or ρ unless pure, of the difference between this call and that of the neighboring table."""
         assert (self.law, self.scale, self.values.shape) == (other.law, other.scale, other.values.shape), "paths differ"
-        places = np.flatnonzero(self.values != other.values)
-        moved = [abs(a - b) for a, b in zip(self.values[places].tolist(), other.values[places].tolist(), strict=True)]
+        indices = np.flatnonzero(self.values != other.values)
+        differences = [
+            abs(a - b) for a, b in zip(self.values[indices].tolist(), other.values[indices].tolist(), strict=True)
+        ]
         scale = Fraction(self.scale)
         if pure:
-            assert self.law == "laplace" or not any(moved), "Gaussian noise under a pure guarantee"
-            return Fraction(sum(moved)) / scale
-        return Fraction(sum(m * m for m in moved)) / (
+            assert self.law == "laplace" or not any(differences), "Gaussian noise under a pure guarantee"
+            return Fraction(sum(differences)) / scale
+        return Fraction(sum(m * m for m in differences)) / (
             2 * scale * scale
         )  # a Laplace draw is Δ/b-private, so (Δ/b)²/2-zCDP
 
@@ -106,8 +108,8 @@ class Epoch(AboveThreshold):
     def cost(self, other: "Epoch", pure: bool) -> Fraction:
         """Δ/threshold scale + 2Δ/query scale, where Δ is the most that any compared value has moved."""
         assert (self.threshold_scale, self.query_scale) == (other.threshold_scale, other.query_scale), "paths differ"
-        moved = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
-        epsilon = moved / Fraction(self.threshold_scale) + 2 * moved / Fraction(self.query_scale)
+        max_difference = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
+        epsilon = max_difference / Fraction(self.threshold_scale) + 2 * max_difference / Fraction(self.query_scale)
         return epsilon if pure else epsilon * epsilon / 2
 
 
@@ -134,9 +136,9 @@ class Transcript:
         return Transcript(self._script, self)
 
     def _add(self, law: str, values: IntArray, scale: float) -> IntArray:
-        kept = np.array(values, dtype=np.int64)
-        output = kept if self._earlier is None else self._earlier.draws[len(self.draws)].output
-        self.draws.append(Draw(law, scale, kept, output, self._after))
+        inputs = np.array(values, dtype=np.int64)
+        output = inputs if self._earlier is None else self._earlier.draws[len(self.draws)].output
+        self.draws.append(Draw(law, scale, inputs, output, self._after))
         return output.copy()
 
     def _stream(self, scale: float, block: int = 16) -> noise.LaplaceStream:
@@ -197,17 +199,17 @@ def points(space: Any, fractions: Any) -> AnyArray:
 
 def opposites(space: Any) -> list[tuple[AnyArray, AnyArray]]:
     """Pairs of records as far apart as there are: opposite corners, and the farthest in embedding coordinates."""
-    found = [(points(space, [0.0] * space.width), points(space, [1.0] * space.width))]
+    result = [(points(space, [0.0] * space.width), points(space, [1.0] * space.width))]
     if isinstance(space, Projected):
         left, right = farthest_pair(space)
-        found.append((left[None], right[None]))
-    return found
+        result.append((left[None], right[None]))
+    return result
 
 
 def inside(space: Any, fractions: Any) -> AnyArray:
     """The same as queries, in the disc or cap where the columns' corners are not."""
-    asked = points(space, fractions)
-    return asked if space.objects else np.asarray(space.inside(space.read_queries(asked)))
+    queries = points(space, fractions)
+    return queries if space.objects else np.asarray(space.inside(space.read_queries(queries)))
 
 
 def _cell(part: Column, fraction: float) -> Any:
@@ -365,10 +367,10 @@ class Contract:
     def test_the_private_input_is_left_alone(self, name: str) -> None:
         space = SPACES[name]
         sketch = even(space, ROWS)
-        kept = [array.copy() for array in (sketch.counts, sketch.offsets, sketch.totals)]
+        originals = [array.copy() for array in (sketch.counts, sketch.offsets, sketch.totals)]
         for guarantee in self.offered():
             self.run(sketch, space, guarantee)
-        for before, after in zip(kept, (sketch.counts, sketch.offsets, sketch.totals), strict=True):
+        for before, after in zip(originals, (sketch.counts, sketch.offsets, sketch.totals), strict=True):
             assert np.array_equal(before, after)
 
     def test_a_delta_of_zero_is_honoured(self) -> None:
@@ -377,13 +379,13 @@ class Contract:
         sketch = even(space, ROWS)
         if self.refuses_pure:
             with silent():
-                for refusing in (
+                for call in (
                     lambda: self.mechanism.check(ProtectedChange(), PURE),
                     lambda: self.run(sketch, space, PURE),
                     lambda: self.mechanism.predict(space.embedding, ROWS, ProtectedChange(), PURE),
                 ):
                     with pytest.raises(mp.MilepostError, match=r"needs delta > 0"):
-                        refusing()
+                        call()
             return
 
         def no_gaussian(law: str, values: IntArray, scale: float) -> IntArray:
@@ -456,7 +458,7 @@ class Contract:
         guarantee = self.guarantee(kind)
         space = SPACES["steps"]
         sketch = even(space, ROWS)
-        measured = self.measure(sketch, space, guarantee)
+        to_errors = self.measure(sketch, space, guarantee)
         law: Law = "laplace" if self.budget(guarantee)[1] else "gaussian"
         numbers = scale_draws(0.9, law=law)
 
@@ -464,7 +466,7 @@ class Contract:
             parts: list[FloatArray] = []
             with self.releases(sketch, space, guarantee):
                 while sum(part.size for part in parts) < numbers:
-                    parts.append(measured(self.run(sketch, space, guarantee)))
+                    parts.append(to_errors(self.run(sketch, space, guarantee)))
             return np.concatenate(parts)
 
         assert_scale(errors(), law=law, against=1.1)
@@ -485,10 +487,10 @@ class Contract:
             tensors, others = synopsis.statistic.tensors(), again.statistic.tensors()
             assert tensors.keys() == others.keys()
             assert all(np.array_equal(tensors[key], others[key]) for key in tensors)
-            asked = inside(space, np.random.default_rng(0).random((50, space.width)))
+            queries = inside(space, np.random.default_rng(0).random((50, space.width)))
             for raw in (False, True):
-                assert np.array_equal(again.mean_distance(asked, raw=raw), synopsis.mean_distance(asked, raw=raw))
-            assert np.array_equal(again.interval(asked), synopsis.interval(asked))
+                assert np.array_equal(again.mean_distance(queries, raw=raw), synopsis.mean_distance(queries, raw=raw))
+            assert np.array_equal(again.interval(queries), synopsis.interval(queries))
             for uniform in (False, True):
                 assert again.error(uniform=uniform) == synopsis.error(uniform=uniform)
 
@@ -518,9 +520,9 @@ class Contract:
         if not self.adapts:
             cases.append((lambda: self.run(coarse, space, APPROXIMATE), "cells"))
         with silent():
-            for refused, words in cases:
-                with pytest.raises(mp.MilepostError, match=words):
-                    refused()
+            for call, message in cases:
+                with pytest.raises(mp.MilepostError, match=message):
+                    call()
 
     @spaces
     def test_every_released_number_is_an_integer(self, name: str) -> None:
@@ -542,13 +544,13 @@ class Contract:
         space = SPACES[name]
         generator = np.random.default_rng(0)
         table = points(space, generator.random((ROWS, space.width)))
-        one, two = sketch_of(space, table), sketch_of(space, generator.permutation(table))
-        assert np.array_equal(one.counts, two.counts)
-        assert np.array_equal(one.offsets, two.offsets)
+        first, second = sketch_of(space, table), sketch_of(space, generator.permutation(table))
+        assert np.array_equal(first.counts, second.counts)
+        assert np.array_equal(first.offsets, second.offsets)
         everybody = sketch_of(space, points(space, [0.0] * space.width), ROWS)
         guarantee = self.offered()[0]
         cards, sizes = [], []
-        for sketch in (one, two, everybody):
+        for sketch in (first, second, everybody):
             synopsis = self.release(sketch, space, guarantee)
             synopsis.save(tmp_path / "file.milepost")
             cards.append(synopsis.card)
@@ -562,11 +564,11 @@ class Contract:
         """One record, equal records, records at both ends: finite answers in range, with an error to match."""
         guarantee, space = self.guarantee(kind), SPACES[name]
         ends = [[0.0] * space.width, [1.0] * space.width]
-        asked = inside(space, [[k / 7] * space.width for k in range(8)])
+        queries = inside(space, [[k / 7] * space.width for k in range(8)])
         for table, times in (([[0.3] * space.width], 1), ([[0.3] * space.width], ROWS), (ends, 1), (ends, ROWS // 2)):
             sketch = sketch_of(space, points(space, table), times)
             synopsis = self.release(sketch, space, guarantee)
-            values, interval = synopsis.mean_distance(asked), synopsis.interval(asked)
+            values, interval = synopsis.mean_distance(queries), synopsis.interval(queries)
             assert np.all((values >= 0) & (values <= max(space.diameter, space.embedding.total_width) * (1 + 1e-9)))
             assert np.all((interval[:, 0] <= values) & (values <= interval[:, 1]))
             assert 0 < synopsis.error() <= synopsis.error(uniform=True) <= space.embedding.sensitivity_bound
@@ -578,15 +580,15 @@ class Contract:
         guarantee, space = self.guarantee(kind), SPACES[name]
         n = 20_000
         with silent():
-            predicted = self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee)
+            prediction = self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee)
         sketch = sketch_of(space, points(space, [[k / 250] * space.width for k in range(250)]), n // 250)
         with Transcript().listen():  # without noise
             statistic = self.run(sketch, space, guarantee)
             self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
-        assert self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee) == predicted
+        assert self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee) == prediction
         confidence = min(0.95, statistic.confidence)
-        for uniform, error in ((False, predicted.error), (True, predicted.uniform)):
+        for uniform, error in ((False, prediction.error), (True, prediction.uniform)):
             assert min(statistic.half_width(confidence, uniform), statistic.max_error) == pytest.approx(error, rel=0.25)
-        if self.fixed_size and predicted.size is not None:
+        if self.fixed_size and prediction.size is not None:
             size = sum(tensor.nbytes for tensor in statistic.tensors().values())
-            assert 0.5 * size <= predicted.size <= 2 * size + 4000
+            assert 0.5 * size <= prediction.size <= 2 * size + 4000

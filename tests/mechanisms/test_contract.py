@@ -53,12 +53,12 @@ def times(factor: float, function: Callable[..., Any]) -> Callable[..., Any]:
     return scaled
 
 
-SOME = ("one column", "unequal weights", "steps", "box", "table", "letters", "towns")
+QUICK_SPACES = ("one column", "unequal weights", "steps", "box", "table", "letters", "towns")
 
 
 class TestSlopes(Contract):
     mechanism = slopes.Slopes()
-    quick = SOME
+    quick = QUICK_SPACES
     refuses_pure = True
     tight = 1 - 1e-9
 
@@ -76,13 +76,13 @@ class TestSlopes(Contract):
         path = tmp_path / "file.milepost"
         synopsis.save(path)
         code = f"import milepost as mp; print(mp.load({str(path)!r}).interval([[30, 1], [47.3, 0.1]]).tolist())"
-        printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
-        assert json.loads(printed) == synopsis.interval([[30, 1], [47.3, 0.1]]).tolist()
+        output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
+        assert json.loads(output) == synopsis.interval([[30, 1], [47.3, 0.1]]).tolist()
 
 
 class TestHats(Contract):
     mechanism = hats.Hats()
-    quick = SOME
+    quick = QUICK_SPACES
     tight = 1 - 1e-8
 
     def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:
@@ -141,10 +141,10 @@ class TestTangents(Contract):
         scans = self.mechanism.scans(space.embedding, int(sketch.totals[0]), guarantee, sketch.bits)
         exact = [sketch.only(i).coarsen(QUANTA >> scan.bits).borders() for i, scan in enumerate(scans)]
 
-        def errors(released: NoisyStatistic) -> FloatArray:
-            assert isinstance(released, TangentLines)
+        def errors(statistic: NoisyStatistic) -> FloatArray:
+            assert isinstance(statistic, TangentLines)
             result = []
-            for line in released.lines:
+            for line in statistic.lines:
                 borders, margins = exact[line.coordinate], scans[line.coordinate].margins
                 result.append((line.value - borders.value[0, line.border]) / margins.value_scale[0])
                 result.append((line.count - borders.below[0, line.border]) / margins.slope_scale[0])
@@ -212,9 +212,9 @@ def interactive_cost(space: mp.L1, embedding: Embedding, guarantee: mp.Guarantee
         for transcript, fraction in zip((first, second), pair, strict=True):
             sketch = rest + sketch_of(space, points(space, [fraction] * space.width))
             cells = embedding.span >> sketch.bits
-            asked = np.stack([np.minimum(k, cells) for k in (0, 1, CELLS // 3)] + [cells - 1, cells])
+            positions = np.stack([np.minimum(k, cells) for k in (0, 1, CELLS // 3)] + [cells - 1, cells])
             with transcript.listen():
                 learner = convex_learner(embedding, margins)
-                list(PrivateGame(learner, sketch.borders(), embedding, margins).ask(asked))
+                list(PrivateGame(learner, sketch.borders(), embedding, margins).ask(positions))
         costs.append(game_cost(first, second, margins, guarantee.pure))
     return max(costs)

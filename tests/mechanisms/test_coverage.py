@@ -48,7 +48,7 @@ class Coverage:
     def assert_covers(self, groups: float, band: float, at_most: float | None = None) -> None:
         """At 95 %; rates of `groups` and of `band` would be noticed, as would more than `at_most`."""
         means, comparisons = list(self.groups.values()), 3 * len(self.groups)
-        print({name: round(found / self.releases, 4) for name, found in self.groups.items()}, self.band / self.releases)
+        print({name: round(count / self.releases, 4) for name, count in self.groups.items()}, self.band / self.releases)
         assert_rate(means, self.releases, at_least=0.95, at_most=at_most, against=groups, comparisons=comparisons)
         assert_rate(self.points, self.releases, at_least=0.95, against=0.85)
         assert_rate(self.band, self.releases, at_least=0.95, against=band)
@@ -81,29 +81,29 @@ class Case:
         first = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
         sketch = sketch.coarsen(1 << (24 - min(first.bits)))  # exact, and quicker to coarsen again
         points = _points(rng, people, first.bits[0])
-        every = np.concatenate(list(points.values()))
-        exact = mp.exact(people, space, every)
+        all_points = np.concatenate(list(points.values()))
+        exact = mp.exact(people, space, all_points)
         curves = [_half_cells(people[:, i], int(space.embedding.span[i]), first.bits[i]) for i in range(self.dimension)]
-        both = (True, False) if first.approaches and self.dimension == 1 else (True,)
-        covered = {raw: np.zeros(len(every)) for raw in both}
-        within = dict.fromkeys(covered, 0)
+        raw_options = (True, False) if first.approaches and self.dimension == 1 else (True,)
+        point_counts = {raw: np.zeros(len(all_points)) for raw in raw_options}
+        band_counts = dict.fromkeys(point_counts, 0)
         for _ in range(releases):
             statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
             synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), self.n)
             band = synopsis.error(uniform=True)
-            for raw in both:
-                low, high = synopsis.interval(every, raw=raw).T
-                covered[raw] += (low <= exact) & (exact <= high)
-                within[raw] += _largest_error(statistic, curves, raw) <= band
+            for raw in raw_options:
+                low, high = synopsis.interval(all_points, raw=raw).T
+                point_counts[raw] += (low <= exact) & (exact <= high)
+                band_counts[raw] += _largest_error(statistic, curves, raw) <= band
         ends = np.cumsum([0] + [len(group) for group in points.values()])
         return {
             raw: Coverage(
                 releases,
                 {name: float(counts[a:b].mean()) for name, a, b in zip(points, ends, ends[1:], strict=False)},
                 counts,
-                within[raw],
+                band_counts[raw],
             )
-            for raw, counts in covered.items()
+            for raw, counts in point_counts.items()
         }
 
 
@@ -142,16 +142,16 @@ def test_where_noise_is_all_there_is_intervals_cover_and_are_not_wide(case: Case
     Noise that is claimed a fifth too small would be noticed: 88.3 % of a normal law, or 90.9 % of a Laplace one, would
     be covered.
     """
-    for raw, found in case.measure(MANY).items():
-        found.assert_covers(0.91, 0.912, at_most=0.9575 if raw else None)
+    for raw, coverage in case.measure(MANY).items():
+        coverage.assert_covers(0.91, 0.912, at_most=0.9575 if raw else None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [*SPREAD, *WIDE, Case("ends", 100, 1, "slopes")], ids=str)
 def test_intervals_cover_whatever_the_table(case: Case) -> None:
     """Interpolation included: at a grid, at random points, at the records (atoms) and next to them."""
-    for found in case.measure(ENOUGH).values():
-        found.assert_covers(0.86, 0.865)
+    for coverage in case.measure(ENOUGH).values():
+        coverage.assert_covers(0.86, 0.865)
 
 
 @pytest.mark.slow
@@ -163,11 +163,11 @@ def test_bands_hold_at_a_high_confidence(mechanism: str) -> None:
     epsilon, delta = (1, 1e-6) if mechanism == "slopes" else (1, 0)
     statistic = mp.release(people, space, epsilon=epsilon, delta=delta, mechanism=mechanism).statistic
     assert isinstance(statistic, SlopeCounts | HatSags)
-    width, generator, passed = statistic.half_width(1 - 1e-5, uniform=True), np.random.default_rng(1), 0
+    width, generator, exceedances = statistic.half_width(1 - 1e-5, uniform=True), np.random.default_rng(1), 0
     for _ in range(10):
         extremes = np.sum([noise.extremes(generator, 20_000) for noise in statistic._noise], axis=0)
-        passed += int((np.abs(extremes).max(axis=1) > width).sum())
-    assert_rate(passed, 200_000, at_most=1e-5, against=2e-4)
+        exceedances += int((np.abs(extremes).max(axis=1) > width).sum())
+    assert_rate(exceedances, 200_000, at_most=1e-5, against=2e-4)
 
 
 def _points(rng: np.random.Generator, people: FloatArray, bits: int) -> dict[str, FloatArray]:
@@ -185,17 +185,18 @@ def _points(rng: np.random.Generator, people: FloatArray, bits: int) -> dict[str
 
 def _half_cells(values: FloatArray, span: int, bits: int) -> tuple[FloatArray, FloatArray]:
     """All borders and middles of cells, in quanta, with the exact F there."""
-    places = np.arange(0, span + 1, (1 << bits) >> 1, dtype=np.float64)
+    positions = np.arange(0, span + 1, (1 << bits) >> 1, dtype=np.float64)
     ordered = np.sort(values)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    below = np.searchsorted(ordered, places / span)
-    at = places / span
-    return places, (at * (2 * below - len(values)) + sums[-1] - 2 * sums[below]) / len(values)
+    below = np.searchsorted(ordered, positions / span)
+    fractions = positions / span
+    return positions, (fractions * (2 * below - len(values)) + sums[-1] - 2 * sums[below]) / len(values)
 
 
 def _largest_error(statistic: SlopeCounts | HatSags, curves: list[tuple[FloatArray, FloatArray]], raw: bool) -> float:
     """sup |F̂ − F| over the box: coordinates vary freely, so their extremes add up."""
     errors = [
-        polygon.at(places) - exact for polygon, (places, exact) in zip(statistic.functions(raw), curves, strict=True)
+        polygon.at(positions) - exact
+        for polygon, (positions, exact) in zip(statistic.functions(raw), curves, strict=True)
     ]
     return float(max(sum(error.max() for error in errors), -sum(error.min() for error in errors)))

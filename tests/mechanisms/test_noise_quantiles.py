@@ -11,7 +11,7 @@ from milepost.mechanisms.noise_quantiles import mixture_quantile
 FREQUENCIES = np.linspace(1e-6, 80, 80_001)
 
 
-def passes(z: float, scales: FloatArray, deviation: float) -> float:
+def tail_probability(z: float, scales: FloatArray, deviation: float) -> float:
     """Pr[|X| > z] for X = Σ Laplace(scales) + N(0, deviation²), by Gil-Pelaez inversion."""
     law = np.exp(-((deviation * FREQUENCIES) ** 2) / 2)
     for scale in scales:
@@ -32,8 +32,8 @@ def test_no_sum_passes_its_quantile_more_often(scales: list[float], normal: floa
     variance = 2 * np.sum(weights**2) + normal**2
     weights, deviation = weights / np.sqrt(variance), normal / np.sqrt(variance)
     kurtosis = 12 * np.sum(weights**4)
-    passed = passes(float(mixture_quantile(np.array(kurtosis), failure)), weights, deviation)
-    assert 0.85 * failure <= passed <= 1.01 * failure
+    probability = tail_probability(float(mixture_quantile(np.array(kurtosis), failure)), weights, deviation)
+    assert 0.85 * failure <= probability <= 1.01 * failure
 
 
 @pytest.mark.parametrize("failure", [0.5, 0.045, 1e-4, 1e-8])

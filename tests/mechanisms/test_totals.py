@@ -23,9 +23,9 @@ from tests.mechanisms.contract import SPACES, points
 
 ROWS, RELEASES = 100, 3000
 LINE = mp.L1([(0, 1)])
-ASKED = np.array([[0.0], [0.1], [0.5], [1.0]])
+QUERIES = np.array([[0.0], [0.1], [0.5], [1.0]])
 APPROXIMATE, PURE = mp.Guarantee(1, 1e-6), mp.Guarantee(1)
-ADDED = ProtectedChange("add-remove")
+ADD_REMOVE = ProtectedChange("add-remove")
 
 
 def people() -> AnyArray:
@@ -34,17 +34,17 @@ def people() -> AnyArray:
 
 
 def releases(name: str) -> tuple[Callable[[], Any], AnyArray]:
-    """A way to release the table by a mechanism, and the places of ASKED in it."""
+    """A way to release the table by a mechanism, and the positions of QUERIES in it."""
     if name in ("gaussian", "laplace"):
-        queries = Queries(ASKED, LINE)
+        queries = Queries(QUERIES, LINE)
         sums = read_sums(people(), LINE, queries)
         guarantee = APPROXIMATE if name == "gaussian" else PURE
-        return lambda: PerQuery(name).run(sums, queries, ADDED, guarantee, n=ROWS), np.arange(len(ASKED))
+        return lambda: PerQuery(name).run(sums, queries, ADD_REMOVE, guarantee, n=ROWS), np.arange(len(QUERIES))
     mechanism, guarantee = (Slopes(), APPROXIMATE) if name == "slopes" else (Hats(), PURE)
     sketch = read_sketch(people(), LINE)
-    bits = min(mechanism.run(sketch, LINE.embedding, ADDED, guarantee, n=ROWS).bits)
+    bits = min(mechanism.run(sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS).bits)
     sketch = sketch.coarsen(1 << (24 - bits))
-    return lambda: mechanism.run(sketch, LINE.embedding, ADDED, guarantee, n=ROWS), LINE.position(ASKED)
+    return lambda: mechanism.run(sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS), LINE.position(QUERIES)
 
 
 def coverage(name: str) -> tuple[IntArray, int, int]:
@@ -52,17 +52,17 @@ def coverage(name: str) -> tuple[IntArray, int, int]:
 
     The last: a hundredth of the total's noise is claimed.
     """
-    exact = mp.exact(people(), LINE, ASKED)
-    each, together, without = np.zeros(len(ASKED), dtype=np.int64), 0, 0
+    exact = mp.exact(people(), LINE, QUERIES)
+    each, together, without = np.zeros(len(QUERIES), dtype=np.int64), 0, 0
     with drawn_ahead():
-        release, places = releases(name)
+        release, positions = releases(name)
         for _ in range(RELEASES):
             statistic = release()
-            off = np.abs(statistic.values(places, raw=True) - exact)
-            each += off <= statistic.half_widths(places, 0.95)
+            off = np.abs(statistic.values(positions, raw=True) - exact)
+            each += off <= statistic.half_widths(positions, 0.95)
             together += int((off <= statistic.half_width(0.95, uniform=True)).all())
             statistic.total = replace(statistic.total, scale=statistic.total.scale * 0.01)
-            without += int(off[0] <= statistic.half_widths(places, 0.95)[0])
+            without += int(off[0] <= statistic.half_widths(positions, 0.95)[0])
     return each, together, without
 
 
@@ -113,11 +113,11 @@ def test_no_record_is_farther_from_the_anchor_than_its_radius(name: str) -> None
         [CountOrigin(embedding, central=True)] if embedding.symmetric else []
     )
     for anchor in kinds:
-        spent = np.zeros(len(images))
+        costs = np.zeros(len(images))
         for i in range(embedding.dimension):
             bits = int(embedding.step[i]).bit_length() - 1 if embedding.step[i] > 1 else 14
             tops = (np.arange(int(embedding.span[i]) >> bits, dtype=np.int64) + 1) << bits
             marks = np.clip(tops[None] - images[:, i : i + 1], 0, 1 << bits)
-            moved = ((marks - anchor.marks(i, bits)) / (1 << bits)) ** 2
-            spent += embedding.quantum[i] * (1 << bits) * moved.sum(axis=1)
-        assert spent.max() <= anchor.radius * (1 + 1e-9)
+            squares = ((marks - anchor.marks(i, bits)) / (1 << bits)) ** 2
+            costs += embedding.quantum[i] * (1 << bits) * squares.sum(axis=1)
+        assert costs.max() <= anchor.radius * (1 + 1e-9)

@@ -19,19 +19,21 @@ HEAVY = ("numpy", "pyarrow", "rich", "scipy", "sqlite3")
 
 def fresh(code: str) -> Any:
     """What a new interpreter prints, as JSON."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    return json.loads(done.stdout)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    return json.loads(process.stdout)
 
 
 def test_the_table_has_the_names_that_type_checkers_see() -> None:
     tree = ast.parse(Path(milepost.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    extras = [name for name, module in seen.items() if module == "milepost"]
+    module_of = {
+        alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    extras = [name for name, module in module_of.items() if module == "milepost"]
     assert extras == list(milepost._DOORS)
-    seen = {name: module for name, module in seen.items() if name not in extras}
-    assert seen == milepost._MODULE_OF
-    assert sorted(seen) == sorted(milepost.__all__)
+    module_of = {name: module for name, module in module_of.items() if name not in extras}
+    assert module_of == milepost._MODULE_OF
+    assert sorted(module_of) == sorted(milepost.__all__)
 
 
 def test_an_import_loads_nothing_and_a_star_everything() -> None:

@@ -19,7 +19,12 @@ import pytest
 from tests import ROOT
 
 SOURCE = ROOT / "src" / "milepost"
-BROUGHT = {"pandas", "polars", "geopandas", "py4j"}  # by whoever hands over a frame; py4j is how PySpark is spoken to
+FRAME_PACKAGES = {
+    "pandas",
+    "polars",
+    "geopandas",
+    "py4j",
+}  # by whoever hands over a frame; py4j is how PySpark is spoken to
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # those whose name is not that of the package
 TOP = {"tests", "bench", "docs", "examples", "src", ".ci"}
 PAGES = ("README.md", "docs/tutorial.md")
@@ -30,13 +35,18 @@ EXTRAS = [
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # without this repository
 
 
-def call(*words: str | Path, folder: Path, **environment: str) -> str:
+def call(*arguments: str | Path, folder: Path, **environment: str) -> str:
     """Runs a command and returns what it prints; what it prints of an error is told."""
-    done = subprocess.run(  # noqa: S603
-        [str(word) for word in words], cwd=folder, env=CLEAN | environment, capture_output=True, text=True, check=False
+    process = subprocess.run(  # noqa: S603
+        [str(argument) for argument in arguments],
+        cwd=folder,
+        env=CLEAN | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 0, f"{' '.join(map(str, words))}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert process.returncode == 0, f"{' '.join(map(str, arguments))}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +57,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip("install", "--no-compile", "--target", str(tools), "hatchling>=1.27,<2", folder=folder)
 
     def build(kind: str, source: Path, to: Path) -> None:
-        words = ("-m", "hatchling", "build", "-t", kind, "-d", to)
-        call(sys.executable, *words, folder=source, PYTHONPATH=str(tools))
+        arguments = ("-m", "hatchling", "build", "-t", kind, "-d", to)
+        call(sys.executable, *arguments, folder=source, PYTHONPATH=str(tools))
 
     for kind in ("sdist", "wheel"):
         build(kind, ROOT, folder)
@@ -68,13 +78,13 @@ def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     call(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
     programs = folder / "venv" / "bin"
     (wheel,) = built.glob("*.whl")
-    wanted = f"milepost[serve,plots,text] @ {wheel.as_uri()}"
-    pip("--python", str(programs / "python"), "install", "--no-compile", wanted, folder=folder)
+    requirement = f"milepost[serve,plots,text] @ {wheel.as_uri()}"
+    pip("--python", str(programs / "python"), "install", "--no-compile", requirement, folder=folder)
     return programs
 
 
-def pip(*words: str, folder: Path) -> None:
-    call(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *words, folder=folder)
+def pip(*arguments: str, folder: Path) -> None:
+    call(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments, folder=folder)
 
 
 def files(wheel: Path) -> dict[str, bytes]:
@@ -84,18 +94,18 @@ def files(wheel: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
-    held = files(*built.glob("*.whl"))
-    package = {name for name in held if name.startswith("milepost/")}
-    kept = call("git", "ls-files", "src/milepost", folder=ROOT).split() if (ROOT / ".git").exists() else []
-    assert {name.removeprefix("src/") for name in kept} <= package
+    content = files(*built.glob("*.whl"))
+    package = {name for name in content if name.startswith("milepost/")}
+    sources = call("git", "ls-files", "src/milepost", folder=ROOT).split() if (ROOT / ".git").exists() else []
+    assert {name.removeprefix("src/") for name in sources} <= package
     assert not [name for name in package if "__pycache__" in name or "test" in Path(name).parts]
     assert {"milepost/py.typed", "milepost/service/static/index.html"} <= package
     vendored = {Path(name).name for name in package if "/vendor/" in name}
-    licences = {Path(name).name for name in held if ".dist-info/licenses/" in name}
+    licences = {Path(name).name for name in content if ".dist-info/licenses/" in name}
     assert {"d3.min.js", "topojson-client.min.js", "land-50m.json"} <= vendored
     assert {name for name in vendored if name.endswith(".LICENSE")} | {"LICENSE"} == licences
-    rest = {name for name in held if not name.startswith("milepost/")}
-    assert all(re.match(r"milepost-[\d.]+\.dist-info/", name) for name in rest)
+    metadata = {name for name in content if not name.startswith("milepost/")}
+    assert all(re.match(r"milepost-[\d.]+\.dist-info/", name) for name in metadata)
 
 
 @pytest.mark.slow
@@ -109,8 +119,8 @@ def test_the_sdist_makes_the_same_wheel(built: Path) -> None:
 
 @pytest.mark.slow
 def test_the_metadata_is_whole(built: Path) -> None:
-    held = files(*built.glob("*.whl"))
-    metadata = message_from_bytes(next(text for name, text in held.items() if name.endswith("/METADATA")))
+    content = files(*built.glob("*.whl"))
+    metadata = message_from_bytes(next(text for name, text in content.items() if name.endswith("/METADATA")))
     assert metadata["Name"] == "milepost"
     assert metadata["Description-Content-Type"] == "text/markdown"
     description = metadata.get_payload(decode=True)
@@ -147,7 +157,7 @@ def commands_work(fresh: Path, tmp_path: Path) -> None:
 
 def service_answers(fresh: Path, tmp_path: Path) -> None:
     """And has its page, with all that the page names."""
-    with served(fresh, tmp_path) as url:
+    with serve(fresh, tmp_path) as url:
         assert json.loads(read(f"{url}/v1/health")) == {"status": "ok"}
         page = read(f"{url}/").decode()
         needed = re.findall(r'(?:src|href)="(/?[\w/.-]+)"', page)
@@ -157,15 +167,15 @@ def service_answers(fresh: Path, tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def served(programs: Path, folder: Path) -> Iterator[str]:
+def serve(programs: Path, folder: Path) -> Iterator[str]:
     """A service of an empty data directory on a free port."""
-    words = [str(programs / "milepost"), "serve", "--data-dir", "house", "--port", "0"]
-    with subprocess.Popen(words, cwd=folder, env=CLEAN, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    command = [str(programs / "milepost"), "serve", "--data-dir", "house", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, env=CLEAN, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             assert process.stdout is not None
-            found = re.search(r"http://\S+:\d+", process.stdout.readline())
-            assert found is not None
-            yield found[0]
+            match = re.search(r"http://\S+:\d+", process.stdout.readline())
+            assert match is not None
+            yield match[0]
         finally:
             process.kill()
 
@@ -197,18 +207,22 @@ def test_what_is_imported_is_declared() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     declared = {name.lower().replace("_", "-") for name in re.findall(r'"([A-Za-z][\w.-]*)(?:\[\w+\])?[><=]', text)}
     for path in SOURCE.rglob("*.py"):
-        for name in imported(path.read_text(encoding="utf-8")) - {*sys.stdlib_module_names, "milepost", *BROUGHT}:
+        for name in imported_packages(path.read_text(encoding="utf-8")) - {
+            *sys.stdlib_module_names,
+            "milepost",
+            *FRAME_PACKAGES,
+        }:
             assert DISTRIBUTIONS.get(name, name.replace("_", "-")) in declared, (
                 f"{path.relative_to(ROOT)} imports {name}, which pyproject.toml does not name"
             )
 
 
-def imported(source: str) -> set[str]:
+def imported_packages(source: str) -> set[str]:
     """The packages whose modules a file imports."""
-    found = set()
+    packages = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.add(str(node.module).split(".")[0])
-    return found
+            packages.add(str(node.module).split(".")[0])
+    return packages

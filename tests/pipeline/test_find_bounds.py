@@ -43,7 +43,7 @@ def magnitudes_of(rows: Any, width: int) -> Magnitudes:
 Call = tuple[IntArray, float]
 
 
-class Tape:
+class NoiseTranscript:
     """The noise function, with outcomes that are recorded on one table and then forced on another."""
 
     def __init__(self, outcomes: Iterator[IntArray] | None = None) -> None:
@@ -61,11 +61,11 @@ class Tape:
 
 def cost_of(left: Magnitudes, right: Magnitudes, scales: Scales) -> Fraction:
     """Σ‖change‖₁/scale over all integers that reach the noise, along the same outcomes, in rational arithmetic."""
-    first = Tape()
+    first = NoiseTranscript()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(find_bounds, "laplace", first)
         Search.run(left, scales, 0.99)
-        second = Tape(iter(first.outcomes))
+        second = NoiseTranscript(iter(first.outcomes))
         patch.setattr(find_bounds, "laplace", second)
         Search.run(right, scales, 0.99)
     assert len(first.calls) == len(second.calls)
@@ -82,14 +82,14 @@ def test_no_pair_of_neighbors_costs_more_than_epsilon(rows: list[list[float]], d
     """Replaced, added or removed: whatever the rows are, infinite ones included."""
     width, epsilon = len(rows[0]), data.draw(st.sampled_from([0.1, 1.0, 30.0]))
     other = data.draw(st.lists(values, min_size=width, max_size=width))
-    whole = magnitudes_of(rows, width)
+    full_table = magnitudes_of(rows, width)
     replaced, removed = magnitudes_of([other, *rows[1:]], width), magnitudes_of(rows[1:], width)
     swap, add = (
         Scales.of(Guarantee(epsilon), ProtectedChange(relation), width) for relation in ("replace", "add-remove")
     )
-    assert cost_of(whole, replaced, swap) <= Fraction(epsilon)
-    assert cost_of(whole, removed, add) <= Fraction(epsilon)
-    assert cost_of(removed, whole, add) <= Fraction(epsilon)
+    assert cost_of(full_table, replaced, swap) <= Fraction(epsilon)
+    assert cost_of(full_table, removed, add) <= Fraction(epsilon)
+    assert cost_of(removed, full_table, add) <= Fraction(epsilon)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -97,19 +97,19 @@ def test_no_pair_of_neighbors_costs_more_than_epsilon(rows: list[list[float]], d
 def test_the_worst_pair_costs_all_of_it(relation: str, width: int) -> None:
     """So a scale that is a tenth too small, or that of the other relation, would be caught by the test before."""
     rows = np.full((40, width), 1.0)
-    whole = magnitudes_of(rows, width)
+    full_table = magnitudes_of(rows, width)
     other = magnitudes_of(np.vstack([rows[1:], np.full((1, width), 1.5)]) if relation == "replace" else rows[1:], width)
     scales = Scales.of(Guarantee(1.0), ProtectedChange(relation), width)
     # 1 and 1.5 have the same power of two: only the cells tell them apart
     share = 0.475 if relation == "replace" else 1
-    assert float(cost_of(whole, other, scales)) == pytest.approx(share)
+    assert float(cost_of(full_table, other, scales)) == pytest.approx(share)
     if relation == "replace":
         far = magnitudes_of(np.vstack([rows[1:], np.full((1, width), -np.inf)]), width)
-        assert float(cost_of(whole, far, scales)) == pytest.approx(0.95)
+        assert float(cost_of(full_table, far, scales)) == pytest.approx(0.95)
         forgetful = Scales.of(Guarantee(1.0), ProtectedChange("add-remove"), width)
-        assert cost_of(whole, far, forgetful) > 1
+        assert cost_of(full_table, far, forgetful) > 1
     else:
-        assert cost_of(whole, other, replace(scales, counts=0.9 * scales.counts)) > 1
+        assert cost_of(full_table, other, replace(scales, counts=0.9 * scales.counts)) > 1
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -126,9 +126,9 @@ def test_no_person_costs_more_than_epsilon(relation: str, rows: int) -> None:
     scales = Scales.of(Guarantee(1.0), roles.change(relation), 1)
     cost = cost_of(pair[0], pair[1], scales)
     assert 0.94 < cost <= 1
-    found = mp.find_bounds(frame, "income", epsilon=100, unit="person", contributions=rows, neighbors=relation)
-    assert found.found == BoundsProvenance(100.0, relation, 1, "person", rows)
-    assert "person" in mp.release(frame, found, epsilon=1, columns="income").statement()
+    space = mp.find_bounds(frame, "income", epsilon=100, unit="person", contributions=rows, neighbors=relation)
+    assert space.found == BoundsProvenance(100.0, relation, 1, "person", rows)
+    assert "person" in mp.release(frame, space, epsilon=1, columns="income").statement()
 
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -141,13 +141,13 @@ def test_nothing_depends_on_the_table_but_through_noise(neighbors: str, monkeypa
 
     monkeypatch.setattr(find_bounds, "laplace", fixed)
     generator = np.random.default_rng(0)
-    seen = []
+    outputs = []
     for table in ([[3.0]], generator.normal(size=(5000, 1)), np.full((77, 1), np.inf), generator.pareto(0.1, (9, 1))):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            seen.append((mp.find_bounds(table, epsilon=0.1, neighbors=neighbors), [str(w.message) for w in caught]))
-    assert all(one == seen[0] for one in seen)
-    assert seen[0][1]
+            outputs.append((mp.find_bounds(table, epsilon=0.1, neighbors=neighbors), [str(w.message) for w in caught]))
+    assert all(output == outputs[0] for output in outputs)
+    assert outputs[0][1]
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ ENOUGH = {(100_000, 1.0): (0.985, 1.5), (10_000, 1.0): (0.965, 3.0), (100_000, 0
 RUNS = 24
 
 
-def held_and_wide(column: FloatArray, search: Search) -> tuple[float, float]:
+def share_and_width(column: FloatArray, search: Search) -> tuple[float, float]:
     low, high = search.columns[0].bounds
     first, last = np.quantile(column, [0.005, 0.995])
     cell = float(np.diff(search.columns[0].borders)[0]) if len(search.columns[0].borders) else np.inf
@@ -188,17 +188,17 @@ def test_bounds_hold_the_rows_and_are_not_wide(name: str) -> None:
 
     A heavy tail, of which a few rows reach far, may have bounds twice as wide as the others.
     """
-    for (n, epsilon), (least, widest) in ENOUGH.items():
+    for (n, epsilon), (min_share, widest) in ENOUGH.items():
         column = COLUMNS[name](np.random.default_rng(0), n)
         magnitudes = magnitudes_of(column, 1)
         good = 0
         for run in range(RUNS):
             change = ProtectedChange(("replace", "add-remove")[run % 2])
             search = Search.run(magnitudes, Scales.of(Guarantee(epsilon), change, 1), 0.99)
-            held, wide = held_and_wide(column, search)
+            share, relative_width = share_and_width(column, search)
             assert search.columns[0].bounds[0] < search.columns[0].bounds[1]
             assert search.hidden_rows < search.rows_outside
-            good += held >= least and wide <= widest * (2 if name == "heavy" else 1)
+            good += share >= min_share and relative_width <= widest * (2 if name == "heavy" else 1)
         assert_rate(good, RUNS, at_least=0.9, against=0.1)
 
 
@@ -246,30 +246,30 @@ def test_every_format_gives_the_same_statistic(kind: str, homes: pd.DataFrame, t
     arrow = pa.Table.from_pandas(homes, preserve_index=False)
     pq.write_table(arrow, tmp_path / "homes.parquet")
     table = {"pandas": homes, "polars": pl.from_pandas(homes), "arrow": arrow}.get(kind, tmp_path / f"homes.{kind}")
-    wanted = magnitudes_of(homes[["east", "north"]].to_numpy(), 2)
+    expected = magnitudes_of(homes[["east", "north"]].to_numpy(), 2)
     for columns in (["east", "north"], [3, 1]):
         names, magnitudes = read_magnitudes(table, columns)
         assert names == ("east", "north")
-        np.testing.assert_array_equal(magnitudes.counts, wanted.counts)
+        np.testing.assert_array_equal(magnitudes.counts, expected.counts)
     with pytest.raises(mp.MilepostError, match="street"):
         mp.find_bounds(table, epsilon=1)
 
 
 @pytest.mark.usefixtures("silent")
 def test_a_frame_gives_names_and_an_array_positions(homes: pd.DataFrame) -> None:
-    named = mp.find_bounds(homes, ["east", "north"], epsilon=1)
-    assert named.columns == ("east", "north")
+    space = mp.find_bounds(homes, ["east", "north"], epsilon=1)
+    assert space.columns == ("east", "north")
     assert mp.find_bounds(homes, "north", epsilon=1).columns == ("north",)
     assert mp.find_bounds(homes[["east", "north"]].to_numpy(), epsilon=1).columns is None
     assert mp.find_bounds(iter([[1.0], [2.0]] * 10_000), epsilon=1).width == 1
-    assert 0 < mp.release(homes, named, epsilon=1, delta=1e-6).mean_distance([5, 5]) < 20
+    assert 0 < mp.release(homes, space, epsilon=1, delta=1e-6).mean_distance([5, 5]) < 20
 
 
 def test_points_of_a_map_are_read() -> None:
     """A projected GeoDataFrame gives the two columns of a plane."""
     geopandas = pytest.importorskip("geopandas")
-    places = np.random.default_rng(0).uniform(5e5, 6e5, (20_000, 2))
-    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(*places.T), crs=25833)
+    points = np.random.default_rng(0).uniform(5e5, 6e5, (20_000, 2))
+    frame = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(*points.T), crs=25833)
     space = mp.find_bounds(frame, epsilon=1, metric=mp.L2)
     assert space.width == 2
     assert mp.release(frame, space, epsilon=1).n == 20_000
@@ -297,9 +297,9 @@ def test_bad_input_is_refused_before_noise(
     arguments: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(find_bounds, "laplace")
-    given: dict[str, Any] = {"data": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), "epsilon": 1} | arguments
+    params: dict[str, Any] = {"data": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), "epsilon": 1} | arguments
     with pytest.raises(mp.MilepostError, match=message):
-        mp.find_bounds(given.pop("data"), **given)
+        mp.find_bounds(params.pop("data"), **params)
 
 
 @pytest.mark.parametrize("metric", [mp.L1, pytest.param(mp.L2, marks=pytest.mark.slow)])
@@ -310,11 +310,11 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
     assert space.found == record
     synopsis = mp.release(homes, space, epsilon=1, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "homes.milepost")
-    loaded = mp.load(tmp_path / "homes.milepost")
-    assert isinstance(loaded.space, metric)
-    assert loaded.space.found == record
-    assert loaded.card["space"]["found"] == {"epsilon": 0.5, "neighbors": "add-remove", "columns": 2}
-    line = next(line for line in loaded.statement().splitlines() if line.startswith("  Bounds"))
+    copy = mp.load(tmp_path / "homes.milepost")
+    assert isinstance(copy.space, metric)
+    assert copy.space.found == record
+    assert copy.card["space"]["found"] == {"epsilon": 0.5, "neighbors": "add-remove", "columns": 2}
+    line = next(line for line in copy.statement().splitlines() if line.startswith("  Bounds"))
     assert "ε = 0.5 for one row added or removed, which adds to the guarantee" in line
     (tmp_path / "homes.toml").write_text(toml_of(space))
     assert read_space(tmp_path / "homes.toml") == space
@@ -331,15 +331,15 @@ def test_a_space_file_and_options_keep_odd_names_and_all_digits(tmp_path: Path) 
     pairs = {'a "b" = \x7f\n\\': (-0.1, 1e300 / 3e250), "é c": (2**-40, 0.1 + 0.2)}
     for space in (mp.L1(pairs, found=BoundsProvenance(0.1, "replace", 2)), mp.L2([(-1, 1), (0, 2.0**60)])):
         (tmp_path / "odd.toml").write_text(toml_of(space), encoding="utf-8")
-        read = read_space(tmp_path / "odd.toml")
-        assert (read.columns, read.extent) == (space.columns, space.extent)
+        copy = read_space(tmp_path / "odd.toml")
+        assert (copy.columns, copy.extent) == (space.columns, space.extent)
     space = mp.L1({"é c": (-(2**-40), 0.1 + 0.2), "d": (0, 1e18)})
-    words = shlex.split(options_of(space))
-    assert space_from_options(words[1], {"bounds": words[3::2]}) == space
+    options = shlex.split(options_of(space))
+    assert space_from_options(options[1], {"bounds": options[3::2]}) == space
 
 
 @pytest.mark.parametrize(
-    "words",
+    "record",
     [
         {"epsilon": 0, "neighbors": "replace", "columns": 1},
         {"epsilon": True, "neighbors": "replace", "columns": 1},
@@ -349,6 +349,6 @@ def test_a_space_file_and_options_keep_odd_names_and_all_digits(tmp_path: Path) 
         "yes",
     ],
 )
-def test_a_record_that_is_none_is_refused(words: Any) -> None:
+def test_a_record_that_is_none_is_refused(record: Any) -> None:
     with pytest.raises(mp.MilepostError, match="found"):
-        mp.L1([(0, 1)], found=words)
+        mp.L1([(0, 1)], found=record)

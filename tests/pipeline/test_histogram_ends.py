@@ -39,23 +39,23 @@ def blank(count: int, scale: float) -> IntArray:
 
 def test_noise_alone_shows_nothing() -> None:
     """100 histograms at a failure of 0.05; noise that is twice as large as is said is seen in two of three."""
-    right, wrong = (
+    false_alarms, wrong_scale_alarms = (
         sum(detected_range(blank(202, 5.0), scale, 0.05) is not None for _ in range(100)) for scale in (5.0, 2.5)
     )
-    assert_rate(right, 100, at_most=0.05, against=0.5)
-    assert_rate(wrong, 100, at_least=0.5, against=0.05)
+    assert_rate(false_alarms, 100, at_most=0.05, against=0.5)
+    assert_rate(wrong_scale_alarms, 100, at_least=0.5, against=0.05)
 
 
 @pytest.mark.parametrize("width", [1, 5, 40, 150])
 def test_what_is_there_is_seen_with_as_much_around_it(width: int) -> None:
     """A flat block of 4000 records, 80 times; noise moves an end with probability 0.01."""
-    wrong = 0
+    failures = 0
     for _ in range(80):
         exact = np.zeros(202, dtype=np.int64)
         exact[40 : 40 + width] = 4000 // width
-        found = signal_range(laplace(exact, 5.0), 5.0, 0, 0.01, zero=0)
-        wrong += found is None or not 40 - 2 * width <= found[0] <= 40 < 40 + width <= found[1] <= 40 + 3 * width
-    assert_rate(wrong, 80, at_most=0.01, against=0.4)
+        ends = signal_range(laplace(exact, 5.0), 5.0, 0, 0.01, zero=0)
+        failures += ends is None or not 40 - 2 * width <= ends[0] <= 40 < 40 + width <= ends[1] <= 40 + 3 * width
+    assert_rate(failures, 80, at_most=0.01, against=0.4)
 
 
 def test_tails_are_cut_where_that_is_certain() -> None:

@@ -25,25 +25,25 @@ BOTH: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 @pytest.fixture
 def ledger(tmp_path: Path) -> mp.Ledger:
     """`homes` of ε = 8, δ = 1e-6, and `names` of pure ε = 3."""
-    made = mp.Ledger(tmp_path / "ledger.db")
-    made.create("homes", epsilon=8, delta=1e-6)
-    made.create("names", epsilon=3)
-    return made
+    new_ledger = mp.Ledger(tmp_path / "ledger.db")
+    new_ledger.create("homes", epsilon=8, delta=1e-6)
+    new_ledger.create("names", epsilon=3)
+    return new_ledger
 
 
-def released(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.Synopsis:
-    return mp.release(people, SPACE, ledger=ledger, dataset=dataset, **BOTH | said)
+def release(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **params: Any) -> mp.Synopsis:
+    return mp.release(people, SPACE, ledger=ledger, dataset=dataset, **BOTH | params)
 
 
-def begun(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.Session:
-    return mp.interactive(people, SPACE, max_queries=20, ledger=ledger, dataset=dataset, **BOTH | said)
+def begin_session(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **params: Any) -> mp.Session:
+    return mp.interactive(people, SPACE, max_queries=20, ledger=ledger, dataset=dataset, **BOTH | params)
 
 
-def bounded(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **said: Any) -> mp.L1 | mp.L2:
-    return mp.find_bounds(people, ledger=ledger, dataset=dataset, **{"epsilon": 1} | said)
+def find_bounds(people: Any, ledger: mp.Ledger | None, dataset: str | None = "homes", **params: Any) -> mp.L1 | mp.L2:
+    return mp.find_bounds(people, ledger=ledger, dataset=dataset, **{"epsilon": 1} | params)
 
 
-CALLS: dict[str, Callable[..., object]] = {"release": released, "session": begun, "bounds": bounded}
+CALLS: dict[str, Callable[..., object]] = {"release": release, "session": begin_session, "bounds": find_bounds}
 
 
 def states(ledger: mp.Ledger, dataset: str = "homes") -> list[str]:
@@ -72,19 +72,19 @@ def test_it_is_charged_before_the_table_is_read(
     """A file whose last row is bad: the charge is there while it is read, and given back, as no noise was drawn."""
     path = tmp_path / "homes.csv"
     path.write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in PEOPLE.tolist()), "1,nan", ""]))
-    seen: list[list[str]] = []
+    observations: list[list[str]] = []
     parts = batches.batches_with_cells
 
-    def noted(*arguments: Any, **options: Any) -> Iterator[Any]:
-        seen.append(states(ledger))
+    def observed_batches(*arguments: Any, **options: Any) -> Iterator[Any]:
+        observations.append(states(ledger))
         return parts(*arguments, **options)
 
     for module in ("milepost.ingest.batches", "milepost.ingest.aggregation"):
-        monkeypatch.setattr(f"{module}.batches_with_cells", noted, raising=False)
+        monkeypatch.setattr(f"{module}.batches_with_cells", observed_batches, raising=False)
     with pytest.raises(mp.MilepostError):
         CALLS[call](path, ledger)
-    assert seen
-    assert all(one == ["reserved"] for one in seen)
+    assert observations
+    assert all(observation == ["reserved"] for observation in observations)
     assert states(ledger) == ["returned"]
     assert ledger.spent("homes").nano == 0
 
@@ -103,17 +103,17 @@ def test_a_cap_that_would_be_passed_is_told_before_the_table_is_touched(ledger: 
 @pytest.mark.parametrize("call", CALLS)
 def test_an_iterator_is_not_read_before_it_is_charged(ledger: mp.Ledger, call: str) -> None:
     """Its first row sees the charge; where the cap would be passed, none is taken."""
-    seen = []
+    observations = []
 
     def rows() -> Iterator[list[float]]:
-        seen.append(states(ledger))
+        observations.append(states(ledger))
         yield from PEOPLE.tolist()
 
     with pytest.raises(mp.MilepostError, match="nothing was read or spent"):
         CALLS[call](rows(), ledger, epsilon=9)
-    assert not seen
+    assert not observations
     CALLS[call](rows(), ledger)
-    assert seen == [["reserved"]]
+    assert observations == [["reserved"]]
 
 
 @pytest.mark.parametrize("call", ["release", "session"])
@@ -135,7 +135,7 @@ def test_a_count_that_was_drawn_stays_spent(ledger: mp.Ledger, monkeypatch: pyte
     """The noisy number of rows is noise, too."""
     monkeypatch.setattr(import_module("milepost.pipeline.release"), "run_release", failing)
     with pytest.raises(MemoryError):
-        released(PEOPLE, ledger, neighbors="add-remove")
+        release(PEOPLE, ledger, neighbors="add-remove")
     assert states(ledger) == ["drawn"]
 
 
@@ -158,15 +158,15 @@ def test_a_private_number_of_rows_is_a_part_of_its_own(ledger: mp.Ledger, call: 
 @pytest.mark.parametrize("name", ["hats", "laplace"])
 def test_pure_mechanisms_cost_what_they_spend(ledger: mp.Ledger, name: str) -> None:
     """ε whatever δ is: ε²/2 of ρ, and ε of a pure cap."""
-    said: dict[str, Any] = {"mechanism": name, "queries": POINTS if name == "laplace" else None}
-    assert released(PEOPLE, ledger, **said).mechanism == name
-    released(PEOPLE, ledger, "names", **said)
+    params: dict[str, Any] = {"mechanism": name, "queries": POINTS if name == "laplace" else None}
+    assert release(PEOPLE, ledger, **params).mechanism == name
+    release(PEOPLE, ledger, "names", **params)
     assert ledger.spent("homes").nano == nano(0.5)
     assert ledger.spent("names").nano == NANO
 
 
 def test_a_session_of_a_pure_mechanism_costs_what_it_spends(ledger: mp.Ledger) -> None:
-    assert begun(PEOPLE, ledger, mechanism="hats").mechanism == "hats"
+    assert begin_session(PEOPLE, ledger, mechanism="hats").mechanism == "hats"
     assert ledger.spent("homes").nano == nano(0.5)
 
 
@@ -175,12 +175,16 @@ def test_a_session_of_a_pure_mechanism_costs_what_it_spends(ledger: mp.Ledger) -
 def test_auto_takes_nothing_pure_on_a_ledger(ledger: mp.Ledger, rows: int, queries: Any) -> None:
     """It would cost a budget in ρ many times more; without a ledger it may."""
     for epsilon in (0.1, 2):
-        assert released(PEOPLE[:rows], ledger, queries=queries, epsilon=epsilon).mechanism not in ("laplace", "hats")
-    one = mp.interactive(PEOPLE[:rows], SPACE, max_queries=20, ledger=ledger, dataset="homes", epsilon=0.1, delta=1e-6)
-    assert one.mechanism not in ("laplace", "hats")
+        assert release(PEOPLE[:rows], ledger, queries=queries, epsilon=epsilon).mechanism not in ("laplace", "hats")
+    session = mp.interactive(
+        PEOPLE[:rows], SPACE, max_queries=20, ledger=ledger, dataset="homes", epsilon=0.1, delta=1e-6
+    )
+    assert session.mechanism not in ("laplace", "hats")
     assert ledger.spent("homes").nano == nano(2 * rho_of(0.1, 1e-6) + rho_of(2, 1e-6))
-    alone = {released(PEOPLE[:rows], None, None, queries=queries, epsilon=epsilon).mechanism for epsilon in (0.1, 2)}
-    assert not alone.isdisjoint({"laplace", "hats"}) or rows > 3 or queries is None
+    mechanisms = {
+        release(PEOPLE[:rows], None, None, queries=queries, epsilon=epsilon).mechanism for epsilon in (0.1, 2)
+    }
+    assert not mechanisms.isdisjoint({"laplace", "hats"}) or rows > 3 or queries is None
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -194,23 +198,23 @@ def test_pure_guarantees_fit_a_pure_cap(ledger: mp.Ledger, call: str) -> None:
 
 def test_a_session_that_goes_on_costs_nothing(ledger: mp.Ledger, tmp_path: Path) -> None:
     """By the same call or `resume`; even where nothing is left."""
-    said: dict[str, Any] = {"store": tmp_path / "homes.db", "epsilon": 8}
-    value = begun(PEOPLE, ledger, **said).ask([1, 2]).value
+    params: dict[str, Any] = {"store": tmp_path / "homes.db", "epsilon": 8}
+    value = begin_session(PEOPLE, ledger, **params).ask([1, 2]).value
     assert ledger.left("homes").nano == 0
-    assert begun(PEOPLE, ledger, **said).ask([1, 2]).value == value
-    assert mp.resume(said["store"], PEOPLE).ask([1, 2]).value == value
+    assert begin_session(PEOPLE, ledger, **params).ask([1, 2]).value == value
+    assert mp.resume(params["store"], PEOPLE).ask([1, 2]).value == value
     assert states(ledger) == ["settled"]
     with pytest.raises(mp.MilepostError, match="nothing is left"):
-        begun(PEOPLE, ledger, store=tmp_path / "other.db")
+        begin_session(PEOPLE, ledger, store=tmp_path / "other.db")
     with pytest.raises(mp.MilepostError, match="has no session yet"):
         mp.resume(tmp_path / "other.db", PEOPLE)
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_ledger_and_dataset_go_together(ledger: mp.Ledger, call: str) -> None:
-    for given in ((ledger, None), (None, "homes")):
+    for arguments in ((ledger, None), (None, "homes")):
         with pytest.raises(mp.MilepostError, match="ledger and dataset go together"):
-            CALLS[call](PEOPLE, *given)
+            CALLS[call](PEOPLE, *arguments)
     with pytest.raises(mp.MilepostError, match="no dataset 'towns'"):
         CALLS[call](PEOPLE, ledger, "towns")
     assert states(ledger) == []
@@ -225,51 +229,51 @@ def test_what_protects_somebody_else_does_not_add_up(ledger: mp.Ledger, call: st
 
 
 @pytest.fixture
-def kept(ledger: mp.Ledger, tmp_path: Path) -> Path:
+def session_store(ledger: mp.Ledger, tmp_path: Path) -> Path:
     """The store of a session in a folder beside its ledger."""
     (tmp_path / "sessions").mkdir()
     store = tmp_path / "sessions" / "homes.db"
-    begun(PEOPLE, ledger, store=store, mechanism="field").close()
+    begin_session(PEOPLE, ledger, store=store, mechanism="field").close()
     return store
 
 
-def test_a_session_goes_on_where_its_ledger_knows_it(ledger: mp.Ledger, kept: Path, tmp_path: Path) -> None:
+def test_a_session_goes_on_where_its_ledger_knows_it(ledger: mp.Ledger, session_store: Path, tmp_path: Path) -> None:
     """Also when both have moved, or the ledger alone, and it is said where."""
-    mp.resume(kept, PEOPLE)
-    begun(PEOPLE, ledger, store=kept)
-    moved = tmp_path.rename(tmp_path.with_name("moved"))
-    mp.resume(moved / "sessions" / "homes.db", PEOPLE)
-    elsewhere = (moved / "ledger.db").rename(moved / "elsewhere.db")
+    mp.resume(session_store, PEOPLE)
+    begin_session(PEOPLE, ledger, store=session_store)
+    folder = tmp_path.rename(tmp_path.with_name("moved"))
+    mp.resume(folder / "sessions" / "homes.db", PEOPLE)
+    elsewhere = (folder / "ledger.db").rename(folder / "elsewhere.db")
     with pytest.raises(mp.MilepostError, match="there is no such ledger"):
-        mp.resume(moved / "sessions" / "homes.db", PEOPLE)
-    mp.resume(moved / "sessions" / "homes.db", PEOPLE, ledger=mp.Ledger(elsewhere))
+        mp.resume(folder / "sessions" / "homes.db", PEOPLE)
+    mp.resume(folder / "sessions" / "homes.db", PEOPLE, ledger=mp.Ledger(elsewhere))
     assert states(mp.Ledger(elsewhere)) == ["settled"]
 
 
-def test_a_session_is_refused_where_its_ledger_has_lost_it(ledger: mp.Ledger, kept: Path) -> None:
+def test_a_session_is_refused_where_its_ledger_has_lost_it(ledger: mp.Ledger, session_store: Path) -> None:
     ((entry,), path) = ledger.history("homes"), ledger.path
     path.unlink()
     with pytest.raises(mp.MilepostError, match=r"charged to 'homes' in .*ledger.db, and there is no such ledger"):
-        mp.resume(kept, PEOPLE)
+        mp.resume(session_store, PEOPLE)
     assert not path.exists()
     other = mp.Ledger(path)
     other.create("names", epsilon=3)
     for _ in range(2):  # without the dataset, and with a dataset that was not charged
         with pytest.raises(mp.MilepostError, match=f"does not know charge {entry.id} to 'homes'"):
-            mp.resume(kept, PEOPLE)
+            mp.resume(session_store, PEOPLE)
         with pytest.raises(mp.MilepostError, match=f"does not know charge {entry.id} to 'homes'"):
-            begun(PEOPLE, other, store=kept)
+            begin_session(PEOPLE, other, store=session_store)
         other.create("homes", epsilon=8, delta=1e-6)
     other.charge("homes", entry.guarantees, label=entry.token).settle()
-    mp.resume(kept, PEOPLE)
+    mp.resume(session_store, PEOPLE)
 
 
-def test_a_session_is_charged_once_and_to_one(ledger: mp.Ledger, kept: Path, tmp_path: Path) -> None:
+def test_a_session_is_charged_once_and_to_one(ledger: mp.Ledger, session_store: Path, tmp_path: Path) -> None:
     with pytest.raises(mp.MilepostError, match="charged to 'homes', not 'names'"):
-        begun(PEOPLE, ledger, "names", store=kept)
+        begin_session(PEOPLE, ledger, "names", store=session_store)
     free = tmp_path / "free.db"
-    begun(PEOPLE, None, None, store=free)
+    begin_session(PEOPLE, None, None, store=free)
     mp.resume(free, PEOPLE)
     with pytest.raises(mp.MilepostError, match="begun without a ledger"):
-        begun(PEOPLE, ledger, store=free)
+        begin_session(PEOPLE, ledger, store=free)
     assert states(ledger) == ["settled"]

@@ -18,8 +18,8 @@ CAP = mp.GreatCircle(center=(52.5, 13.4), radius_km=30)
 mp_: Any = mp  # wrong calls are what is tried here
 
 
-def release(**words: Any) -> Any:
-    return mp_.release(**{"data": FRAME, "space": SPACE, "epsilon": 1, "delta": 1e-6} | words)
+def release(**params: Any) -> Any:
+    return mp_.release(**{"data": FRAME, "space": SPACE, "epsilon": 1, "delta": 1e-6} | params)
 
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
@@ -65,15 +65,15 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), CALLS)
-def test_a_call_that_python_refuses_names_the_argument(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(TypeError, match=words):
+@pytest.mark.parametrize(("call", "message"), CALLS)
+def test_a_call_that_python_refuses_names_the_argument(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         call()
 
 
-@pytest.mark.parametrize(("call", "words"), VALUES)
-def test_a_value_that_is_refused_says_what_is_expected(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(mp.MilepostError, match=words):
+@pytest.mark.parametrize(("call", "message"), VALUES)
+def test_a_value_that_is_refused_says_what_is_expected(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(mp.MilepostError, match=message):
         call()
 
 
@@ -83,7 +83,7 @@ def synopsis() -> mp.Synopsis:
 
 
 @pytest.mark.parametrize(
-    ("points", "words"),
+    ("points", "message"),
     [
         (1, "points with 2 columns, got one value alone"),
         ([1, 2, 3], "points with 2 columns, got an array of shape 1 × 3"),
@@ -95,8 +95,8 @@ def synopsis() -> mp.Synopsis:
         (pd.DataFrame({"a": [1.0], "b": [2.0]}), "no column 'x'; it has a, b. Rename them"),
     ],
 )
-def test_a_question_that_is_refused_says_how_to_ask(points: Any, words: str, synopsis: mp.Synopsis) -> None:
-    with pytest.raises(mp.MilepostError, match=words):
+def test_a_question_that_is_refused_says_how_to_ask(points: Any, message: str, synopsis: mp.Synopsis) -> None:
+    with pytest.raises(mp.MilepostError, match=message):
         synopsis.mean_distance(points)
 
 
@@ -123,7 +123,7 @@ def test_no_mistake_costs_anything(tmp_path: Path) -> None:
     """Those that are seen before the table is read, and those that are seen in it."""
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", epsilon=3, delta=1e-5)
-    wrong: list[dict[str, Any]] = [
+    mistakes: list[dict[str, Any]] = [
         {"mechanism": "slope"},
         {"columns": ["x", "z"]},
         {"groups": "h", "labels": ["a"]},
@@ -136,9 +136,9 @@ def test_no_mistake_costs_anything(tmp_path: Path) -> None:
         {"queries": 100},
         {"space": FRAME},
     ]
-    for words in wrong:
+    for params in mistakes:
         with pytest.raises(mp.MilepostError):
-            release(**{"ledger": ledger, "dataset": "homes"} | words)
+            release(**{"ledger": ledger, "dataset": "homes"} | params)
     assert ledger.spent("homes").nano == 0
 
 

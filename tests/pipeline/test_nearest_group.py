@@ -35,8 +35,8 @@ def town(n: int = 3000) -> tuple[Any, Any]:
 
 
 def model(space: Any = SPACE, **options: Any) -> NearestGroup:
-    wanted: dict[str, Any] = {"classes": [0, 1, 2], "epsilon": 1.0}
-    return NearestGroup(space, **wanted | options)
+    defaults: dict[str, Any] = {"classes": [0, 1, 2], "epsilon": 1.0}
+    return NearestGroup(space, **defaults | options)
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +67,13 @@ def test_the_nearest_class_is_predicted(fitted: NearestGroup) -> None:
 def test_classes_are_sorted_and_keep_their_type(classes: Any, sorted_: list[Any]) -> None:
     """Of mixed types, they stay as given; columns of probabilities follow `classes_`."""
     x, y = town()
-    named = np.array(sorted_, dtype=object)[np.minimum(y, len(sorted_) - 1)]
-    estimator = model(classes=classes).fit(x, named.tolist())
+    labels = np.array(sorted_, dtype=object)[np.minimum(y, len(sorted_) - 1)]
+    estimator = model(classes=classes).fit(x, labels.tolist())
     assert estimator.classes_.tolist() == sorted_
-    found, shares = estimator.predict(x), estimator.predict_proba(x)
-    assert found.dtype == estimator.classes_.dtype
-    assert (found == named).mean() > 0.9
-    assert_array_equal(estimator.classes_[shares.argmax(axis=1)], found)
+    predictions, shares = estimator.predict(x), estimator.predict_proba(x)
+    assert predictions.dtype == estimator.classes_.dtype
+    assert (predictions == labels).mean() > 0.9
+    assert_array_equal(estimator.classes_[shares.argmax(axis=1)], predictions)
 
 
 def test_other_classes_are_left_out_or_other() -> None:
@@ -105,10 +105,10 @@ def test_probabilities_are_those_of_the_noise(fitted: NearestGroup) -> None:
 def test_the_largest_probability_is_that_of_the_nearest_class() -> None:
     """A class of uncertain distance shares with the nearest one where it would be likelier; ties are broken."""
     shares = np.array([[0.2, 0.5, 0.3], [0.25, 0.3, 0.45], [0.5, 0.5, 0.0], [0.7, 0.2, 0.1]])
-    found = _match_nearest(shares, np.array([0, 1, 1, 0]))
-    assert found.argmax(axis=1).tolist() == [0, 1, 1, 0]
-    assert_allclose(found, [[0.35, 0.35, 0.3], [0.25, 0.375, 0.375], [0.5, 0.5, 0], [0.7, 0.2, 0.1]], atol=1e-9)
-    assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    result = _match_nearest(shares, np.array([0, 1, 1, 0]))
+    assert result.argmax(axis=1).tolist() == [0, 1, 1, 0]
+    assert_allclose(result, [[0.35, 0.35, 0.3], [0.25, 0.375, 0.375], [0.5, 0.5, 0], [0.7, 0.2, 0.1]], atol=1e-9)
+    assert_allclose(result.sum(axis=1), 1, atol=1e-12)
 
 
 def test_frames_keep_their_names() -> None:
@@ -116,9 +116,9 @@ def test_frames_keep_their_names() -> None:
     frame = pd.DataFrame(x, columns=["east", "north"])
     estimator = model(mp.L1({"east": (0, 10), "north": (0, 10)})).fit(frame, pd.Series(y))
     assert estimator.feature_names_in_.tolist() == ["east", "north"]
-    found = estimator.predict(frame.iloc[::-1])
-    assert isinstance(found, np.ndarray)
-    assert (found == y[::-1]).mean() > 0.98
+    predictions = estimator.predict(frame.iloc[::-1])
+    assert isinstance(predictions, np.ndarray)
+    assert (predictions == y[::-1]).mean() > 0.98
     with pytest.raises(ValueError, match="feature names"):
         estimator.predict(frame.rename(columns={"east": "west"}))
 
@@ -132,7 +132,7 @@ def test_tables_of_labels_and_numbers_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"classes": None}, "classes found in y would tell who is in it"),
         ({"space": None}, r"public bounds and a distance, such as mp\.L1"),
@@ -143,14 +143,14 @@ def test_tables_of_labels_and_numbers_work() -> None:
         ({"neighbors": "friends"}, "neighbors"),
     ],
 )
-def test_bad_settings_are_refused_by_fit(options: dict[str, Any], words: str) -> None:
+def test_bad_settings_are_refused_by_fit(options: dict[str, Any], message: str) -> None:
     estimator = model(**{"space": SPACE} | options)
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         estimator.fit(*town(100))
     assert not hasattr(estimator, "spent_")
 
 
-def broken(x: Any, y: Any) -> list[tuple[Any, Any]]:
+def bad_tables(x: Any, y: Any) -> list[tuple[Any, Any]]:
     missing = x.copy()
     missing[3, 1] = np.nan
     return [(missing, y), (x[:, :1], y), (x, y[:-1]), (x, None), (x, "city"), (x[:, 0], y), (x, np.c_[y, y])]
@@ -160,7 +160,7 @@ def broken(x: Any, y: Any) -> list[tuple[Any, Any]]:
 def test_bad_tables_are_refused_and_nothing_is_spent(case: int) -> None:
     estimator = model()
     with pytest.raises(ValueError, match=r"."):
-        estimator.fit(*broken(*town(100))[case])
+        estimator.fit(*bad_tables(*town(100))[case])
     assert not hasattr(estimator, "spent_")
 
 
@@ -201,24 +201,24 @@ def test_what_was_fitted_is_saved_and_not_pickled(fitted: NearestGroup, tmp_path
 
     x, _ = town()
     fitted.synopsis_.save(tmp_path / "town.milepost")
-    loaded = NearestGroup.load(tmp_path / "town.milepost")
-    assert_array_equal(loaded.predict(x), fitted.predict(x))
-    assert_array_equal(loaded.predict_proba(x), fitted.predict_proba(x))
-    assert loaded.classes_.dtype == fitted.classes_.dtype
-    assert (loaded.spent_, loaded.n_features_in_) == (fitted.spent_, 2)
-    assert loaded.get_params() == fitted.get_params() | {"mechanism": fitted.synopsis_.mechanism}
+    estimator = NearestGroup.load(tmp_path / "town.milepost")
+    assert_array_equal(estimator.predict(x), fitted.predict(x))
+    assert_array_equal(estimator.predict_proba(x), fitted.predict_proba(x))
+    assert estimator.classes_.dtype == fitted.classes_.dtype
+    assert (estimator.spent_, estimator.n_features_in_) == (fitted.spent_, 2)
+    assert estimator.get_params() == fitted.get_params() | {"mechanism": fitted.synopsis_.mechanism}
     with pytest.warns(mp.PromiseWarning, match="ε = 2 in all"):
-        loaded.fit(*town())
+        estimator.fit(*town())
 
 
 def test_a_release_with_named_columns_is_loaded_and_one_without_groups_is_not(tmp_path: Path) -> None:
     x, y = town()
     frame, space = pd.DataFrame(x, columns=["east", "north"]), mp.L1({"east": (0, 10), "north": (0, 10)})
     mp.release(frame, space, epsilon=1, groups=y, labels=["2", "1", "0"]).save(tmp_path / "groups")
-    loaded = NearestGroup.load(tmp_path / "groups")
-    assert loaded.classes_.tolist() == ["0", "1", "2"]
-    assert loaded.predict(frame)[:50].tolist() == [str(label) for label in y[:50]]
-    assert loaded.feature_names_in_.tolist() == ["east", "north"]
+    estimator = NearestGroup.load(tmp_path / "groups")
+    assert estimator.classes_.tolist() == ["0", "1", "2"]
+    assert estimator.predict(frame)[:50].tolist() == [str(label) for label in y[:50]]
+    assert estimator.feature_names_in_.tolist() == ["east", "north"]
     mp.release(frame, space, epsilon=1).save(tmp_path / "plain")
     with pytest.raises(mp.MilepostError, match="no groups"):
         NearestGroup.load(tmp_path / "plain")

@@ -137,7 +137,7 @@ def test_all_ways_to_bring_a_table_agree(tmp_path: Path, homes: pd.DataFrame, ci
     homes.to_csv(path, index=False)
     array = homes[["east", "north"]].to_numpy()
     points = [[2, 3], [9, 9]]
-    wanted = np.abs(np.clip(array, 0, 10)[:, None] - np.array(points)).sum(axis=2).mean(axis=0)
+    expected = np.abs(np.clip(array, 0, 10)[:, None] - np.array(points)).sum(axis=2).mean(axis=0)
     positional = mp.L1([(0, 10), (0, 10)])
     for answer in (
         mp.exact(array, city, points),
@@ -150,7 +150,7 @@ def test_all_ways_to_bring_a_table_agree(tmp_path: Path, homes: pd.DataFrame, ci
         mp.exact(path, city, points),
         mp.exact(str(path), city, points, columns=[3, 1]),
     ):
-        np.testing.assert_allclose(answer, wanted, rtol=1e-12)
+        np.testing.assert_allclose(answer, expected, rtol=1e-12)
 
 
 def test_the_data_is_left_alone(homes: pd.DataFrame, city: mp.L1) -> None:
@@ -159,9 +159,9 @@ def test_the_data_is_left_alone(homes: pd.DataFrame, city: mp.L1) -> None:
     mp.release(homes, city, epsilon=1, delta=1e-6)
     pd.testing.assert_frame_equal(homes, before)
     array = homes[["east", "north"]].to_numpy()
-    kept = array.copy()
+    array_before = array.copy()
     mp.exact(array, city, [1, 1])
-    np.testing.assert_array_equal(array, kept)
+    np.testing.assert_array_equal(array, array_before)
 
 
 def test_values_outside_are_clipped_to_the_bounds() -> None:

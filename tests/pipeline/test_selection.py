@@ -18,14 +18,14 @@ from milepost.spaces.embeddings.projected import Projected
 
 PLANE = mp.L1([(0, 10), (0, 10)])
 DISC = mp.L2(center=[5, 5], radius=5)
-WORDS = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post", "stone"])
-SPACES: dict[str, Space] = {"l1": PLANE, "disc": DISC, "box": mp.L2([(0, 1)] * 2), "words": WORDS}
+EDIT_SPACE = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post", "stone"])
+SPACES: dict[str, Space] = {"l1": PLANE, "disc": DISC, "box": mp.L2([(0, 1)] * 2), "words": EDIT_SPACE}
 DELTAS = {"approximate": 1e-6, "pure": 0.0}
 
 every_delta = pytest.mark.parametrize("delta", DELTAS.values(), ids=DELTAS)
 
 
-def asked(count: int) -> Any:
+def random_queries(count: int) -> Any:
     return np.random.default_rng(0).uniform(3, 7, (count, 2))
 
 
@@ -63,21 +63,21 @@ def by_name(plan: mp.Plan) -> dict[str, Prediction]:
 @pytest.mark.parametrize("space", [PLANE, DISC], ids=["l1", "disc"])
 def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta: float) -> None:
     """Among host and direct mechanisms alike, each as if it had been named."""
-    n, queries = 20_000, asked(count)
+    n, queries = 20_000, random_queries(count)
     planned = mp.plan(space, n=n, epsilon=1, delta=delta, queries=queries)
     errors = [prediction.error for prediction in planned.predictions]
     assert errors == sorted(errors)
     assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
     for name, prediction in by_name(planned).items():
-        (alone,), _ = candidates(space, queries, name).choices(n, ProtectedChange(), mp.Guarantee(1, delta))
-        assert alone.prediction == prediction
-    taken = mp.release(np.full((n, 2), 5.0), space, epsilon=1, delta=delta, queries=queries)
-    assert taken.mechanism == planned.best.mechanism
-    assert (taken.queries is None) == (taken.mechanism in ("slopes", "hats", "tangents"))
+        (choice,), _ = candidates(space, queries, name).choices(n, ProtectedChange(), mp.Guarantee(1, delta))
+        assert choice.prediction == prediction
+    synopsis = mp.release(np.full((n, 2), 5.0), space, epsilon=1, delta=delta, queries=queries)
+    assert synopsis.mechanism == planned.best.mechanism
+    assert (synopsis.queries is None) == (synopsis.mechanism in ("slopes", "hats", "tangents"))
 
 
 @pytest.mark.parametrize(
-    ("count", "delta", "wanted"),
+    ("count", "delta", "expected"),
     [
         (1, 0, "laplace"),
         (1, 1e-6, "laplace"),
@@ -86,19 +86,19 @@ def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta
         (10_000, 0, "hats"),
     ],
 )
-def test_few_queries_are_answered_one_by_one_and_many_by_a_sketch(count: int, delta: float, wanted: str) -> None:
+def test_few_queries_are_answered_one_by_one_and_many_by_a_sketch(count: int, delta: float, expected: str) -> None:
     """For ℓ₁, whose sketch costs as much as one query; as does a field, of so many queries as memory allows."""
-    assert mp.plan(PLANE, n=100_000, epsilon=1, delta=delta, queries=asked(count)).best.mechanism == wanted
+    assert mp.plan(PLANE, n=100_000, epsilon=1, delta=delta, queries=random_queries(count)).best.mechanism == expected
 
 
 def test_net_is_taken_where_several_queries_meet_a_worse_sketch() -> None:
     """Figure 3 on thirty words: k = 30 costs √30, differences of near ones less, and the embedding far more."""
-    words = mp.AnyMetric(mp.edit_distance, 9, [f"{a}{b}ost" for a in "abcdef" for b in "vwxyz"])
-    planned = mp.plan(words, n=10_000, epsilon=1, delta=1e-6)
+    space = mp.AnyMetric(mp.edit_distance, 9, [f"{a}{b}ost" for a in "abcdef" for b in "vwxyz"])
+    planned = mp.plan(space, n=10_000, epsilon=1, delta=1e-6)
     assert planned.best.mechanism == "net"
     assert planned.best.error < by_name(planned)["gaussian"].error < by_name(planned)["laplace"].error
     assert by_name(planned)["slopes"].error > 10 * planned.best.error
-    assert mp.plan(words, n=10_000, epsilon=1).best.mechanism == "net"
+    assert mp.plan(space, n=10_000, epsilon=1).best.mechanism == "net"
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_without_queries_only_sketches_are_compared() -> None:
     for space in (PLANE, DISC):
         planned = mp.plan(space, n=1000, epsilon=1, delta=1e-6)
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
-    planned = mp.plan(WORDS, n=1000, epsilon=1, delta=1e-6)
+    planned = mp.plan(EDIT_SPACE, n=1000, epsilon=1, delta=1e-6)
     assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
     assert set(planned.refused) == {"field"}
 
@@ -120,12 +120,12 @@ def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
 
 def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
     """And only that one is predicted."""
-    found = candidates(PLANE, asked(3), "slopes")
-    assert (list(found.coordinate), list(found.query)) == (["slopes"], [])
+    choices = candidates(PLANE, random_queries(3), "slopes")
+    assert (list(choices.coordinate), list(choices.query)) == (["slopes"], [])
     people = np.full((5000, 2), 5.0)
     for name in ("slopes", "hats", "gaussian", "laplace"):
-        taken = mp.release(people, PLANE, epsilon=1, delta=1e-6, mechanism=name, queries=asked(3))
-        assert taken.mechanism == name
+        synopsis = mp.release(people, PLANE, epsilon=1, delta=1e-6, mechanism=name, queries=random_queries(3))
+        assert synopsis.mechanism == name
 
 
 # What is refused, and why.
@@ -133,7 +133,7 @@ def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
 
 def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     """δ is never changed."""
-    planned = mp.plan(PLANE, n=1000, epsilon=1, queries=asked(3))
+    planned = mp.plan(PLANE, n=1000, epsilon=1, queries=random_queries(3))
     assert set(planned.refused) == {"slopes", "gaussian", "field"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
@@ -142,7 +142,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
 
 @pytest.mark.usefixtures("silent", "no_data")
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0"),
         ({"mechanism": "gaussian", "queries": [[1, 1]]}, "^gaussian needs delta > 0"),
@@ -156,16 +156,16 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"queries": [["a", "b"]]}, "numbers"),
     ],
 )
-def test_what_cannot_be_is_refused_before_data_is_read(options: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_is_refused_before_data_is_read(options: dict[str, Any], message: str) -> None:
     """With the reason of the mechanism that was named, or of each."""
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         mp.release(np.full((5, 2), 5.0), PLANE, epsilon=1, **options)
 
 
 @pytest.mark.usefixtures("silent")
 def test_noise_that_would_not_fit_is_refused_by_name() -> None:
     """Where one mechanism's noise does not fit 64 bits, the others are still there; where none's does, all say so."""
-    queries = asked(100)
+    queries = random_queries(100)
     planned = mp.plan(PLANE, n=1000, epsilon=2.5e-8, queries=queries)
     assert "too small" in planned.refused["laplace"]
     assert "laplace" not in by_name(planned)
@@ -206,19 +206,19 @@ def test_queries_are_read_like_points_that_are_asked_about() -> None:
     """Arrays, lists, frames; for objects, a list of them."""
     import pandas as pd
 
-    named = mp.L1({"x": (0, 1), "y": (0, 1)})
-    wanted = [[0.25, 0.5], [1, 0]]
+    space = mp.L1({"x": (0, 1), "y": (0, 1)})
+    expected = [[0.25, 0.5], [1, 0]]
     frame = pd.DataFrame({"note": ["a", "b"], "y": [0.5, 0], "x": [0.25, 1]})
-    ways: list[Any] = [wanted, np.array(wanted), tuple(wanted), frame]
+    ways: list[Any] = [expected, np.array(expected), tuple(expected), frame]
     for queries in ways:
-        found = given_queries(named, queries)
-        assert found is not None
-        assert found.points.tolist() == wanted
-    words = given_queries(WORDS, ["stone", "mile"])
-    assert words is not None
-    assert words.points.tolist() == [2, 0]
+        result = given_queries(space, queries)
+        assert result is not None
+        assert result.points.tolist() == expected
+    objects = given_queries(EDIT_SPACE, ["stone", "mile"])
+    assert objects is not None
+    assert objects.points.tolist() == [2, 0]
     with pytest.raises(mp.MilepostError, match="not one of the 3 queries"):
-        given_queries(WORDS, ["stone", "road"])
+        given_queries(EDIT_SPACE, ["stone", "road"])
     assert given_queries(PLANE, None) is None
 
 
@@ -226,11 +226,11 @@ def test_queries_are_read_like_points_that_are_asked_about() -> None:
 def test_some_of_a_spaces_own_queries_may_be_given(mechanism: str) -> None:
     """They cost less than all, and only they are answered."""
     options: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "mechanism": mechanism}
-    every, some = (mp.release(["miles"] * 500, WORDS, queries=q, **options) for q in (None, ["stone", "mile"]))
-    assert some.error() < every.error()
-    assert some.mean_distance(["mile", "stone"]) == pytest.approx([1, 5], abs=some.error(1 - 1e-9, uniform=True))
+    full, partial = (mp.release(["miles"] * 500, EDIT_SPACE, queries=q, **options) for q in (None, ["stone", "mile"]))
+    assert partial.error() < full.error()
+    assert partial.mean_distance(["mile", "stone"]) == pytest.approx([1, 5], abs=partial.error(1 - 1e-9, uniform=True))
     with pytest.raises(mp.MilepostError, match="2 queries"):
-        some.mean_distance(["post"])
+        partial.mean_distance(["post"])
 
 
 # The number of embedding coordinates.
@@ -252,14 +252,14 @@ def test_a_release_has_the_chosen_number_of_directions(name: str, mechanism: str
     table: Any = ["miles", "past", "a"] * 1000 if space.objects else np.full((n, space.width), 0.5)
     guarantee: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
     synopsis = mp.release(table, space, mechanism=mechanism, **guarantee)
-    wanted = by_name(mp.plan(space, n=n, **guarantee))[mechanism].coordinates
-    assert synopsis.space.embedding.dimension == wanted
+    expected = by_name(mp.plan(space, n=n, **guarantee))[mechanism].coordinates
+    assert synopsis.space.embedding.dimension == expected
     sizes = [variant.embedding.dimension for variant in space.sized(n)]
-    assert wanted in sizes
+    assert expected in sizes
     assert sizes == sorted(sizes)
     synopsis.save(tmp_path / "file.milepost")
     again = mp.load(tmp_path / "file.milepost")
-    assert again.space.embedding.dimension == wanted
+    assert again.space.embedding.dimension == expected
     assert again.space.to_json() == synopsis.space.to_json()
     points = ["mile", "stone"] if space.objects else np.full((2, space.width), 0.25)
     assert again.mean_distance(points).tolist() == synopsis.mean_distance(points).tolist()
@@ -292,9 +292,9 @@ def test_no_number_of_directions_is_much_better(space: Projected, n: int, mechan
 @pytest.mark.slow
 def test_more_rows_get_more_directions() -> None:
     """Remark 7.1: less noise leaves more room for the embedding's error to show."""
-    chosen = [predicted(DISC, "hats", n).coordinates or 0 for n in (1000, 100_000, 10**7)]
-    assert chosen == sorted(chosen)
-    assert 0 < chosen[0] < chosen[-1]
+    directions = [predicted(DISC, "hats", n).coordinates or 0 for n in (1000, 100_000, 10**7)]
+    assert directions == sorted(directions)
+    assert 0 < directions[0] < directions[-1]
 
 
 def test_a_given_number_of_directions_is_kept() -> None:
@@ -308,25 +308,27 @@ def test_a_given_number_of_directions_is_kept() -> None:
 
 def test_a_plan_with_queries_is_what_the_release_says() -> None:
     """To the bit, for gaussian and laplace; coordinates are those of sketches only."""
-    queries, disc = asked(4), mp.L2(center=[5, 5], radius=5, directions=8)
+    queries, disc = random_queries(4), mp.L2(center=[5, 5], radius=5, directions=8)
     planned = mp.plan(disc, n=2000, epsilon=2, delta=1e-6, queries=queries)
     for name in ("gaussian", "laplace"):
-        found = mp.release(np.full((2000, 2), 5.0), disc, epsilon=2, delta=1e-6, mechanism=name, queries=queries)
+        synopsis = mp.release(np.full((2000, 2), 5.0), disc, epsilon=2, delta=1e-6, mechanism=name, queries=queries)
         prediction = by_name(planned)[name]
-        assert (prediction.error, prediction.uniform) == (found.error(), found.error(uniform=True))
+        assert (prediction.error, prediction.uniform) == (synopsis.error(), synopsis.error(uniform=True))
         assert prediction.coordinates is None
         assert name in str(planned)
 
 
 def test_a_wanted_error_counts_mechanisms_for_given_queries_too() -> None:
     """The least ε is less where one query is all that is asked."""
-    one, all_points = (mp.plan(PLANE, n=10_000, error=0.01, queries=queries) for queries in (asked(1), None))
-    assert one.best.mechanism == "laplace"
-    assert one.best.error <= 0.01
-    assert one.guarantee.epsilon < all_points.guarantee.epsilon / 2
+    single_query, all_points = (
+        mp.plan(PLANE, n=10_000, error=0.01, queries=queries) for queries in (random_queries(1), None)
+    )
+    assert single_query.best.mechanism == "laplace"
+    assert single_query.best.error <= 0.01
+    assert single_query.guarantee.epsilon < all_points.guarantee.epsilon / 2
 
 
-def promised(plan: mp.Plan) -> dict[str, float]:
+def promises(plan: mp.Plan) -> dict[str, float]:
     return {p.mechanism: float(p.details["alpha"]) for p in plan.predictions if "alpha" in p.details}
 
 
@@ -337,36 +339,36 @@ def promised(plan: mp.Plan) -> dict[str, float]:
         (PLANE, {}),
         (PLANE, {"delta": 1e-6, "max_queries": 100}),
         pytest.param(DISC, {"delta": 1e-6}, marks=pytest.mark.slow),
-        pytest.param(WORDS, {"delta": 1e-6}, marks=pytest.mark.slow),
+        pytest.param(EDIT_SPACE, {"delta": 1e-6}, marks=pytest.mark.slow),
     ],
     ids=["l1", "l1, pure", "l1, session", "disc", "words"],
 )
 def test_notes_name_the_rows_from_which_tangents_promise_something(space: Space, options: dict[str, Any]) -> None:
     """At n the promise is no better than the diameter; at the n that a note names it is, and at 4/5 of it it is not."""
     planned = mp.plan(space, n=1000, epsilon=1, **options)
-    assert len(promised(planned)) == (2 if "max_queries" in options else 1)
-    for mechanism, alpha in promised(planned).items():
+    assert len(promises(planned)) == (2 if "max_queries" in options else 1)
+    for mechanism, alpha in promises(planned).items():
         assert alpha >= space.diameter
         (note,) = [note for note in planned.notes if note.startswith(f"{mechanism}: its promise")]
         assert note[:60] in str(planned)
-        found = re.search(r"from about n = ([\d,]+) on", note)
-        assert found is not None
-        n = int(found.group(1).replace(",", ""))
-        assert promised(mp.plan(space, n=n, epsilon=1, **options))[mechanism] < space.diameter
-        assert promised(mp.plan(space, n=n * 4 // 5, epsilon=1, **options))[mechanism] >= space.diameter
+        match = re.search(r"from about n = ([\d,]+) on", note)
+        assert match is not None
+        n = int(match.group(1).replace(",", ""))
+        assert promises(mp.plan(space, n=n, epsilon=1, **options))[mechanism] < space.diameter
+        assert promises(mp.plan(space, n=n * 4 // 5, epsilon=1, **options))[mechanism] >= space.diameter
 
 
 def test_a_promise_that_is_good_has_no_note() -> None:
     """Nothing to say."""
     planned = mp.plan(PLANE, n=1_000_000, epsilon=1, delta=1e-6)
-    assert promised(planned)["tangents"] < PLANE.diameter
+    assert promises(planned)["tangents"] < PLANE.diameter
     assert planned.notes == []
 
 
 def test_notes_look_as_far_as_tables_may_be() -> None:
     """With 2·10¹⁰ rows the promise is no good, with 1.3·10¹¹ it is: the note must not say that no number will do."""
     line = mp.L1([(0, 1)])
-    assert promised(mp.plan(line, n=130_000_000_000, epsilon=2e-8))["tangents"] < 1
+    assert promises(mp.plan(line, n=130_000_000_000, epsilon=2e-8))["tangents"] < 1
     planned = mp.plan(line, n=20_000_000_000, epsilon=2e-8)
-    assert promised(planned)["tangents"] >= 1
+    assert promises(planned)["tangents"] >= 1
     assert "nor with any number" not in planned.notes[0]

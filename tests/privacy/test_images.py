@@ -21,8 +21,8 @@ from milepost.spaces.embeddings.embedding import Embedding
 from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
 
 SPACE = L1({"age": (18, 90), "height": (0, 2.2)}, weights={"height": 10}, step={"age": 1, "height": 0.1})
-ONE = SPACE.embedding
-TWO = replace(ONE, images_per_record=2)
+ONE_IMAGE = SPACE.embedding
+TWO_IMAGES = replace(ONE_IMAGE, images_per_record=2)
 PURE, APPROXIMATE = Guarantee(1), Guarantee(1, 1e-6)
 N, QUERIES, BETA = 1000, 100, 0.05
 
@@ -33,14 +33,14 @@ every_mechanism = pytest.mark.parametrize(
 )
 
 
-def listened(
-    mechanism: CoordinateMechanism, embedding: Embedding, guarantee: Guarantee, first: Transcript, moved: float
+def run_with_transcript(
+    mechanism: CoordinateMechanism, embedding: Embedding, guarantee: Guarantee, transcript: Transcript, position: float
 ) -> None:
-    """Run on a table in which two records stand at one end of every column, or at the other when moved is 1."""
+    """Run on a table in which two records stand at one end of every column, or at the other when position is 1."""
     rest = sketch_of(SPACE, points(SPACE, [[0.2, 0.6], [0.9, 0.1]]), N // 2)
-    with first.listen():
+    with transcript.listen():
         mechanism.run(
-            sketch_of(SPACE, points(SPACE, [[moved, moved]] * 2)) + rest, embedding, ProtectedChange(), guarantee
+            sketch_of(SPACE, points(SPACE, [[position, position]] * 2)) + rest, embedding, ProtectedChange(), guarantee
         )
 
 
@@ -56,9 +56,9 @@ def test_a_guarantee_is_shared_between_images(images: int) -> None:
 def test_noise_scales_double(mechanism: CoordinateMechanism, guarantee: Guarantee) -> None:
     """σ of slopes and b of hats: every number is drawn with twice the scale (columns of steps keep their cells)."""
     scales = []
-    for embedding in (ONE, TWO):
+    for embedding in (ONE_IMAGE, TWO_IMAGES):
         transcript = Transcript()
-        listened(mechanism, embedding, guarantee, transcript, 0.0)
+        run_with_transcript(mechanism, embedding, guarantee, transcript, 0.0)
         scales.append([draw.scale for draw in transcript.draws])
     assert scales[1] == pytest.approx([2 * scale for scale in scales[0]], rel=1e-9)
 
@@ -71,20 +71,20 @@ def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> Non
     shared between them shifts a little, as tails are whole numbers.
     """
     pure, budget = guarantee.pure, guarantee.for_each(2).budget
-    solved = margins.solve(margins.CONVEX, ONE, N, budget, pure, QUERIES, BETA)
-    assert interactive_margins(TWO, N, guarantee, QUERIES, BETA).to_json() == solved.to_json()
+    expected = margins.solve(margins.CONVEX, ONE_IMAGE, N, budget, pure, QUERIES, BETA)
+    assert interactive_margins(TWO_IMAGES, N, guarantee, QUERIES, BETA).to_json() == expected.to_json()
     if pure:
-        half = Tangents().scans(ONE, N, Guarantee(guarantee.epsilon / 2), 8)
-        found = Tangents().scans(TWO, N, guarantee, 8)
-        assert [scan.margins.to_json() for scan in found] == [scan.margins.to_json() for scan in half]
+        half_scans = Tangents().scans(ONE_IMAGE, N, Guarantee(guarantee.epsilon / 2), 8)
+        scans = Tangents().scans(TWO_IMAGES, N, guarantee, 8)
+        assert [scan.margins.to_json() for scan in scans] == [scan.margins.to_json() for scan in half_scans]
 
-    one, two = (
-        margins._with_updates(margins.CONVEX, ONE, N, part, pure, QUERIES, BETA, updates=20)
+    single, double = (
+        margins._with_updates(margins.CONVEX, ONE_IMAGE, N, part, pure, QUERIES, BETA, updates=20)
         for part in (guarantee.budget, budget)
     )
-    assert two.value_scale == pytest.approx(2 * one.value_scale, rel=0.02)
-    assert two.slope_scale == pytest.approx(2 * one.slope_scale, rel=0.02)
-    assert two.epsilon_test == pytest.approx(one.epsilon_test / 2, rel=0.02)
+    assert double.value_scale == pytest.approx(2 * single.value_scale, rel=0.02)
+    assert double.slope_scale == pytest.approx(2 * single.slope_scale, rel=0.02)
+    assert double.epsilon_test == pytest.approx(single.epsilon_test / 2, rel=0.02)
 
 
 @every_mechanism
@@ -94,11 +94,11 @@ def test_two_images_pay_from_one_budget(mechanism: CoordinateMechanism, guarante
     Costs are those of everything that was drawn, in rational arithmetic: of a test by how far its value has moved.
     """
     shares = []
-    for embedding in (TWO, ONE):
+    for embedding in (TWO_IMAGES, ONE_IMAGE):
         first = Transcript([False, True] * 20)
         second = first.again()
-        for transcript, moved in ((first, 0.0), (second, 1.0)):
-            listened(mechanism, embedding, guarantee, transcript, moved)
+        for transcript, position in ((first, 0.0), (second, 1.0)):
+            run_with_transcript(mechanism, embedding, guarantee, transcript, position)
         draws, epochs = pairs(first, second)
         cost = sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0))
         cost += sum((a.cost(b, guarantee.pure) for a, b in epochs), Fraction(0))
@@ -137,9 +137,9 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
 ) -> None:
     """s moves at once, in exact rational arithmetic; s moves from corner to corner use the budget up."""
     embedding = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).embedding
-    whole = Guarantee(epsilon, 1e-6)
-    each = whole.for_each(images).rho
-    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / each))
+    guarantee = Guarantee(epsilon, 1e-6)
+    image_rho = guarantee.for_each(images).rho
+    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / image_rho))
     spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
@@ -147,10 +147,10 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
             for span, b in zip(spans, bits, strict=True)
         )
     ).map(list)
-    found = [(data.draw(quanta), data.draw(quanta)) for _ in range(images)]
+    random_moves = [(data.draw(quanta), data.draw(quanta)) for _ in range(images)]
     corners = [([0] * len(spans), spans)] * images
-    for moves in (found, corners):
-        assert cost(embedding, each, bits, moves) <= Fraction(whole.rho)
-    assert cost(embedding, each, bits, corners) >= Fraction(whole.rho) * (1 - Fraction(1, 10**9))
+    for moves in (random_moves, corners):
+        assert cost(embedding, image_rho, bits, moves) <= Fraction(guarantee.rho)
+    assert cost(embedding, image_rho, bits, corners) >= Fraction(guarantee.rho) * (1 - Fraction(1, 10**9))
     if images > 1:
-        assert cost(embedding, whole.rho, bits, corners) > Fraction(whole.rho)
+        assert cost(embedding, guarantee.rho, bits, corners) > Fraction(guarantee.rho)

@@ -78,7 +78,7 @@ def test_threads_draw_noise_of_their_own(threads: int, draw: Callable[[IntArray,
         assert_scale(quarter, law="laplace" if draw is laplace else "gaussian", against=1.3, comparisons=threads)
 
 
-def measured(piece: list[int], calls: list[int], wrong: int = -1) -> list[int]:
+def fake_measurement(piece: list[int], calls: list[int], wrong: int = -1) -> list[int]:
     calls.append(len(piece))
     if wrong in piece:
         raise RuntimeError("no entropy")
@@ -94,7 +94,7 @@ def test_pieces_of_a_vector_are_put_together_in_order(
 ) -> None:
     """Short vectors are drawn at once, long ones in as many pieces as there are processors."""
     calls: list[int] = []
-    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(measured, calls=calls))
+    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(fake_measurement, calls=calls))
     assert gaussian(np.arange(rows), 1.0).tolist() == list(range(rows))
     assert sorted(calls) == sorted(pieces)
 
@@ -103,7 +103,7 @@ def test_pieces_of_a_vector_are_put_together_in_order(
 @pytest.mark.usefixtures("threads")
 def test_a_piece_that_fails_fails_the_whole(wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is answered with noise on a part."""
-    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(measured, calls=[], wrong=wrong))
+    monkeypatch.setattr(noise, "_measurement", lambda *_: partial(fake_measurement, calls=[], wrong=wrong))
     with pytest.raises(RuntimeError, match="no entropy"):
         laplace(np.arange(5000), 1.0)
 

@@ -29,20 +29,20 @@ class Law:
     add: Callable[[IntArray, float], IntArray]
     draws: int
 
-    def below(self, scale: float, least: AnyArray | int) -> FloatArray:
-        """Pr[X < least], exactly."""
-        at: FloatArray = np.asarray(least, dtype=np.float64)
+    def below(self, scale: float, bound: AnyArray | int) -> FloatArray:
+        """Pr[X < bound], exactly."""
+        x: FloatArray = np.asarray(bound, dtype=np.float64)
         if self.name == "laplace":
             r = np.exp(-1 / scale)
             # Pr[X ≥ m] = r^m/(1 + r) for m ≥ 1, and the law is symmetric
-            above, below = r ** np.maximum(at, 1) / (1 + r), r ** np.maximum(1 - at, 1) / (1 + r)
-            return np.asarray(np.where(at >= 1, 1 - above, below))
+            above, below = r ** np.maximum(x, 1) / (1 + r), r ** np.maximum(1 - x, 1) / (1 + r)
+            return np.asarray(np.where(x >= 1, 1 - above, below))
         if scale > EXACT:
-            return np.asarray(ndtr((at - 0.5) / scale))
+            return np.asarray(ndtr((x - 0.5) / scale))
         support = np.arange(-int(40 * scale) - 40, int(40 * scale) + 41)
         weight = np.exp(-(support**2) / (2 * scale**2))
         shares = np.concatenate([[0], np.cumsum(weight / weight.sum())])
-        return np.asarray(shares[(at - support[0]).astype(np.int64)])
+        return np.asarray(shares[(x - support[0]).astype(np.int64)])
 
 
 LAWS: dict[chance.Law, Law] = {
@@ -56,9 +56,9 @@ def borders(scale: float) -> IntArray:
     return np.unique(np.rint(np.arange(-3, 3.01, 0.25) * scale).astype(np.int64))
 
 
-def cells(law: Law, scale: float, at: IntArray) -> FloatArray:
+def cells(law: Law, scale: float, edges: IntArray) -> FloatArray:
     """Probabilities between the borders and beyond them."""
-    return np.diff(law.below(scale, at), prepend=0.0, append=1.0)
+    return np.diff(law.below(scale, edges), prepend=0.0, append=1.0)
 
 
 @pytest.mark.slow
@@ -66,19 +66,19 @@ def cells(law: Law, scale: float, at: IntArray) -> FloatArray:
 @pytest.mark.parametrize("name", LAWS)
 def test_draws_have_the_exact_law(name: chance.Law, scale: float) -> None:
     """Not rejected at its own scale, rejected at 0.97 and 1.03 of it; tails by exact rates; even low bits."""
-    law, at = LAWS[name], borders(scale)
+    law, edges = LAWS[name], borders(scale)
     values = np.where(np.arange(law.draws) % 2, VALUE, 0)
     draws = law.add(values, scale) - values
-    counts = np.bincount(np.searchsorted(at, draws, side="right"), minlength=len(at) + 1)
-    right, wrong = cells(law, scale, at), [cells(law, scale * factor, at) for factor in (0.97, 1.03)]
+    counts = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=len(edges) + 1)
+    right, wrong = cells(law, scale, edges), [cells(law, scale * factor, edges) for factor in (0.97, 1.03)]
     assert_fit(counts, right, against=wrong)
     for other in wrong:
         assert_wrong_fit(counts, other, right)
-    for share, more in TAILS.items():
-        least = tail_at(law, scale, share)
-        exactly = float(law.below(scale, 1 - least))  # Pr[X ≤ −least], and Pr[X ≥ least] by symmetry
-        hits = [int((draws <= -least).sum()), int((draws >= least).sum())]
-        assert_rate(hits, law.draws, at_least=exactly, at_most=exactly, against=more * exactly)
+    for share, ratio in TAILS.items():
+        threshold = tail_at(law, scale, share)
+        probability = float(law.below(scale, 1 - threshold))  # Pr[X ≤ −threshold], and Pr[X ≥ threshold] by symmetry
+        hits = [int((draws <= -threshold).sum()), int((draws >= threshold).sum())]
+        assert_rate(hits, law.draws, at_least=probability, at_most=probability, against=ratio * probability)
     if scale > EXACT:  # the lowest four bits of so wide a law are even but for less than 1e-9
         even = np.full(16, 1 / 16)
         odd = even * np.where(np.arange(16) % 2, 1.05, 0.95)
@@ -96,9 +96,9 @@ def test_noise_does_not_depend_on_its_number(name: chance.Law) -> None:
 
 def tail_at(law: Law, scale: float, share: float) -> int:
     """An integer over which the law is with about this probability."""
-    tried = np.unique(np.rint(np.linspace(0.5, 14, 2000) * scale).astype(np.int64))
-    over = law.below(scale, 1 - tried)
-    return int(tried[np.argmin(np.abs(np.log(over / share)))])
+    candidates = np.unique(np.rint(np.linspace(0.5, 14, 2000) * scale).astype(np.int64))
+    probabilities = law.below(scale, 1 - candidates)
+    return int(candidates[np.argmin(np.abs(np.log(probabilities / share)))])
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -108,11 +108,11 @@ def test_exact_probabilities_are_those_of_the_definition(name: chance.Law) -> No
     for scale in (0.7, 1.5, 20.7, 90.0):
         weight = np.exp(-np.abs(x) / scale) if name == "laplace" else np.exp(-(x**2) / (2 * scale**2))
         below = np.concatenate([[0], np.cumsum(weight)[:-1]]) / weight.sum()
-        at = np.arange(-60, 61)
-        np.testing.assert_allclose(LAWS[name].below(scale, at), below[at + 4000], atol=1e-12)
+        points = np.arange(-60, 61)
+        np.testing.assert_allclose(LAWS[name].below(scale, points), below[points + 4000], atol=1e-12)
 
 
 def test_wide_gaussians_are_summed_as_integrals() -> None:
     """At the scale where the integral takes over, both agree to 1e-7, far less than the tests can see."""
-    at = borders(EXACT)
-    np.testing.assert_allclose(LAWS["gaussian"].below(EXACT, at), ndtr((at - 0.5) / EXACT), atol=1e-7)
+    edges = borders(EXACT)
+    np.testing.assert_allclose(LAWS["gaussian"].below(EXACT, edges), ndtr((edges - 0.5) / EXACT), atol=1e-7)

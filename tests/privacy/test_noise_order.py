@@ -18,23 +18,25 @@ ROWS, LINE = np.linspace(0, 1, 50)[:, None], mp.L1([(0, 1)])
 PRIVATE: dict[str, Any] = {"neighbors": "add-remove"}
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "slopes": lambda **said: mp.release(ROWS, LINE, epsilon=5, delta=1e-6, mechanism="slopes", **said),
-    "slopes, size": lambda **said: mp.release(ROWS, LINE, epsilon=5, delta=1e-6, mechanism="slopes", **PRIVATE, **said),
-    "hats": lambda **said: mp.release(ROWS, LINE, epsilon=5, mechanism="hats", **said),
-    "tangents": lambda **said: mp.release(ROWS, LINE, epsilon=5, mechanism="tangents", **said),
-    "laplace, size": lambda **said: mp.release(
-        ROWS, LINE, epsilon=5, mechanism="laplace", queries=[[0]], **PRIVATE, **said
+    "slopes": lambda **options: mp.release(ROWS, LINE, epsilon=5, delta=1e-6, mechanism="slopes", **options),
+    "slopes, size": lambda **options: mp.release(
+        ROWS, LINE, epsilon=5, delta=1e-6, mechanism="slopes", **PRIVATE, **options
     ),
-    "session of tangents": lambda **said: mp.interactive(
-        ROWS, LINE, epsilon=5, mechanism="tangents", max_queries=3, **said
+    "hats": lambda **options: mp.release(ROWS, LINE, epsilon=5, mechanism="hats", **options),
+    "tangents": lambda **options: mp.release(ROWS, LINE, epsilon=5, mechanism="tangents", **options),
+    "laplace, size": lambda **options: mp.release(
+        ROWS, LINE, epsilon=5, mechanism="laplace", queries=[[0]], **PRIVATE, **options
+    ),
+    "session of tangents": lambda **options: mp.interactive(
+        ROWS, LINE, epsilon=5, mechanism="tangents", max_queries=3, **options
     ).ask([0]),
-    "session of field": lambda **said: mp.interactive(
-        ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, n=50, **PRIVATE, **said
+    "session of field": lambda **options: mp.interactive(
+        ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, n=50, **PRIVATE, **options
     ).ask([0]),
-    "session of field, size": lambda **said: mp.interactive(
-        ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, **PRIVATE, **said
+    "session of field, size": lambda **options: mp.interactive(
+        ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, **PRIVATE, **options
     ).ask([0]),
-    "bounds": lambda **said: mp.find_bounds(ROWS, epsilon=5, **said),
+    "bounds": lambda **options: mp.find_bounds(ROWS, epsilon=5, **options),
 }
 
 
@@ -47,19 +49,19 @@ def test_noise_is_drawn_after_it_is_charged_and_said(
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("homes", rho=100)
     order: list[str] = []
-    add, drawn = noise._add, Charge.drawn
+    add, charge_drawn = noise._add, Charge.drawn
 
-    def noted(law: str, values: IntArray, scale: float) -> IntArray:
+    def traced_add(law: str, values: IntArray, scale: float) -> IntArray:
         states = [entry.state for entry in ledger.history("homes")]
         order.append("noise" if states == ["drawn"] else f"noise of a charge that is {states}")
         return add(law, values, scale)
 
-    def said(self: Charge) -> None:
+    def traced_drawn(self: Charge) -> None:
         order.append("drawn")
-        drawn(self)
+        charge_drawn(self)
 
-    monkeypatch.setattr(noise, "_add", noted)
-    monkeypatch.setattr(Charge, "drawn", said)
+    monkeypatch.setattr(noise, "_add", traced_add)
+    monkeypatch.setattr(Charge, "drawn", traced_drawn)
     CALLS[name](ledger=ledger, dataset="homes")
     assert order[0] == "drawn"
     noises = {event for event in order if event != "drawn"}
@@ -78,7 +80,9 @@ def test_the_size_of_a_private_table_has_noise_for_all_rows_of_a_person(contribu
     size, *rest = calls
     assert size.values.tolist() == [50]
     assert size.scale == pytest.approx(share / (SIZE_SHARE * 5.0), rel=1e-9)
-    spent = sum(share * abs(most) / call.scale for call, most in zip(rest, (1, noise_of_one_more()), strict=True))
+    spent = sum(
+        share * abs(sensitivity) / call.scale for call, sensitivity in zip(rest, (1, noise_of_one_more()), strict=True)
+    )
     assert spent == pytest.approx((1 - SIZE_SHARE) * 5.0, rel=1e-9)
 
 

@@ -62,10 +62,12 @@ class Person:
     rows: list[Row] = field(default_factory=list)
 
 
-def release(space: Any, people: Sequence[Person], name: str, neighbors: str, who: dict[str, Any], **more: Any) -> Any:
+def release(
+    space: Any, people: Sequence[Person], name: str, neighbors: str, who: dict[str, Any], **overrides: Any
+) -> Any:
     """The release of a table of people, sized for a public number of rows."""
     rows = [(number, row) for number, person in enumerate(people) for row in person.rows]
-    options: dict[str, Any] = {"n": 40, "mechanism": name} | who | more
+    options: dict[str, Any] = {"n": 40, "mechanism": name} | who | overrides
     if "labels" in who:
         options["groups"] = [row.label for _, row in rows]
     if "max_weight" in who:
@@ -89,23 +91,23 @@ def release(space: Any, people: Sequence[Person], name: str, neighbors: str, who
 
 
 def transcripts(
-    space: Any, pair: Sequence[Sequence[Person]], *args: Any, **more: Any
+    space: Any, pair: Sequence[Sequence[Person]], *args: Any, **overrides: Any
 ) -> tuple[list[Transcript], list[Any]]:
     """What a table and its neighbor hand to noise, the second given the first's answers; and what is released."""
     first = Transcript()
-    both, made = [first, first.again()], []
+    both, synopses = [first, first.again()], []
     for transcript, people in zip(both, pair, strict=True):
         with transcript.listen():
-            made.append(release(space, people, *args, **more))
-    return both, made
+            synopses.append(release(space, people, *args, **overrides))
+    return both, synopses
 
 
 def share(
-    space: Any, pair: Sequence[Sequence[Person]], name: str, neighbors: str, who: dict[str, Any], **more: Any
+    space: Any, pair: Sequence[Sequence[Person]], name: str, neighbors: str, who: dict[str, Any], **overrides: Any
 ) -> float:
     """The share of the budget that the change from one table to the other costs."""
     guarantee = MECHANISMS[name]
-    (first, second), _ = transcripts(space, pair, name, neighbors, who, **more)
+    (first, second), _ = transcripts(space, pair, name, neighbors, who, **overrides)
     draws = zip(first.draws, second.draws, strict=True)
     return float(sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget))
 
@@ -128,13 +130,16 @@ def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples:
     @given(rows, rows)
     def no_change_costs_more(mine: list[Row], theirs: list[Row]) -> None:
         after = Person([] if neighbors == "add-remove" else theirs)
-        found = share(space, ([Person(mine), *others], [after, *others]), name, neighbors, who)
-        assert found <= 1, f"{found:.12g} of the budget"
-        target(found)
+        budget_share = share(space, ([Person(mine), *others], [after, *others]), name, neighbors, who)
+        assert budget_share <= 1, f"{budget_share:.12g} of the budget"
+        target(budget_share)
 
-    most = who.get("contributions", 1)
-    for place, label in ((0.0, "a"), (0.0, "b"), (1.0, "a")):
-        mine, theirs = ([Row([at] * space.width, where)] * most for at, where in ((place, "a"), (1 - place, label)))
+    max_rows = who.get("contributions", 1)
+    for position, label in ((0.0, "a"), (0.0, "b"), (1.0, "a")):
+        mine, theirs = (
+            [Row([coordinate] * space.width, group)] * max_rows
+            for coordinate, group in ((position, "a"), (1 - position, label))
+        )
         after = Person([] if neighbors == "add-remove" else theirs)
         assert share(space, ([Person(mine), *others], [after, *others]), name, neighbors, who) <= 1
     no_change_costs_more()
@@ -161,21 +166,21 @@ def test_the_worst_person_uses_the_budget_up(name: str, neighbors: str, who: str
     space, rows = mp.L1([(0, 1)]), WHO[who].get("contributions", 1)
     others = [Person([Row([0.5])])] * 3
 
-    def all_rows(place: float, label: str) -> Person:
-        return Person([Row([place], label)] * rows)
+    def all_rows(position: float, label: str) -> Person:
+        return Person([Row([position], label)] * rows)
 
     # where many levels of hats move at once: next to a third, as far as cells are fine
-    where = [0.0, *([round(2**k / 3) / 2**k for k in range(4, 10)] if name == "hats" else [])]
-    found = max(
-        share(space, ([all_rows(place, "a"), *others], [after, *others]), name, neighbors, WHO[who], queries=[[0.0]])
-        for place in where
+    positions = [0.0, *([round(2**k / 3) / 2**k for k in range(4, 10)] if name == "hats" else [])]
+    max_share = max(
+        share(space, ([all_rows(position, "a"), *others], [after, *others]), name, neighbors, WHO[who], queries=[[0.0]])
+        for position in positions
         for after in (
             [Person()]
             if neighbors == "add-remove"
-            else [Person(), *(all_rows(other, label) for other in (place, 1 - place) for label in "ab")]
+            else [Person(), *(all_rows(other, label) for other in (position, 1 - position) for label in "ab")]
         )
     )
-    assert 0.99 < found <= 1
+    assert 0.99 < max_share <= 1
 
 
 @names
@@ -198,9 +203,9 @@ def test_an_exact_total_in_a_release_is_caught(name: str, who: str, tmp_path: Pa
 def _files_agree(name: str, neighbors: str, who: dict[str, Any], folder: Path) -> bool:
     others = [Person([Row([0.1 * k], LABELS[k % 3], k)]) for k in range(6)]
     pair = [Person([Row([0.9], "a")]), *others], [Person([Row([0.2], "b")] if neighbors == "replace" else []), *others]
-    _, made = transcripts(mp.L1([(0, 1)]), pair, name, neighbors, who, n=None)
+    _, synopses = transcripts(mp.L1([(0, 1)]), pair, name, neighbors, who, n=None)
     paths = [folder / f"{k}.milepost" for k in range(2)]
-    for synopsis, path in zip(made, paths, strict=True):
+    for synopsis, path in zip(synopses, paths, strict=True):
         synopsis.save(path)
     return paths[0].read_bytes() == paths[1].read_bytes()
 
@@ -244,21 +249,21 @@ def test_shares_of_a_budget_never_exceed_it(
     neighbors: str,
     rows: int,
     groups: int | None,
-    most: float | None,
+    max_weight: float | None,
     pair: float,
     part: float,
     budget: float,
     off: float,
 ) -> None:
     """Theorems 1 and 2 of docs/proofs/change.md in rational arithmetic; no more than rounding is left over."""
-    change = ProtectedChange(neighbors, rows, max_weight=most, groups=groups)
+    change = ProtectedChange(neighbors, rows, max_weight=max_weight, groups=groups)
     single = part * pair
     ends = 2 if neighbors == "replace" and groups in (2, 50) else 1
 
     def costs(split: BudgetSplit, total: Fraction, times: int) -> Fraction:
         power = Fraction(split.power)
-        one = Fraction(pair) / power if neighbors == "replace" else Fraction(0)
-        return times * max(one, ends * (Fraction(single) / power + total))
+        pair_cost = Fraction(pair) / power if neighbors == "replace" else Fraction(0)
+        return times * max(pair_cost, ends * (Fraction(single) / power + total))
 
     gaussian, laplace = change.gaussian(pair, single, budget, off), change.laplace(pair, single, budget, off)
     for split, total, times in (
@@ -274,8 +279,8 @@ def test_shares_of_a_budget_never_exceed_it(
 
 def test_an_empty_table_is_answered_where_its_size_is_private() -> None:
     with Transcript().listen():  # without noise, which may look like a few rows
-        found = release(mp.L1([(0, 1)]), [], "slopes", "add-remove", {}, n=None)
-    assert found.error() == pytest.approx(found.space.diameter)
+        synopsis = release(mp.L1([(0, 1)]), [], "slopes", "add-remove", {}, n=None)
+    assert synopsis.error() == pytest.approx(synopsis.space.diameter)
     with silent(), pytest.raises(mp.MilepostError, match="empty"):
         mp.release(np.empty((0, 1)), mp.L1([(0, 1)]), epsilon=1)
 
@@ -311,15 +316,15 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("space", "options", "words"),
+    ("space", "options", "message"),
     [
         (mp.L1([(0, 1)]), {"epsilon": 1e-8, "weights": [1.0] * 50, "max_weight": 1}, "epsilon is too small"),
         (mp.L1([(0, 64)], step=1), {"epsilon": 1, "groups": [0] * 50, "labels": range(4000)}, "do not fit memory"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_size_is_drawn(
-    space: mp.L1, options: Any, words: str, monkeypatch: pytest.MonkeyPatch
+    space: mp.L1, options: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "MAX_NUMBERS", 1 << 17)
-    with silent(), pytest.raises(mp.MilepostError, match=words):
+    with silent(), pytest.raises(mp.MilepostError, match=message):
         mp.release(np.zeros((50, 1)), space, **options)

@@ -45,7 +45,7 @@ def faults(path: str, source: str) -> list[str]:
             if not node.args or path not in SEEDED:
                 result.append(f"line {node.lineno}: a generator without a seed, or in a file that has none")
     for node in ast.walk(tree):
-        for name in _taken(node):
+        for name in _imported_modules(node):
             if name in FORBIDDEN:
                 result.append(f"imports {name}")
             if name == "opendp" and path not in NOISE:
@@ -59,15 +59,15 @@ def faults(path: str, source: str) -> list[str]:
     return result
 
 
-def _taken(node: ast.AST) -> list[str]:
+def _imported_modules(node: ast.AST) -> list[str]:
     """Modules, and names of modules, that an import takes; opendp's parts are opendp."""
     if isinstance(node, ast.Import):
-        found = [alias.name for alias in node.names]
+        modules = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and not node.level:
-        found = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+        modules = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
     else:
         return []
-    return ["opendp" if name.split(".")[0] == "opendp" else name for name in found]
+    return ["opendp" if name.split(".")[0] == "opendp" else name for name in modules]
 
 
 def _name(node: ast.AST) -> str:
@@ -85,8 +85,8 @@ def _without_types(source: str) -> str:
 def test_randomness_is_where_it_may_be() -> None:
     """In every file but those of the audit, which draws from known-bad mechanisms, too, and releases nothing."""
     paths = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
-    found = {path: faults(path, _without_types((SOURCE / path).read_text())) for path in paths}
-    assert {path: wrong for path, wrong in found.items() if wrong and not path.startswith("auditing/")} == {}
+    faults_by_path = {path: faults(path, _without_types((SOURCE / path).read_text())) for path in paths}
+    assert {path: wrong for path, wrong in faults_by_path.items() if wrong and not path.startswith("auditing/")} == {}
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,16 @@ def outcome_law(values: Sequence[int], threshold: int, scales: tuple[float, floa
     support = np.arange(-int(60 * scales[0]) - 60, int(60 * scales[0]) + 61)
     weight = np.exp(-np.abs(support) / scales[0])
     weight /= weight.sum()
-    still, law = weight, []
+    survival, law = weight, []
     r = math.exp(-1 / scales[1])
     for value in values:
-        least = (threshold + support - value).astype(float)  # above when the noise is at least this
-        upper = np.where(least > 0, r ** np.maximum(least, 0) / (1 + r), 1 - r ** np.maximum(1 - least, 0) / (1 + r))
-        law.append(float((still * upper).sum()))
-        still = still * (1 - upper)
-    return np.array([*law, float(still.sum())])
+        min_noise = (threshold + support - value).astype(float)  # above when the noise is at least this
+        upper = np.where(
+            min_noise > 0, r ** np.maximum(min_noise, 0) / (1 + r), 1 - r ** np.maximum(1 - min_noise, 0) / (1 + r)
+        )
+        law.append(float((survival * upper).sum()))
+        survival = survival * (1 - upper)
+    return np.array([*law, float(survival.sum())])
 
 
 def worst_loss(epsilon: float, sensitivity: int, scales: tuple[float, float]) -> float:
@@ -42,8 +44,8 @@ def worst_loss(epsilon: float, sensitivity: int, scales: tuple[float, float]) ->
     for values, moves in pairs:
         left = outcome_law(values, 1, scales)
         right = outcome_law([v + m for v, m in zip(values, moves, strict=True)], 1, scales)
-        seen = np.minimum(left, right) > 1e-200
-        losses.append(np.abs(np.log(left[seen] / right[seen])).max())
+        mask = np.minimum(left, right) > 1e-200
+        losses.append(np.abs(np.log(left[mask] / right[mask])).max())
     return float(max(losses)) / epsilon
 
 
@@ -70,7 +72,9 @@ def test_the_object_follows_that_law() -> None:
         for _ in range(20_000):
             epoch = AboveThreshold(threshold, 1, 1.0)
             counts[next((k for k, value in enumerate(values) if epoch.above(value)), 4)] += 1
-    law, shifted = (outcome_law(one, threshold, noise_scales(1, 1.0)) for one in (values, [v + 1 for v in values]))
+    law, shifted = (
+        outcome_law(stream, threshold, noise_scales(1, 1.0)) for stream in (values, [v + 1 for v in values])
+    )
     law, shifted = law / law.sum(), shifted / shifted.sum()
     assert_fit(counts, law, against=[shifted])
     assert_wrong_fit(counts, shifted, law)
@@ -87,18 +91,18 @@ def test_an_epoch_says_above_once() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_margin_holds(epsilon: float) -> None:
     """Noise of threshold and query together pass the margin at most as often as the failure allows, by summation."""
-    reach = margin(1, epsilon, epochs=1, queries=1, failure=0.1)
+    bound = margin(1, epsilon, epochs=1, queries=1, failure=0.1)
     scales = noise_scales(1, epsilon)
-    assert outcome_law([-1], reach, scales)[0] <= 0.1
-    assert outcome_law([1], -reach, scales)[1] <= 0.1
-    assert outcome_law([-1], reach // 3, scales)[0] > 0.1
+    assert outcome_law([-1], bound, scales)[0] <= 0.1
+    assert outcome_law([1], -bound, scales)[1] <= 0.1
+    assert outcome_law([-1], bound // 3, scales)[0] > 0.1
 
 
 def test_an_epoch_of_its_own_margin_is_seldom_wrong() -> None:
     """The object itself, of either side; one that errs twice as often as it may would be noticed."""
-    reach, epochs = margin(1, 1.0, epochs=1, queries=1, failure=0.1), draws_needed(0.1, 0.2)
+    bound, epochs = margin(1, 1.0, epochs=1, queries=1, failure=0.1), draws_needed(0.1, 0.2)
     with drawn_ahead():
-        above = sum(AboveThreshold(reach, 1, 1.0).above(-1) for _ in range(epochs))
-        below = sum(not AboveThreshold(-reach, 1, 1.0).above(1) for _ in range(epochs))
+        above = sum(AboveThreshold(bound, 1, 1.0).above(-1) for _ in range(epochs))
+        below = sum(not AboveThreshold(-bound, 1, 1.0).above(1) for _ in range(epochs))
     assert_rate(above, epochs, at_most=0.1, against=0.2)
     assert_rate(below, epochs, at_most=0.1, against=0.2)

@@ -20,10 +20,10 @@ def normal(count: int, scale: float) -> FloatArray:
 
 
 def test_a_measured_rms_may_pass_its_bound_as_far_as_chance_goes_and_no_farther() -> None:
-    for scale, missed in ((1.0, 0), (LOW_BY_CHANCE, 0), (2.0, 1)):
+    for scale, failures in ((1.0, 0), (LOW_BY_CHANCE, 0), (2.0, 1)):
         bounds = Bounds()
         bounds.rms_at_most("noise", normal(200, scale) ** 2, 1.0)
-        assert len(bounds.missed) == missed, scale
+        assert len(bounds.missed) == failures, scale
 
 
 def test_a_bound_without_chance_is_a_bound() -> None:
@@ -41,9 +41,9 @@ def test_chance_falls_with_the_number_of_releases_not_of_queries() -> None:
 
 
 def test_functions_are_timed_by_turns() -> None:
-    called: list[str] = []
-    times = interleaved({name: partial(called.append, name) for name in "ab"}, 3)
-    assert called == ["a", "b"] * 3
+    calls: list[str] = []
+    times = interleaved({name: partial(calls.append, name) for name in "ab"}, 3)
+    assert calls == ["a", "b"] * 3
     assert set(times) == {"a", "b"}
 
 

@@ -13,7 +13,7 @@ from milepost._typing import FloatArray
 from tests import ROOT, chance
 from tests.chance import WeakTestError, assert_close, assert_fit, assert_rate, assert_scale
 
-HERE = ROOT / "tests"
+TESTS = ROOT / "tests"
 ASSERTIONS = {name for name in dir(chance) if name.startswith("assert_")}
 LAWS = {"scipy.stats"}  # which only `tests/chance.py` may draw limits from
 SECOND_METHODS = {  # files that may, and why
@@ -24,19 +24,23 @@ SECOND_METHODS = {  # files that may, and why
 
 def _uses() -> Counter[str]:
     """How often each file calls an assertion of `tests/chance.py`."""
-    found: Counter[str] = Counter()
-    for path in sorted(HERE.rglob("test_*.py")):
+    counts: Counter[str] = Counter()
+    for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text()
         if "chance" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
-            called = node.func if isinstance(node, ast.Call) else None
+            function = node.func if isinstance(node, ast.Call) else None
             name = (
-                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+                function.id
+                if isinstance(function, ast.Name)
+                else function.attr
+                if isinstance(function, ast.Attribute)
+                else ""
             )
             if name in ASSERTIONS:
-                found[str(path.relative_to(HERE))] += 1
-    return found
+                counts[str(path.relative_to(TESTS))] += 1
+    return counts
 
 
 def test_limits_are_passed_as_rarely_as_they_say() -> None:
@@ -119,23 +123,23 @@ class Answers:
     def statistic(self) -> SimpleNamespace:
         return SimpleNamespace(confidence=1 - self.beta)
 
-    def mean_distance(self, asked: FloatArray) -> FloatArray:
-        return asked + 1
+    def mean_distance(self, points: FloatArray) -> FloatArray:
+        return points + 1
 
     def error(self, confidence: float) -> float:
         return float(0.2 * stats.norm.isf((1 - confidence) / 2))
 
 
 def test_promises_are_limits_where_they_are_rarely_broken_and_narrow() -> None:
-    asked = np.zeros(3)
-    chance.assert_promised(Answers(), asked, asked, at_most=2)
+    points = np.zeros(3)
+    chance.assert_promised(Answers(), points, points, at_most=2)
     with pytest.raises(AssertionError, match="off by 2"):
-        chance.assert_promised(Answers(), asked, asked - 1, at_most=2)
-    chance.assert_promised(Answers(), asked, asked - 1, at_most=2, slack=1)
-    for synopsis, most in ((Answers(beta=1e-6), 2.0), (Answers(), 1.0)):
+        chance.assert_promised(Answers(), points, points - 1, at_most=2)
+    chance.assert_promised(Answers(), points, points - 1, at_most=2, slack=1)
+    for synopsis, bound in ((Answers(beta=1e-6), 2.0), (Answers(), 1.0)):
         with pytest.raises(WeakTestError):
-            chance.assert_promised(synopsis, asked, asked, at_most=most)
-    chance.assert_promised(Answers(beta=chance.FALSE_ALARM), asked, asked, at_most=2)
+            chance.assert_promised(synopsis, points, points, at_most=bound)
+    chance.assert_promised(Answers(beta=chance.FALSE_ALARM), points, points, at_most=2)
 
 
 def test_what_is_far_off_is_noticed() -> None:
@@ -155,15 +159,15 @@ def test_a_wrong_law_is_noticed() -> None:
         chance.assert_wrong_fit(10_000 * even, even, odd)
     with pytest.raises(WeakTestError):
         chance.assert_wrong_fit(1000 * odd, even, odd)
-    for draws, wrong in ((100, []), (10_000, [even + np.array([0.001, -0.001] * 5)])):
+    for draws, alternatives in ((100, []), (10_000, [even + np.array([0.001, -0.001] * 5)])):
         with pytest.raises(WeakTestError):
-            assert_fit(draws * even, even, against=wrong)
+            assert_fit(draws * even, even, against=alternatives)
 
 
 def test_every_assertion_about_noise_is_made_here() -> None:
     """No other test takes limits from SciPy's laws; the list of those that use this module is printed."""
-    for path in sorted(HERE.rglob("*.py")):
-        name = str(path.relative_to(HERE))
+    for path in sorted(TESTS.rglob("*.py")):
+        name = str(path.relative_to(TESTS))
         text = path.read_text()
         if name in {"chance.py", "project/test_chance.py", *SECOND_METHODS} or "scipy" not in text:
             continue

@@ -17,24 +17,26 @@ case $1 in slow) i=0; while [ $i -lt 12 ]; do echo "$i.10s call     tests/b.py::
 """
 
 
-def ran(folder: Path, broken: str) -> subprocess.CompletedProcess[str]:
+def run_ci(folder: Path, failing_stage: str) -> subprocess.CompletedProcess[str]:
     """`.ci/run` where the named stage fails."""
     for name, text in {"make": MAKE, "java": "#!/bin/sh\n", "chromium": "#!/bin/sh\n"}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    variables = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "BROKEN": broken}
+    variables = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "BROKEN": failing_stage}
     command = ["bash", str(ROOT / ".ci/run")]
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
 
 
-@pytest.mark.parametrize("broken", ["", *STAGES])
-def test_slow_tests_and_cpu_seconds_are_reported_even_when_a_stage_fails(tmp_path: Path, broken: str) -> None:
-    done = ran(tmp_path, broken)
-    assert done.returncode == (3 if broken else 0)
-    begun = STAGES[: STAGES.index(broken) + 1] if broken else STAGES
-    output, _, rest = done.stdout.partition("\nThe slowest tests:\n")
-    assert [line for line in output.splitlines() if line.startswith("ran ")] == [f"ran {stage}" for stage in begun]
-    slowest, _, stages = rest.partition("\nCPU seconds of each stage:\n")
-    assert [line.split(":")[0].strip() for line in stages.splitlines()] == list(begun)
-    expected = [f"{k}.10s" for k in range(11, 2, -1)] + ["2.25s"] if "slow" in begun else ["2.25s", "0.50s"]
-    assert [line.split()[0] for line in slowest.splitlines()] == (expected if "quick" in begun else [])
+@pytest.mark.parametrize("failing_stage", ["", *STAGES])
+def test_slow_tests_and_cpu_seconds_are_reported_even_when_a_stage_fails(tmp_path: Path, failing_stage: str) -> None:
+    process = run_ci(tmp_path, failing_stage)
+    assert process.returncode == (3 if failing_stage else 0)
+    expected_stages = STAGES[: STAGES.index(failing_stage) + 1] if failing_stage else STAGES
+    output, _, report = process.stdout.partition("\nThe slowest tests:\n")
+    assert [line for line in output.splitlines() if line.startswith("ran ")] == [
+        f"ran {stage}" for stage in expected_stages
+    ]
+    slowest, _, stages = report.partition("\nCPU seconds of each stage:\n")
+    assert [line.split(":")[0].strip() for line in stages.splitlines()] == list(expected_stages)
+    expected = [f"{k}.10s" for k in range(11, 2, -1)] + ["2.25s"] if "slow" in expected_stages else ["2.25s", "0.50s"]
+    assert [line.split()[0] for line in slowest.splitlines()] == (expected if "quick" in expected_stages else [])

@@ -14,11 +14,11 @@ from tests.drawn_ahead import LARGEST, drawn_ahead
 
 def test_a_draw_is_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the sampler, whatever is asked at once, from many threads, by law and scale apart."""
-    made: dict[tuple[str, float], int] = {}
+    counts: dict[tuple[str, float], int] = {}
 
     def count(law: str, values: IntArray, scale: float) -> IntArray:
-        start = made.get((law, scale), 0)
-        made[law, scale] = start + len(values)
+        start = counts.get((law, scale), 0)
+        counts[law, scale] = start + len(values)
         return np.asarray(values + np.arange(start, start + len(values)))
 
     monkeypatch.setattr(noise, "_add", count)
@@ -27,8 +27,8 @@ def test_a_draw_is_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         parts = list(pool.map(lambda size: noise.laplace(np.zeros(size, dtype=np.int64), 9.0), sizes))
         assert noise.gaussian(np.array([5, 5]), 9.0).tolist() == [5, 6]
         assert noise.laplace(np.array([-5]), 8.0).tolist() == [-5]
-    drawn = np.sort(np.concatenate(parts))
-    assert np.array_equal(drawn, np.arange(sum(sizes)))
+    draws = np.sort(np.concatenate(parts))
+    assert np.array_equal(draws, np.arange(sum(sizes)))
     assert noise._add is count
 
 
@@ -36,8 +36,8 @@ def test_its_law_is_that_of_the_sampler() -> None:
     """Of many small calls on any numbers; a scale a tenth off would be noticed."""
     draws, values = scale_draws(0.9, law="laplace"), np.array([0, 10**9, -(10**9)])
     with drawn_ahead():
-        found = [noise.laplace(values, 50.0) - values for _ in range(-(-draws // 3))]
-    assert_scale(np.concatenate(found) / 50, law="laplace", against=1.1)
+        errors = [noise.laplace(values, 50.0) - values for _ in range(-(-draws // 3))]
+    assert_scale(np.concatenate(errors) / 50, law="laplace", against=1.1)
 
 
 def test_the_sampler_comes_back_after_an_error() -> None:

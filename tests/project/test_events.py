@@ -9,11 +9,11 @@ from tests.events import HangError, wait_in_loop, wait_until
 
 
 def test_a_wait_ends_with_its_event() -> None:
-    looks = iter([False, False, True])
-    wait_until(lambda: next(looks))
-    later = iter([False, True])
-    asyncio.run(wait_in_loop(lambda: next(later)))
-    assert [*looks, *later] == []
+    results = iter([False, False, True])
+    wait_until(lambda: next(results))
+    later_results = iter([False, True])
+    asyncio.run(wait_in_loop(lambda: next(later_results)))
+    assert [*results, *later_results] == []
 
 
 def test_what_never_happens_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,36 +44,36 @@ def faults(mutation: Mutation) -> list[str]:
     """Why a mutation would try nothing."""
     source = (ROOT / "src" / "milepost" / mutation.file).read_text()
     try:
-        broken = mutation.applied(source)
+        mutant = mutation.applied(source)
     except ValueError as error:
         return [str(error)]
-    named = [argument.split("::")[0] for argument in mutation.arguments if argument.startswith("tests/")]
-    missing = [f"there is no {name}" for name in named if not (ROOT / name).is_file()]
-    changed = dumped(broken) != dumped(source)
-    return [*missing, *["it names no tests"] * (not named), *["it changes nothing"] * (not changed)]
+    paths = [argument.split("::")[0] for argument in mutation.arguments if argument.startswith("tests/")]
+    missing = [f"there is no {name}" for name in paths if not (ROOT / name).is_file()]
+    changed = dump(mutant) != dump(source)
+    return [*missing, *["it names no tests"] * (not paths), *["it changes nothing"] * (not changed)]
 
 
 @cache
-def dumped(source: str) -> str:
+def dump(source: str) -> str:
     return ast.dump(ast.parse(source))
 
 
 def test_mutations_fit_the_source() -> None:
     """The list has to follow the code, or it would try nothing."""
-    found = {f"{one.file}: {one.what}": faults(one) for one in mutations()}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) > 100
+    results = {f"{mutation.file}: {mutation.what}": faults(mutation) for mutation in mutations()}
+    assert {name: messages for name, messages in results.items() if messages} == {}
+    assert len(results) > 100
 
 
 def test_a_mutation_that_tries_nothing_is_noticed() -> None:
-    for old, new, tests, words in (
+    for old, new, tests, message in (
         ("import math\n", "import  math\n", "tests/pipeline/test_histogram_ends.py", "changes nothing"),
         ("import math\n", "\n", "tests/test_gone.py", "no tests/test_gone"),
         ("import math\n", "\n", "-k noise", "names no tests"),
         ("nowhere to be found", "", "tests/pipeline/test_histogram_ends.py", "0 times"),
     ):
         (fault,) = faults(Mutation("privacy/noise.py", "it", old, new, tests))
-        assert words in fault
+        assert message in fault
 
 
 def test_every_critical_file_is_broken() -> None:

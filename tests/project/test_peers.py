@@ -28,9 +28,9 @@ def text() -> str:
 
 
 def between(text: str, name: str) -> str:
-    found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- /{re.escape(name)} -->", text, re.DOTALL)
-    assert found, f"no marker {name}"
-    return found[1]
+    match = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- /{re.escape(name)} -->", text, re.DOTALL)
+    assert match, f"no marker {name}"
+    return match[1]
 
 
 def test_page_shows_the_stored_results(text: str, results: Results) -> None:
@@ -64,9 +64,9 @@ def test_tables_parse(results: Results) -> None:
 def test_every_peer_is_measured_or_named(results: Results) -> None:
     """One that does not install or run is in the list of the missing, with the reason."""
     measured = {record["peer"] for record in results.find("errors")}
-    named = results.content["missing"]
-    assert {peer.name for peer in PEERS} == measured | (set(named) - set(NOT_RUN))
-    assert all(len(why) > 20 for why in named.values())
+    missing = results.content["missing"]
+    assert {peer.name for peer in PEERS} == measured | (set(missing) - set(NOT_RUN))
+    assert all(len(why) > 20 for why in missing.values())
 
 
 def test_all_settings_are_there(results: Results) -> None:
@@ -76,9 +76,9 @@ def test_all_settings_are_there(results: Results) -> None:
             continue
         for job in jobs_of(peer, Scope()):
             about = {"peer": peer.name, "metric": job.metric, "width": job.width, "delta": job.delta}
-            found = results.find("time" if job.timed else "errors", **about, n=job.n, neighbors=job.neighbors)
-            assert found, (peer.name, job)
-            assert job.timed or {record["releases"] for record in found} <= {
+            records = results.find("time" if job.timed else "errors", **about, n=job.n, neighbors=job.neighbors)
+            assert records, (peer.name, job)
+            assert job.timed or {record["releases"] for record in records} <= {
                 peer.releases(k, job.n) for k in (*KS, PLACES)
             }
 
@@ -103,23 +103,23 @@ def test_markers_are_filled_and_the_rest_is_kept() -> None:
 def test_errors_of_known_answers() -> None:
     """Two releases of four places, two at a time."""
     errors = np.array([[1.0, -3.0, 0.0, 1.0], [1.0, 3.0, -1.0, 0.0]])
-    found = errors_of(errors, 2)
-    assert found.typical == pytest.approx(math.sqrt(22 / 8))
-    assert found.largest == pytest.approx(2)
-    assert found.typical_deviation == 0
-    assert found.largest_95 is None  # too few
+    summary = errors_of(errors, 2)
+    assert summary.typical == pytest.approx(math.sqrt(22 / 8))
+    assert summary.largest == pytest.approx(2)
+    assert summary.typical_deviation == 0
+    assert summary.largest_95 is None  # too few
     assert asdict(errors_of(errors, 4))["largest"] == 3
 
 
 def test_exact_ways_agree() -> None:
     """Brute force, NumPy and sorted columns; nobody is farther than the farthest corner."""
     rng = np.random.default_rng(0)
-    people, places = rng.uniform(0, SIDE, (50, 3)), rng.uniform(0, SIDE, (7, 3))
+    people, points = rng.uniform(0, SIDE, (50, 3)), rng.uniform(0, SIDE, (7, 3))
     for metric in ("l1", "l2"):
-        exact = mean_distances(people, places, metric)
-        np.testing.assert_allclose(plain(people, places, metric), exact)
-        assert (exact <= farthest(places, metric)).all()
-    np.testing.assert_allclose(columns(people, places), mean_distances(people, places, "l1"))
+        exact = mean_distances(people, points, metric)
+        np.testing.assert_allclose(plain(people, points, metric), exact)
+        assert (exact <= farthest(points, metric)).all()
+    np.testing.assert_allclose(columns(people, points), mean_distances(people, points, "l1"))
 
 
 def test_single_is_a_worst_placed_query_alone() -> None:
@@ -147,9 +147,9 @@ def test_scopes() -> None:
 def test_city_is_seeded() -> None:
     """The same people whoever asks, all in the box."""
     job = Job("l1", 2, 500, 1, 1.0, 0.0, "replace", 1)
-    one, other = city.table_of(job), city.table_of(job)
-    assert isinstance(one, Table)
-    np.testing.assert_array_equal(one.people, other.people)
-    assert one.people.min() >= 0
-    assert one.people.max() <= SIDE
-    np.testing.assert_allclose(one.means[:20], mean_distances(one.people, one.places[:20], "l1"))
+    first, second = city.table_of(job), city.table_of(job)
+    assert isinstance(first, Table)
+    np.testing.assert_array_equal(first.people, second.people)
+    assert first.people.min() >= 0
+    assert first.people.max() <= SIDE
+    np.testing.assert_allclose(first.means[:20], mean_distances(first.people, first.places[:20], "l1"))

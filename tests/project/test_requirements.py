@@ -17,8 +17,8 @@ def test_what_is_required_is_not_skipped(what: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("MILEPOST_REQUIRE", raising=False)
     with pytest.raises(Skipped, match="it is missing"):
         require(what)
-    said = (ROOT / ".ci" / "run").read_text().split("MILEPOST_REQUIRE=")[1].split()[0]
-    monkeypatch.setenv("MILEPOST_REQUIRE", said)
+    required = (ROOT / ".ci" / "run").read_text().split("MILEPOST_REQUIRE=")[1].split()[0]
+    monkeypatch.setenv("MILEPOST_REQUIRE", required)
     with pytest.raises(Failed, match="it is missing"):
         require(what)
     monkeypatch.setitem(requirements.REQUIREMENTS, what, lambda: None)

@@ -16,7 +16,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 
 
 @pytest.mark.parametrize(
-    ("words", "variant", "parameters", "unit"),
+    ("options", "variant", "parameters", "unit"),
     [
         ({"delta": 1e-6}, "Zero-concentrated DP", {"epsilon", "delta", "rho"}, "Row-level"),
         ({}, "Pure DP", {"epsilon"}, "Row-level"),
@@ -30,8 +30,8 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
         ),
     ],
 )
-def test_what_is_filled_in(words: dict[str, Any], variant: str, parameters: set[str], unit: str) -> None:
-    synopsis = mp.release(ROWS, SPACE, epsilon=1, **words)
+def test_what_is_filled_in(options: dict[str, Any], variant: str, parameters: set[str], unit: str) -> None:
+    synopsis = mp.release(ROWS, SPACE, epsilon=1, **options)
     deployment = registry_entry(synopsis)["deployment"]
     assert deployment["dp_variant"]["name"] == variant
     assert set(deployment["privacy_loss"]["privacy_parameters"]) == parameters
@@ -45,5 +45,5 @@ def test_what_is_filled_in(words: dict[str, Any], variant: str, parameters: set[
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     synopsis = mp.release(ROWS, SPACE, epsilon=1)
     synopsis.save(tmp_path / "a.milepost")
-    printed = runner(capsys)(f"show {tmp_path / 'a.milepost'} --registry")
-    assert json.loads(printed.out) == registry_entry(synopsis)
+    output = runner(capsys)(f"show {tmp_path / 'a.milepost'} --registry")
+    assert json.loads(output.out) == registry_entry(synopsis)

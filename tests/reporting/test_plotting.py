@@ -39,8 +39,8 @@ def release(space: Any, n: int = 4000, **options: Any) -> mp.Synopsis:
     rng = np.random.default_rng(5)
     low, high = np.asarray(space.low), np.asarray(space.high)
     rows = np.clip(rng.normal(low + (high - low) / 3, (high - low) / 8, (n, space.width)), low, high)
-    wanted: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "mechanism": "slopes"}
-    return mp.release(rows, space, **wanted | options)
+    defaults: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "mechanism": "slopes"}
+    return mp.release(rows, space, **defaults | options)
 
 
 @pytest.fixture(scope="module")
@@ -219,15 +219,17 @@ def test_a_difference_counts_when_intervals_that_hold_together_do_not_meet() -> 
     """Over many points around the noise, the verdict is that of the intervals at an equal share of the failure."""
     synopsis = release(mp.L1([(0, 10), (0, 10)]), n=300)
     points = np.column_stack([np.full(50, 3.3), np.linspace(3.3, 9, 50)])
-    ends = synopsis.interval(points, 1 - 0.05 / 50)
+    intervals = synopsis.interval(points, 1 - 0.05 / 50)
     best = int(np.argmin(synopsis.mean_distance(points)))
-    expected = {tuple(point) for point, (low, _) in zip(points.tolist(), ends, strict=True) if low > ends[best, 1]}
-    found = synopsis.sites(points)
-    assert {site.point for site in found if site.beyond_noise} == expected
+    expected = {
+        tuple(point) for point, (low, _) in zip(points.tolist(), intervals, strict=True) if low > intervals[best, 1]
+    }
+    sites = synopsis.sites(points)
+    assert {site.point for site in sites if site.beyond_noise} == expected
     assert 0 < len(expected) < 49
-    alone = synopsis.interval(points)
-    assert sum(low > alone[best, 1] for low, _ in alone) > len(expected)  # alone, intervals would claim more
-    assert not found[0].beyond_noise
+    pointwise = synopsis.interval(points)
+    assert sum(low > pointwise[best, 1] for low, _ in pointwise) > len(expected)  # alone, intervals would claim more
+    assert not sites[0].beyond_noise
 
 
 def test_a_promise_about_all_answers_compares_any_number_of_sites() -> None:
@@ -284,8 +286,8 @@ def positions(collection: dict[str, Any]) -> list[list[float]]:
         assert kind in {"Point", "MultiLineString"}
         lines = [[coordinates]] if kind == "Point" else coordinates
         assert all(kind == "Point" or len(line) >= 2 for line in lines)
-        result += [place for line in lines for place in line]
-    assert all(len(place) == 2 and all(isinstance(number, float) for number in place) for place in result)
+        result += [position for line in lines for position in line]
+    assert all(len(position) == 2 and all(isinstance(number, float) for number in position) for position in result)
     return result
 
 
@@ -310,28 +312,28 @@ def test_geojson_of_sites_has_x_and_y_in_a_plane_and_longitude_first_on_a_map(
 def test_geojson_of_contours_follows_the_field_and_is_cut_at_the_antimeridian(
     town: mp.Synopsis, chart: mp.Synopsis
 ) -> None:
-    found = town.contours([4]).geojson()
-    np.testing.assert_allclose(town.mean_distance(positions(found)), 4, atol=0.02)
-    assert found["features"][0]["properties"] == {"mean_distance": 4.0, "unit": "km"}
+    collection = town.contours([4]).geojson()
+    np.testing.assert_allclose(town.mean_distance(positions(collection)), 4, atol=0.02)
+    assert collection["features"][0]["properties"] == {"mean_distance": 4.0, "unit": "km"}
 
     contours = chart.contours([4])
-    places = np.array(positions(contours.geojson()))
-    assert (np.abs(places[:, 0]) <= 180).all()
-    assert {-180.0, 180.0} <= set(places[:, 0].tolist())
+    coordinates = np.array(positions(contours.geojson()))
+    assert (np.abs(coordinates[:, 0]) <= 180).all()
+    assert {-180.0, 180.0} <= set(coordinates[:, 0].tolist())
     (feature,) = contours.geojson()["features"]
     for line in feature["geometry"]["coordinates"]:  # no line leaps around the Earth
         assert np.abs(np.diff(np.array(line)[:, 0])).max(initial=0) < 1
-    back = np.column_stack([places[:, 1], places[:, 0] % 360])
-    np.testing.assert_allclose(chart.mean_distance(back), 4, atol=0.02)
+    points = np.column_stack([coordinates[:, 1], coordinates[:, 0] % 360])
+    np.testing.assert_allclose(chart.mean_distance(points), 4, atol=0.02)
     assert chart.contours([1e6]).geojson()["features"] == []
 
 
 def test_a_line_is_cut_where_it_crosses() -> None:
-    there, back = geojson.split_at_antimeridian(np.array([[179.0, 0], [181, 2], [183, 2]]))
-    assert there.tolist() == [[179, 0], [180, 1]]
-    assert back.tolist() == [[-180, 1], [-179, 2], [-177, 2]]
-    (whole,) = geojson.split_at_antimeridian(np.array([[5.0, 0], [6, 0]]))
-    assert whole.tolist() == [[5, 0], [6, 0]]
+    first, second = geojson.split_at_antimeridian(np.array([[179.0, 0], [181, 2], [183, 2]]))
+    assert first.tolist() == [[179, 0], [180, 1]]
+    assert second.tolist() == [[-180, 1], [-179, 2], [-177, 2]]
+    (line,) = geojson.split_at_antimeridian(np.array([[5.0, 0], [6, 0]]))
+    assert line.tolist() == [[5, 0], [6, 0]]
     (touching,) = geojson.split_at_antimeridian(np.array([[179.0, 0], [180, 0]]))
     assert touching.tolist() == [[179, 0], [180, 0]]
 
@@ -347,15 +349,15 @@ def test_geojson_needs_two_numbers(ages: mp.Synopsis, words: mp.Synopsis) -> Non
 
 def texts(figure: Figure) -> str:
     """Everything that is written on a figure."""
-    found = [text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title, *axes.texts]]  # type: ignore[attr-defined]
+    lines = [text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title, *axes.texts]]  # type: ignore[attr-defined]
     for axes in figure.axes:
-        found += [axes.get_xlabel(), axes.get_ylabel()]
+        lines += [axes.get_xlabel(), axes.get_ylabel()]
         legend = axes.get_legend()
-        found += [] if legend is None else [text.get_text() for text in legend.get_texts()]
-    return "\n".join(found)
+        lines += [] if legend is None else [text.get_text() for text in legend.get_texts()]
+    return "\n".join(lines)
 
 
-def marked(figure: Figure) -> Any:
+def dot_positions(figure: Figure) -> Any:
     """Where the dots of sites are."""
     (dots,) = [part for part in figure.axes[0].collections if part.get_gid() == "sites"]
     return np.asarray(dots.get_offsets())
@@ -367,7 +369,7 @@ def test_a_map_shows_levels_centre_and_sites(town: mp.Synopsis) -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("east", "north")
     assert bar.get_ylabel() == "mean distance (km)"
     assert axes.get_aspect() == 1
-    written = texts(figure)
+    labels = texts(figure)
     for fact in ("n = 4,000", "ε = 1, δ = 1e-06", "slopes", f"± {town.error():.3g} km with 95 % confidence"):
         assert fact in axes.get_title(loc="left")
 
@@ -379,12 +381,12 @@ def test_a_map_shows_levels_centre_and_sites(town: mp.Synopsis) -> None:
     np.testing.assert_array_equal(bar.get_yticks(), lines.levels)
 
     sites = town.sites(SITES)
-    np.testing.assert_array_equal(marked(figure), [site.point for site in sites])
+    np.testing.assert_array_equal(dot_positions(figure), [site.point for site in sites])
     badges = [text for text in axes.texts if isinstance(text, Annotation)]
     assert [text.get_text() for text in badges] == ["1", "2", "3"]
     np.testing.assert_array_equal([text.xy for text in badges], [site.point for site in sites])
     for site in sites:
-        assert re.search(rf"^{site.rank}  {site.name}  [\d.]+ ± [\d.]+ km$", written, flags=re.MULTILINE)
+        assert re.search(rf"^{site.rank}  {site.name}  [\d.]+ ± [\d.]+ km$", labels, flags=re.MULTILINE)
     (star,) = [part for part in axes.collections if str(part.get_label()).startswith("centre")]
     np.testing.assert_array_equal(np.asarray(star.get_offsets()), [town.center()])
 
@@ -401,15 +403,15 @@ def test_numbers_and_levels_cover_no_other(monkeypatch: pytest.MonkeyPatch) -> N
     """Twelve sites on a spot of the map, without noise, which would put them in another order each time."""
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
     rng = np.random.default_rng(0)
-    calm = release(mp.L2(center=[1, 2], radius=5, directions=16), epsilon=1000)
-    figure = calm.plot(rng.normal([1.5, 1], 0.3, (12, 2)))
+    synopsis = release(mp.L2(center=[1, 2], radius=5, directions=16), epsilon=1000)
+    figure = synopsis.plot(rng.normal([1.5, 1], 0.3, (12, 2)))
     figure.draw_without_rendering()
     axes = figure.axes[0]
     boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line to the dot
     assert sum(isinstance(text, Annotation) for text in axes.texts) == 12
     assert len(boxes) > 12
-    for i, one in enumerate(boxes):
-        assert not any(one.overlaps(other) for other in boxes[:i])
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
 
 
 @pytest.mark.slow
@@ -418,7 +420,7 @@ def test_a_map_in_degrees_is_true_to_scale_and_turns_longitudes(chart: mp.Synops
     axes = figure.axes[0]
     assert axes.get_aspect() == pytest.approx(1 / math.cos(math.radians(15)))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("longitude (°)", "latitude (°)")
-    assert sorted(marked(figure).tolist()) == [[175, -15], [184, -18]]
+    assert sorted(dot_positions(figure).tolist()) == [[175, -15], [184, -18]]
     figure.draw_without_rendering()
     ticks = {
         float(tick): label.get_text() for tick, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
@@ -457,7 +459,7 @@ def test_one_column_is_a_curve_with_its_uniform_band(ages: mp.Synopsis) -> None:
     assert axes.get_xlabel() == "age"
     assert axes.get_ylabel() == "mean distance"
     assert "band of all answers at once, 95 %" in texts(figure)
-    assert marked(figure).tolist() == [[30, ages.mean_distance(30)], [60, ages.mean_distance(60)]]
+    assert dot_positions(figure).tolist() == [[30, ages.mean_distance(30)], [60, ages.mean_distance(60)]]
 
 
 def bars(figure: Figure) -> dict[str, float]:
@@ -469,9 +471,9 @@ def bars(figure: Figure) -> dict[str, float]:
 def test_more_columns_are_bars_of_their_parts() -> None:
     synopsis = release(mp.L1({name: (0, k) for k, name in enumerate("abc", start=1)}))
     figure = synopsis.plot()
-    found, parts = bars(figure), synopsis.explain(synopsis.center())
-    assert found == pytest.approx(parts)
-    assert list(found) == sorted(parts, key=lambda name: -parts[name])
+    bar_lengths, parts = bars(figure), synopsis.explain(synopsis.center())
+    assert bar_lengths == pytest.approx(parts)
+    assert list(bar_lengths) == sorted(parts, key=lambda name: -parts[name])
     assert "part of the centre's mean distance" in texts(figure)
 
 
@@ -480,32 +482,32 @@ def test_projected_columns_are_bars_of_what_their_ends_add() -> None:
     axes = synopsis.plot().axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
     low, high = axes.containers
-    middle = synopsis.mean_distance([0.5, 1, 1.5])
-    at = names.index("c")
-    assert low.patches[at].get_width() == pytest.approx(synopsis.mean_distance([0.5, 1, 0]) - middle)  # type: ignore[attr-defined]
-    assert high.patches[at].get_width() == pytest.approx(synopsis.mean_distance([0.5, 1, 3]) - middle)  # type: ignore[attr-defined]
+    center_mean = synopsis.mean_distance([0.5, 1, 1.5])
+    index = names.index("c")
+    assert low.patches[index].get_width() == pytest.approx(synopsis.mean_distance([0.5, 1, 0]) - center_mean)  # type: ignore[attr-defined]
+    assert high.patches[index].get_width() == pytest.approx(synopsis.mean_distance([0.5, 1, 3]) - center_mean)  # type: ignore[attr-defined]
 
 
 def test_given_queries_are_bars_the_nearest_thirty(words: mp.Synopsis) -> None:
     figure = words.plot()
-    found = bars(figure)
+    bar_lengths = bars(figure)
     expected = sorted(words.mean_distance(list(words.space.queries)))[:30]  # type: ignore[attr-defined]
-    assert list(found.values()) == pytest.approx(expected)
-    assert found["colour"] == words.mean_distance("colour")
+    assert list(bar_lengths.values()) == pytest.approx(expected)
+    assert bar_lengths["colour"] == words.mean_distance("colour")
     assert "the 30 nearest of 42" in texts(figure)
     (whiskers,) = [part for part in figure.axes[0].collections if hasattr(part, "get_segments")]
     start, stop = whiskers.get_segments()[5][:, 0]
-    sixth = words.space.queries.index(list(found)[5])  # type: ignore[attr-defined]
+    sixth = words.space.queries.index(list(bar_lengths)[5])  # type: ignore[attr-defined]
     assert (stop - start) / 2 == pytest.approx(words.statistic.half_widths(np.array([sixth]), 0.95)[0])
     assert set(bars(words.plot(["word1", "color"]))) == {"word1", "color"}
 
 
 def test_given_queries_of_a_plane_are_bars_too() -> None:
     synopsis = release(mp.L1([(0, 10), (0, 10)]), mechanism="gaussian", queries=list(SITES.values()))
-    found = bars(synopsis.plot())
-    assert found["4.4, 5"] == synopsis.mean_distance([4.4, 5])
-    named = bars(synopsis.plot(synopsis.sites(SITES)))
-    assert named["Town Hall"] == found["4.4, 5"]
+    bar_lengths = bars(synopsis.plot())
+    assert bar_lengths["4.4, 5"] == synopsis.mean_distance([4.4, 5])
+    named_lengths = bars(synopsis.plot(synopsis.sites(SITES)))
+    assert named_lengths["Town Hall"] == bar_lengths["4.4, 5"]
 
 
 def test_a_picture_is_drawn_where_axes_are_given(town: mp.Synopsis) -> None:

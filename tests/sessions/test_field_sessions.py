@@ -34,14 +34,14 @@ def small_sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_source, "MAX_CELLS", 1 << 12)
 
 
-def opened(space: Any = DISC, people: AnyArray = PEOPLE, **options: Any) -> mp.Session:
-    given: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 20, "mechanism": "field"} | options
-    session = mp.interactive(people, space, **given)
+def open_field_session(space: Any = DISC, people: AnyArray = PEOPLE, **options: Any) -> mp.Session:
+    params: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 20, "mechanism": "field"} | options
+    session = mp.interactive(people, space, **params)
     assert session.mechanism == "field"
     return session
 
 
-def said(answer: Answer) -> tuple[float, float]:
+def value_and_error(answer: Answer) -> tuple[float, float]:
     return answer.value, answer.error
 
 
@@ -50,24 +50,24 @@ def said(answer: Answer) -> tuple[float, float]:
 
 def test_a_repeated_point_is_free() -> None:
     """The same answer and error, nothing left less, and no look at the data."""
-    session = opened()
+    session = open_field_session()
     first = session.ask([1, 2])
     assert (first.updated, first.tested, first.remaining) == (True, True, 19)
     with silent():
         again = session.ask([1, 2])
-    assert said(again) == said(first)
+    assert value_and_error(again) == value_and_error(first)
     assert (again.updated, again.tested, again.remaining) == (False, False, 19)
     assert (session.asked, session.updates, session.remaining) == (2, 1, 19)
 
 
 def test_points_that_are_the_same_are_one() -> None:
     """−0.0 and 0.0; points outside that are moved to one corner; one batch or several."""
-    session = opened(mp.L2([(-1, 1), (0, 5)]), np.zeros((500, 2)))
-    one, other = session.ask([0.0, 0.0]), session.ask([-0.0, -0.0])
-    assert said(one) == said(other)
+    session = open_field_session(mp.L2([(-1, 1), (0, 5)]), np.zeros((500, 2)))
+    first, second = session.ask([0.0, 0.0]), session.ask([-0.0, -0.0])
+    assert value_and_error(first) == value_and_error(second)
     with pytest.warns(mp.PromiseWarning, match="3 of 4 queries lie outside"):
         corners = session.ask_many([[2, 6], [9, 99], [1, 5], [1, 1e60]])
-    assert len({said(answer) for answer in corners}) == 1
+    assert len({value_and_error(answer) for answer in corners}) == 1
     assert [answer.updated for answer in corners] == [True, False, False, False]
     assert [answer.remaining for answer in corners] == [18, 18, 18, 18]
     assert session.updates == 2
@@ -75,22 +75,22 @@ def test_points_that_are_the_same_are_one() -> None:
 
 def test_a_batch_with_repeats_counts_each_point_once() -> None:
     """So that more points than are left may be asked, as long as they are not more places."""
-    session = opened(max_queries=2)
+    session = open_field_session(max_queries=2)
     answers = session.ask_many([[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]])
     assert [answer.updated for answer in answers] == [True, True, False, False, False]
     assert [answer.remaining for answer in answers] == [1, 0, 0, 0, 0]
-    assert said(answers[0]) == said(answers[2]) == said(answers[4])
+    assert value_and_error(answers[0]) == value_and_error(answers[2]) == value_and_error(answers[4])
     assert session.ask([2, 2]).remaining == 0
 
 
 def test_nearby_queries_of_cells_share_an_answer_with_errors_of_their_own() -> None:
     """In ℓ₁ a query is answered at the nearest cell border; how far that is comes to its error."""
-    session = opened(CITY, np.full((500, 2), 5.0))
+    session = open_field_session(CITY, np.full((500, 2), 5.0))
     cell = 10 / (1 << 16)
-    one, other = session.ask([cell * 7, 0]), session.ask([cell * 7.3, 0])
-    assert one.value == other.value
-    assert not other.updated
-    assert other.error - one.error == pytest.approx(0.3 * cell)
+    first, second = session.ask([cell * 7, 0]), session.ask([cell * 7.3, 0])
+    assert first.value == second.value
+    assert not second.updated
+    assert second.error - first.error == pytest.approx(0.3 * cell)
 
 
 # Limits and refusals.
@@ -98,7 +98,7 @@ def test_nearby_queries_of_cells_share_an_answer_with_errors_of_their_own() -> N
 
 def test_too_many_queries_are_refused_whole() -> None:
     """Nothing is drawn or used up; the session goes on."""
-    session = opened(max_queries=3)
+    session = open_field_session(max_queries=3)
     session.ask([0, 0])
     with silent(), pytest.raises(mp.MilepostError, match="3 queries asked, 2 of max_queries=3 left; none was answered"):
         session.ask_many([[1, 1], [2, 2], [3, 3], [0, 0]])
@@ -110,7 +110,7 @@ def test_too_many_queries_are_refused_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "words"),
+    ("points", "message"),
     [
         ([[1, math.nan]], "NaN"),
         ([[1, 1], [math.nan, 2]], "NaN"),
@@ -122,30 +122,30 @@ def test_too_many_queries_are_refused_whole() -> None:
         ([[1, 2], [3]], "."),
     ],
 )
-def test_bad_points_cost_nothing(points: Any, words: str) -> None:
-    session = opened()
-    with silent(), pytest.raises(mp.MilepostError, match=words):
+def test_bad_points_cost_nothing(points: Any, message: str) -> None:
+    session = open_field_session()
+    with silent(), pytest.raises(mp.MilepostError, match=message):
         session.ask_many(points)
     assert (session.asked, session.updates, session.remaining) == (0, 0, 20)
     assert session.ask([1, 1]).updated
 
 
 def test_no_points_at_all_are_no_answers() -> None:
-    session = opened()
+    session = open_field_session()
     assert session.ask_many(np.empty((0, 2))) == []
     assert session.updates == 0
     assert session.ask([1, 1]).updated
 
 
 def test_ask_takes_one_point() -> None:
-    session = opened()
+    session = open_field_session()
     with pytest.raises(mp.MilepostError, match="ask_many"):
         session.ask([[1, 2], [3, 4]])
     assert session.updates == 0
 
 
 def test_a_closed_session_forgets() -> None:
-    with opened() as session:
+    with open_field_session() as session:
         session.ask([1, 1])
         assert repr(session).startswith("Session(l2, n=2,000,")
         assert "field, ±" in repr(session)
@@ -154,11 +154,11 @@ def test_a_closed_session_forgets() -> None:
         with silent(), pytest.raises(mp.MilepostError, match="closed"):
             session.ask(point)
     assert not hasattr(session, "_engine")
-    assert "n≈" in repr(opened(neighbors="add-remove"))
+    assert "n≈" in repr(open_field_session(neighbors="add-remove"))
 
 
 def test_a_session_cannot_be_copied() -> None:
-    session = opened()
+    session = open_field_session()
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(mp.MilepostError, match="copied"):
             duplicate(session)
@@ -166,17 +166,17 @@ def test_a_session_cannot_be_copied() -> None:
 
 def test_threads_share_one_budget() -> None:
     """Two threads that ask the same points at once: every place is paid for once, and both get the same answers."""
-    session = opened(max_queries=40)
+    session = open_field_session(max_queries=40)
     points = np.random.default_rng(1).uniform(-5, 5, (40, 2))
     with ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(lambda asked: [session.ask(point) for point in asked], [points, points[::-1]])
-    assert [said(answer) for answer in one] == [said(answer) for answer in reversed(other)]
-    assert session.updates == sum(answer.updated for answer in one + other) == 40
+        first, second = pool.map(lambda queries: [session.ask(point) for point in queries], [points, points[::-1]])
+    assert [value_and_error(answer) for answer in first] == [value_and_error(answer) for answer in reversed(second)]
+    assert session.updates == sum(answer.updated for answer in first + second) == 40
     assert session.remaining == 0
     assert session.asked == 80
 
 
-WORDS: list[tuple[Any, dict[str, Any], str]] = [
+REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (DISC, {"delta": 0}, "field needs delta > 0; with delta = 0 use"),
     (SPACES["towns"], {}, "has no sessions"),
     (DISC, {"max_queries": 8193}, "field answers up to 8,192 different queries, got 8,193"),
@@ -186,17 +186,17 @@ WORDS: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("space", "options", "words"), WORDS)
-def test_what_cannot_be_is_refused_with_words(space: Any, options: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("space", "options", "message"), REFUSALS)
+def test_what_cannot_be_is_refused_with_words(space: Any, options: dict[str, Any], message: str) -> None:
     people: Any = [0, 1, 2] if space.objects else np.zeros((100, 2))
-    with silent(), pytest.raises(mp.MilepostError, match=words):
-        opened(space, people, **options)
+    with silent(), pytest.raises(mp.MilepostError, match=message):
+        open_field_session(space, people, **options)
 
 
 def test_auto_goes_elsewhere_beyond_the_limit() -> None:
     """A field of a few queries is the best in a disc; of more than fit, a synopsis or the game."""
     disc = mp.L2(center={"x": 0, "y": 0}, radius=10, directions=8)
-    assert opened(disc, mechanism="auto", epsilon=9, max_queries=8192).mechanism == "field"
+    assert open_field_session(disc, mechanism="auto", epsilon=9, max_queries=8192).mechanism == "field"
     session = mp.interactive(PEOPLE, disc, epsilon=9, delta=1e-6, max_queries=8193)
     assert session.mechanism != "field"
     pure = mp.interactive(PEOPLE, disc, epsilon=9, max_queries=100)
@@ -229,33 +229,33 @@ def test_asking_at_once_and_one_by_one_has_one_law() -> None:
     sessions = 150
     points = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 8.0], [-9.0, 0.0]])
     exact = mp.exact(PEOPLE, DISC, points)
-    made = opened()
-    assert isinstance(made._engine, FieldEngine)
-    noise = made._engine._innovations.noise
+    example = open_field_session()
+    assert isinstance(example._engine, FieldEngine)
+    noise = example._engine._innovations.noise
     half = noise.kernel.half(points)
-    own = (
+    covariance = (
         half[:, None]
         + half[None]
         - 2 * noise.kernel.apart(points, points)
         + np.eye(4) * noise.kernel.max_variance / 512
     )
-    own *= noise.split.power / 2 / len(PEOPLE) ** 2
-    at_once = [[answer.value for answer in opened().ask_many(points)] for _ in range(sessions)]
+    covariance *= noise.split.power / 2 / len(PEOPLE) ** 2
+    at_once = [[answer.value for answer in open_field_session().ask_many(points)] for _ in range(sessions)]
     single = []
     for _ in range(sessions):
-        session = opened()
+        session = open_field_session()
         single.append([session.ask(point).value for point in points])
-    for found in (at_once, single):
-        white = np.linalg.solve(np.linalg.cholesky(own), (np.array(found) - exact).T)
+    for values in (at_once, single):
+        white = np.linalg.solve(np.linalg.cholesky(covariance), (np.array(values) - exact).T)
         assert_scale(white, against=1.35)
         for point in white:
             assert_scale(point, against=2, comparisons=len(white))
-        plain = np.linalg.solve(np.diag(np.sqrt(np.diag(own))), (np.array(found) - exact).T)
+        plain = np.linalg.solve(np.diag(np.sqrt(np.diag(covariance))), (np.array(values) - exact).T)
         assert not is_of_scale((plain[0] - plain[1]) / math.sqrt(2))  # neighbors err alike: a tenth of that
 
 
 CLUSTERED = np.random.default_rng(2).normal([7, 6], 0.1, (60, 2))
-COVERED: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
+COVERAGE_CASES: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
     "disc": (DISC, PEOPLE, {}),
     "disc, add-remove, 60 people": (DISC, CLUSTERED, {"neighbors": "add-remove", "n": 60}),
     "city, add-remove, 60 people": (CITY, CLUSTERED, {"neighbors": "add-remove", "n": 60}),
@@ -264,32 +264,32 @@ COVERED: dict[str, tuple[Any, AnyArray, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", some_quick(COVERED, ["disc"]))
+@pytest.mark.parametrize("name", some_quick(COVERAGE_CASES, ["disc"]))
 def test_answers_are_within_their_errors(name: str) -> None:
     """At 95 % of sessions, at each of three points; with a public total half of them cover 68 %, not as much.
 
     Errors of half the size are seen, and so are those of twice the size.
     """
-    space, people, options = COVERED[name]
+    space, people, options = COVERAGE_CASES[name]
     points = np.array([[50, 10], [52, 12], [45, 3]]) if name == "cap" else np.array([[1, 1], [7, 6], [0, 9.0]])
     exact = mp.exact(people, space, points)
     sessions = 200
-    covered, narrow = np.zeros(3), np.zeros(3)
+    hits, narrow_hits = np.zeros(3), np.zeros(3)
     for _ in range(sessions):
-        answers = opened(space, people, epsilon=8, **options).ask_many(points)
-        off = np.abs(np.array([answer.value for answer in answers]) - exact)
+        answers = open_field_session(space, people, epsilon=8, **options).ask_many(points)
+        deviations = np.abs(np.array([answer.value for answer in answers]) - exact)
         errors = np.array([answer.error for answer in answers])
-        covered += off <= errors
-        narrow += off <= 0.5 * errors
-    assert_rate(covered, sessions, at_least=0.95, against=0.68)
+        hits += deviations <= errors
+        narrow_hits += deviations <= 0.5 * errors
+    assert_rate(hits, sessions, at_least=0.95, against=0.68)
     if "add-remove" not in name:
-        assert_rate(narrow, sessions, at_most=0.68, against=0.95)
+        assert_rate(narrow_hits, sessions, at_most=0.68, against=0.95)
 
 
 def test_the_promise_of_a_session_is_that_of_its_answers() -> None:
     """`error`, said when it opens, is no smaller than any answer's and at most 45 % larger than most."""
     for space, people in ((DISC, PEOPLE), (CITY, np.abs(PEOPLE)), (mp.Angular(2), PEOPLE)):
-        session = opened(space, people)
+        session = open_field_session(space, people)
         answers = session.ask_many(np.random.default_rng(3).uniform(1, 6, (15, 2)))
         assert max(answer.error for answer in answers) <= session.error * 1.002  # cells are few in these tests
         assert np.median([answer.error for answer in answers]) >= session.error / 1.45
@@ -301,7 +301,7 @@ def test_the_promise_of_a_session_knows_of_cells() -> None:
     space = mp.L1([(0, 1)] * 400)
     people = np.random.default_rng(0).random((2000, 400))
     with patched([(record_source, "MAX_CELLS", 1 << 20)]):
-        session = opened(space, people, epsilon=500)
+        session = open_field_session(space, people, epsilon=500)
     answer = session.ask(np.random.default_rng(1).random(400))
     assert answer.error <= session.error * 1.01
 
@@ -309,45 +309,45 @@ def test_the_promise_of_a_session_knows_of_cells() -> None:
 def test_a_session_says_what_plan_said() -> None:
     planned = mp.plan(DISC, n=len(PEOPLE), epsilon=1, delta=1e-6, max_queries=20)
     (predicted,) = [p for p in planned.predictions if p.mechanism == "field, 20 queries"]
-    assert opened().error == predicted.error
+    assert open_field_session().error == predicted.error
     assert predicted.error == pytest.approx(NormalDist().inv_cdf(0.975) * (predicted.rms or 0), rel=1e-4)
-    refused = mp.plan(DISC, n=2000, epsilon=1, delta=1e-6, max_queries=9000).refused
-    assert "8,192" in refused["field"]
+    refusals = mp.plan(DISC, n=2000, epsilon=1, delta=1e-6, max_queries=9000).refused
+    assert "8,192" in refusals["field"]
 
 
 # Releases.
 
 
-ASKED = np.array([[0.0, 0.0], [1.0, 1.0], [7.0, 5.0], [9.9, 0.1]])
-RELEASED: dict[str, tuple[Any, Any]] = {
-    "city": (CITY, ASKED),
-    "disc": (mp.L2(center=[0, 0], radius=10, directions=8), ASKED),
-    "lp": (mp.Lp(1.3, [(0, 10)] * 2, directions=8), ASKED),
-    "cap": (mp.GreatCircle((5, 5), 1500, directions=8), ASKED),
-    "angles": (mp.Angular(2, directions=8), ASKED + 1),
-    "table": (mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 10)}), ASKED),
+QUERIES = np.array([[0.0, 0.0], [1.0, 1.0], [7.0, 5.0], [9.9, 0.1]])
+RELEASE_CASES: dict[str, tuple[Any, Any]] = {
+    "city": (CITY, QUERIES),
+    "disc": (mp.L2(center=[0, 0], radius=10, directions=8), QUERIES),
+    "lp": (mp.Lp(1.3, [(0, 10)] * 2, directions=8), QUERIES),
+    "cap": (mp.GreatCircle((5, 5), 1500, directions=8), QUERIES),
+    "angles": (mp.Angular(2, directions=8), QUERIES + 1),
+    "table": (mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 10)}), QUERIES),
 }
 
 
-def release(space: Any, asked: Any, people: AnyArray = PEOPLE, **options: Any) -> mp.Synopsis:
-    given: dict[str, Any] = {"epsilon": 5, "delta": 1e-6, "mechanism": "field", "queries": asked} | options
-    return mp.release(np.abs(people) + 0.01, space, **given)
+def release(space: Any, queries: Any, people: AnyArray = PEOPLE, **options: Any) -> mp.Synopsis:
+    params: dict[str, Any] = {"epsilon": 5, "delta": 1e-6, "mechanism": "field", "queries": queries} | options
+    return mp.release(np.abs(people) + 0.01, space, **params)
 
 
-def all_that(synopsis: mp.Synopsis, asked: Any) -> list[Any]:
-    values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
-    return [*values, synopsis.interval(asked).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+def all_outputs(synopsis: mp.Synopsis, queries: Any) -> list[Any]:
+    values = [synopsis.mean_distance(queries, raw=raw).tolist() for raw in (False, True)]
+    return [*values, synopsis.interval(queries).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
 
 
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("name", RELEASE_CASES)
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_a_file_answers_bit_for_bit(name: str, neighbors: str, tmp_path: Path) -> None:
-    space, asked = RELEASED[name]
-    synopsis = release(space, asked, neighbors=neighbors)
+    space, queries = RELEASE_CASES[name]
+    synopsis = release(space, queries, neighbors=neighbors)
     assert synopsis.mechanism == "field"
     synopsis.save(tmp_path / "one.milepost")
     again = mp.load(tmp_path / "one.milepost")
-    assert all_that(again, asked) == all_that(synopsis, asked)
+    assert all_outputs(again, queries) == all_outputs(synopsis, queries)
     assert again.card == json.loads(json.dumps(synopsis.card))
     assert again.statement() == synopsis.statement()
     again.save(tmp_path / "two.milepost")
@@ -360,28 +360,28 @@ def test_groups_are_answered_each(tmp_path: Path) -> None:
     """A file of groups, with one person's budget for all of them; answers are near the truth of each."""
     city = np.where(np.arange(2000) % 4 == 0, "a", "b")
     people = np.abs(PEOPLE) + 0.01
-    synopsis = release(DISC, ASKED, groups=city, labels=["a", "b", "c"], epsilon=50)
+    synopsis = release(DISC, QUERIES, groups=city, labels=["a", "b", "c"], epsilon=50)
     synopsis.save(tmp_path / "groups.milepost")
     again = mp.load(tmp_path / "groups.milepost")
     for label in ("a", "b"):
-        found = synopsis.mean_distance(ASKED, group=label)
-        assert np.array_equal(found, again.mean_distance(ASKED, group=label))
-        exact = mp.exact(people[city == label], DISC, ASKED)
-        assert np.abs(found - exact).max() <= synopsis.error(sure(8), group=label)
+        answers = synopsis.mean_distance(QUERIES, group=label)
+        assert np.array_equal(answers, again.mean_distance(QUERIES, group=label))
+        exact = mp.exact(people[city == label], DISC, QUERIES)
+        assert np.abs(answers - exact).max() <= synopsis.error(sure(8), group=label)
 
 
 def test_neighbors_have_files_of_one_size_and_cards_of_one_kind(tmp_path: Path) -> None:
     """One row replaced, all rows replaced: the same card; one row less under add-remove: the same keys."""
     sizes, cards = [], []
     tables: Sequence[AnyArray] = [PEOPLE, np.vstack([[[9.0, 9.0]], PEOPLE[1:]]), np.zeros((2000, 2))]
-    for place, people in enumerate(tables):
-        synopsis = release(DISC, ASKED, people)
-        synopsis.save(tmp_path / f"{place}.milepost")
-        sizes.append((tmp_path / f"{place}.milepost").stat().st_size)
+    for index, people in enumerate(tables):
+        synopsis = release(DISC, QUERIES, people)
+        synopsis.save(tmp_path / f"{index}.milepost")
+        sizes.append((tmp_path / f"{index}.milepost").stat().st_size)
         cards.append(synopsis.card)
     assert sizes[0] == sizes[1] == sizes[2]
     assert cards[0] == cards[1] == cards[2]
-    added = [release(DISC, ASKED, people, neighbors="add-remove", n=2000) for people in (PEOPLE, PEOPLE[1:])]
+    added = [release(DISC, QUERIES, people, neighbors="add-remove", n=2000) for people in (PEOPLE, PEOPLE[1:])]
     parameters = [synopsis.statistic.parameters() for synopsis in added]
     assert parameters[0] == parameters[1]
     tensors = [synopsis.statistic.tensors() for synopsis in added]
@@ -394,19 +394,19 @@ def test_neighbors_have_files_of_one_size_and_cards_of_one_kind(tmp_path: Path) 
 
 def test_a_card_has_nothing_private() -> None:
     """What it says is the same for tables of other people, number for number; exact sums are nowhere."""
-    exact = mp.exact(np.abs(PEOPLE) + 0.01, DISC, ASKED)
-    synopsis = release(DISC, ASKED)
+    exact = mp.exact(np.abs(PEOPLE) + 0.01, DISC, QUERIES)
+    synopsis = release(DISC, QUERIES)
     text = json.dumps(synopsis.card)
     assert not any(f"{value:.6f}"[:7] in text for value in exact.tolist())
-    assert synopsis.card == release(DISC, ASKED, np.ones((2000, 2))).card
+    assert synopsis.card == release(DISC, QUERIES, np.ones((2000, 2))).card
 
 
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("name", RELEASE_CASES)
 def test_plan_lists_field_and_its_noise_comes_true(name: str) -> None:
-    space, asked = RELEASED[name]
-    planned = mp.plan(space, n=2000, epsilon=5, delta=1e-6, queries=asked)
+    space, queries = RELEASE_CASES[name]
+    planned = mp.plan(space, n=2000, epsilon=5, delta=1e-6, queries=queries)
     (predicted,) = [p for p in planned.predictions if p.mechanism == "field"]
-    synopsis = release(space, asked)
+    synopsis = release(space, queries)
     assert isinstance(synopsis.statistic, NoisySums)
     assert predicted.rms == pytest.approx(synopsis.statistic.deviation, rel=1e-6)
     assert predicted.error == pytest.approx(synopsis.error(), rel=1e-6)

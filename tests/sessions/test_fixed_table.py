@@ -24,7 +24,7 @@ PEOPLE = np.random.default_rng(5).uniform(0, 10, (60, 2))
 REPLACED = PEOPLE.copy()
 REPLACED[0] = [10, 10]  # another person in the place of one, so that as many rows are read
 BOX = mp.L2([(0, 10), (0, 10)])  # has no sketch: rows are kept, or read again if they are too many
-SAID: dict[str, Any] = {"epsilon": 40, "delta": 1e-6, "max_queries": 9, "mechanism": "field"}
+PARAMS: dict[str, Any] = {"epsilon": 40, "delta": 1e-6, "max_queries": 9, "mechanism": "field"}
 
 
 class Readings:
@@ -49,18 +49,18 @@ def read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_source, "MAX_NUMBERS", 10)
 
 
-def begun(readings: Readings, **said: Any) -> Session:
-    session = mp.interactive(Stream(readings), BOX, **SAID | said)
+def begin_session(readings: Readings, **params: Any) -> Session:
+    session = mp.interactive(Stream(readings), BOX, **PARAMS | params)
     assert isinstance(session._engine._source, RereadSource)  # type: ignore[attr-defined]
     return session
 
 
 @pytest.mark.usefixtures("read_again")
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_person_in_every_second_reading(stored: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_store", [False, True])
+def test_a_person_in_every_second_reading(with_store: bool, tmp_path: Path) -> None:
     """Refused before noise is drawn; nothing is spent, and the session goes on when the table is back."""
     readings = Readings(PEOPLE)
-    session = begun(readings, **({"store": tmp_path / "s.db"} if stored else {}))
+    session = begin_session(readings, **({"store": tmp_path / "s.db"} if with_store else {}))
     first = session.ask([1, 2], name="first")
     for _ in range(3):
         readings.now(REPLACED)
@@ -76,7 +76,7 @@ def test_a_person_in_every_second_reading(stored: bool, tmp_path: Path) -> None:
     assert [name for name, _, _ in session.transcript()] == ["first"]
 
 
-ALTERED: dict[str, AnyArray] = {
+OTHER_TABLES: dict[str, AnyArray] = {
     "a row replaced": REPLACED,
     "equal rows twice more": np.vstack([PEOPLE[:-2], PEOPLE[[0, 0]]]),
     "a pair moved": np.vstack([PEOPLE[:-4], PEOPLE[[-2, -2, -1, -1]]]),
@@ -85,37 +85,37 @@ ALTERED: dict[str, AnyArray] = {
 
 
 @pytest.mark.usefixtures("read_again")
-@pytest.mark.parametrize("name", ALTERED)
+@pytest.mark.parametrize("name", OTHER_TABLES)
 def test_rows_that_count_alike_are_told_apart(name: str) -> None:
     readings = Readings(PEOPLE)
-    session = begun(readings)
+    session = begin_session(readings)
     session.ask([1, 2])
-    readings.now(ALTERED[name])
+    readings.now(OTHER_TABLES[name])
     with pytest.raises(mp.MilepostError, match="changed since the session began"), silent():
         session.ask([3, 4])
 
 
 @pytest.mark.usefixtures("read_again")
 @pytest.mark.parametrize(
-    "said",
+    "params",
     [
         {"weights": "w", "max_weight": 4.0},
         {"unit": "id", "contributions": 2},
         {"unit": "id", "contributions": 2, "weights": "w", "max_weight": 4.0, "neighbors": "add-remove"},
     ],
 )
-def test_weights_and_persons(said: dict[str, Any]) -> None:
+def test_weights_and_persons(params: dict[str, Any]) -> None:
     """Two weights swapped, which leaves the total; rows moved under the places that were chosen."""
     table = pd.DataFrame({"x": PEOPLE[:, 0], "y": PEOPLE[:, 1], "id": np.arange(60) // 5, "w": np.arange(60) % 4})
     readings = Readings(table)
-    session = mp.interactive(Stream(readings), mp.L2({"x": (0, 10), "y": (0, 10)}), **SAID | said)
+    session = mp.interactive(Stream(readings), mp.L2({"x": (0, 10), "y": (0, 10)}), **PARAMS | params)
     session.ask([1, 2])
-    swapped = table.copy()
-    if "weights" in said:
-        swapped["w"] = table["w"].to_numpy()[::-1]
+    other_table = table.copy()
+    if "weights" in params:
+        other_table["w"] = table["w"].to_numpy()[::-1]
     else:
-        swapped = table.iloc[np.roll(np.arange(60), 1)]
-    readings.now(swapped)
+        other_table = table.iloc[np.roll(np.arange(60), 1)]
+    readings.now(other_table)
     with pytest.raises(mp.MilepostError, match="changed since the session began"), silent():
         session.ask([3, 4])
     readings.now(table)
@@ -140,7 +140,7 @@ def test_a_file_that_is_rewritten(name: str, tmp_path: Path) -> None:
 
     tables = [pd.DataFrame(rows, columns=["x", "y"]) for rows in (PEOPLE, REPLACED)]
     write(tables[0], path)
-    session = mp.interactive(path, mp.L2({"x": (0, 10), "y": (0, 10)}), store=store, **SAID)
+    session = mp.interactive(path, mp.L2({"x": (0, 10), "y": (0, 10)}), store=store, **PARAMS)
     value = session.ask([1, 2]).value
     write(tables[1], path)
     with pytest.raises(mp.MilepostError, match="another table"), silent():
@@ -164,18 +164,18 @@ KINDS: dict[str, tuple[Any, str]] = {
 def test_what_a_store_knows_is_what_its_sums_are_of(kind: str, tmp_path: Path) -> None:
     """The pass that makes the sums is checked, of a table that changes while a session is begun, or gone on with."""
     space, mechanism = KINDS[kind]
-    store, said = tmp_path / "s.db", SAID | {"mechanism": mechanism}
+    store, params = tmp_path / "s.db", PARAMS | {"mechanism": mechanism}
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("people", rho=1000)
     for tables in ((PEOPLE, REPLACED), (PEOPLE, REPLACED, PEOPLE), (PEOPLE, PEOPLE[1:], PEOPLE)):
         with pytest.raises(mp.MilepostError, match=r"changed|another table"), silent():
-            mp.interactive(Stream(Readings(*tables)), space, store=store, ledger=ledger, dataset="people", **said)
+            mp.interactive(Stream(Readings(*tables)), space, store=store, ledger=ledger, dataset="people", **params)
     assert ledger.spent("people").nano == 0
-    session = mp.interactive(PEOPLE, space, store=store, ledger=ledger, dataset="people", **said)
+    session = mp.interactive(PEOPLE, space, store=store, ledger=ledger, dataset="people", **params)
     value = session.ask([1, 2]).value
-    again = Readings(PEOPLE, REPLACED)
-    assert mp.resume(store, Stream(again)).ask([1, 2]).value == value
-    assert again.count == 1  # nothing is read that is not checked
+    readings = Readings(PEOPLE, REPLACED)
+    assert mp.resume(store, Stream(readings)).ask([1, 2]).value == value
+    assert readings.count == 1  # nothing is read that is not checked
     with pytest.raises(mp.MilepostError, match="another table"), silent():
         mp.resume(store, Stream(Readings(REPLACED, PEOPLE)))
 
@@ -184,17 +184,17 @@ def test_what_a_store_knows_is_what_its_sums_are_of(kind: str, tmp_path: Path) -
 def test_nothing_that_leaves_has_the_digest(tmp_path: Path) -> None:
     """Neither errors, answers, the transcript nor the card; the store has the digest, and not its key."""
     store, readings = tmp_path / "s.db", Readings(PEOPLE)
-    session = begun(readings, store=store)
+    session = begin_session(readings, store=store)
     session.ask([1, 2], name="first")
     readings.now(REPLACED)
-    with pytest.raises(mp.MilepostError) as refusal:
+    with pytest.raises(mp.MilepostError) as error:
         session.ask([3, 4])
     fingerprint = session._engine._source._fingerprinted_table.fingerprint  # type: ignore[attr-defined]
-    shown = f"{refusal.value!r} {session!r} {session.transcript()} {stored_card(store)} {steps_of(store)} {fingerprint}"
+    output = f"{error.value!r} {session!r} {session.transcript()} {stored_card(store)} {steps_of(store)} {fingerprint}"
     for private in (fingerprint.key, fingerprint.expected):
         for text in (private.hex(), repr(private)[2:-1], str(list(private))[1:-1]):
-            assert text not in shown
-    content = b"".join(place.read_bytes() for place in tmp_path.iterdir() if not place.name.endswith(".key"))
+            assert text not in output
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith(".key"))
     assert fingerprint.expected in content
     assert fingerprint.key not in content
 
@@ -202,11 +202,11 @@ def test_nothing_that_leaves_has_the_digest(tmp_path: Path) -> None:
 def test_a_release_whose_rows_move_between_its_passes(tmp_path: Path) -> None:
     """Chosen by their places: had they moved, three rows of one person would be used instead of one."""
     table = pd.DataFrame({"x": [9.0, 9.0, 9.0, 1.0, 2.0, 3.0], "who": list("aaabcd")})
-    moved = table.iloc[[3, 4, 5, 0, 1, 2]]
+    other_order = table.iloc[[3, 4, 5, 0, 1, 2]]
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("people", rho=1000)
-    said: dict[str, Any] = {"unit": "who", "epsilon": 9, "ledger": ledger, "dataset": "people"}
+    params: dict[str, Any] = {"unit": "who", "epsilon": 9, "ledger": ledger, "dataset": "people"}
     with pytest.raises(mp.MilepostError, match="changed while it was read"), silent():
-        mp.release(Stream(Readings(table, moved)), mp.L1({"x": (0, 10)}), **said)
+        mp.release(Stream(Readings(table, other_order)), mp.L1({"x": (0, 10)}), **params)
     assert ledger.spent("people").nano == 0
-    assert mp.release(Stream(Readings(table)), mp.L1({"x": (0, 10)}), **said).n == 4
+    assert mp.release(Stream(Readings(table)), mp.L1({"x": (0, 10)}), **params).n == 4

@@ -23,23 +23,25 @@ def test_answers_keep_their_promise() -> None:
     """Theorem 1 through the front door: 500 adaptive queries within the promise, which β makes sure."""
     people = np.random.default_rng(0).beta(2, 3, (1_000_000, 2)) * [1, 2]
     space = mp.L1([(0, 1), (0, 2)])
-    made = mp.interactive(people, space, epsilon=1, delta=1e-6, max_queries=500, beta=FALSE_ALARM, mechanism="tangents")
-    with made as session:
+    tangents_session = mp.interactive(
+        people, space, epsilon=1, delta=1e-6, max_queries=500, beta=FALSE_ALARM, mechanism="tangents"
+    )
+    with tangents_session as session:
         assert session.error < 0.05 * space.diameter
         best, step = np.array([0.5, 1.0]), 0.5
         rng = np.random.default_rng(1)
-        asked = []
+        transcript = []
         for _ in range(100):  # an analyst who looks for the centre
             candidates = np.clip(best + rng.normal(0, step, (5, 2)), 0, [1, 2])
             answers = session.ask_many(candidates)
             best = candidates[int(np.argmin([answer.value for answer in answers]))]
             step *= 0.97
-            asked += list(zip(candidates, answers, strict=True))
+            transcript += list(zip(candidates, answers, strict=True))
         assert session.updates <= session.max_updates
-        exact = mp.exact(people, space, np.array([point for point, _ in asked]))
-        errors = np.abs(exact - [answer.value for _, answer in asked])
+        exact = mp.exact(people, space, np.array([point for point, _ in transcript]))
+        errors = np.abs(exact - [answer.value for _, answer in transcript])
         assert errors.max() <= session.error
-        assert any(answer.updated for _, answer in asked)
+        assert any(answer.updated for _, answer in transcript)
         assert session.remaining == 0
 
 

@@ -40,27 +40,27 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_goes_on(path: Path, kind: str) -> None:
     """By the same call, by `auto` and by `resume`: the same answers, free, and what was left is left."""
-    asked = points(6)
+    queries = points(6)
     first = open_session(path, kind)
-    said = [(answer.value, answer.error) for answer in first.ask_many(asked)]
+    answers = [(answer.value, answer.error) for answer in first.ask_many(queries)]
     for again in (open_session(path, kind), open_session(path), mp.resume(path, PEOPLE)):
-        left = None if kind == "slopes" else LIMIT - 6
+        remaining = None if kind == "slopes" else LIMIT - 6
         assert (again.remaining, again.mechanism, again.error, again.updates) == (
-            left,
+            remaining,
             kind,
             first.error,
             first.updates,
         )
-        assert [(answer.value, answer.error) for answer in again.ask_many(asked[::-1])] == said[::-1]
-        assert again.remaining == left
-        assert not any(answer.tested or answer.updated for answer in again.ask_many(asked))
-    assert again.ask([0.5, 0.25]).remaining == (None if left is None else left - 1)
+        assert [(answer.value, answer.error) for answer in again.ask_many(queries[::-1])] == answers[::-1]
+        assert again.remaining == remaining
+        assert not any(answer.tested or answer.updated for answer in again.ask_many(queries))
+    assert again.ask([0.5, 0.25]).remaining == (None if remaining is None else remaining - 1)
     assert first.ask([0.5, 0.25]) == again.ask([0.5, 0.25])
     assert len(steps_of(path)) == 7
 
 
 @pytest.mark.parametrize(
-    "said",
+    "params",
     [
         {"neighbors": "add-remove"},
         {"neighbors": "add-remove", "n": 400},
@@ -68,17 +68,17 @@ def test_a_session_goes_on(path: Path, kind: str) -> None:
         {"weights": "w", "max_weight": 2.0},
     ],
 )
-def test_a_session_about_people_and_weights_goes_on(path: Path, said: dict[str, Any]) -> None:
+def test_a_session_about_people_and_weights_goes_on(path: Path, params: dict[str, Any]) -> None:
     """`resume` needs the names of columns only, and draws no number of rows again."""
     table = pd.DataFrame({"x": PEOPLE[:, 0], "y": PEOPLE[:, 1], "id": np.arange(500) // 3, "w": 1.5})
     space = mp.L1({"x": (0, 10), "y": (0, 10)})
-    first = open_session(path, people=table, space=space, **said)
+    first = open_session(path, people=table, space=space, **params)
     value = first.ask([1, 2]).value
-    again = mp.resume(path, table, weights=said.get("weights"))
+    again = mp.resume(path, table, weights=params.get("weights"))
     assert (again.n, again.ask([1, 2]).value, again.change) == (first.n, value, first.change)
-    other = {"n": 401} if "neighbors" in said else {"contributions": 3} if "unit" in said else {"max_weight": 3.0}
+    other = {"n": 401} if "neighbors" in params else {"contributions": 3} if "unit" in params else {"max_weight": 3.0}
     with pytest.raises(MilepostError, match=r"another (change|n)"):
-        open_session(path, people=table, space=space, **said | other)
+        open_session(path, people=table, space=space, **params | other)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_spaces_come_back(path: Path, space: Any) -> None:
 
 
 def test_sequences_come_back(path: Path) -> None:
-    words = ["ACG", "TTT", "ACC"] * 100
-    first = open_session(path, people=words, space=mp.Hamming(["ACGT"] * 3))
+    sequences = ["ACG", "TTT", "ACC"] * 100
+    first = open_session(path, people=sequences, space=mp.Hamming(["ACGT"] * 3))
     value = first.ask("ACG", name="x").value
-    ((name, point, answer),) = mp.resume(path, words).transcript()
+    ((name, point, answer),) = mp.resume(path, sequences).transcript()
     assert (name, point, answer.value) == ("x", ("A", "C", "G"), value)
 
 
@@ -107,14 +107,14 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
     Without noise, so that how many tests learn something is no matter of chance.
     """
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
-    most = open_session(path, "tangents").max_updates
-    fresh = iter(points(most + 20))
+    max_updates = open_session(path, "tangents").max_updates
+    fresh = iter(points(max_updates + 20))
     errors = []
-    for _ in range(most + 3):
+    for _ in range(max_updates + 3):
         errors.append(mp.resume(path, PEOPLE).ask(next(fresh)).error)
     steps = steps_of(path)
-    assert sum(step.opened for step in steps) == most
-    assert sum(step.updated for step in steps) < most  # or this test says nothing
+    assert sum(step.opened for step in steps) == max_updates
+    assert sum(step.updated for step in steps) < max_updates  # or this test says nothing
     assert errors[:3] == [open_session(path).error] * 3
     assert errors[-1] == SPACE.diameter > errors[0]
     with pytest.warns(mp.PromiseWarning, match="new answers are promised nothing"):
@@ -123,42 +123,45 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
 
 def test_a_fork_begins_its_own_test_or_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that is in memory would be in both processes."""
-    kept, held = open_session(path, "tangents"), mp.interactive(PEOPLE, SPACE, mechanism="tangents", **SESSION_PARAMS)
+    store_session, memory_session = (
+        open_session(path, "tangents"),
+        mp.interactive(PEOPLE, SPACE, mechanism="tangents", **SESSION_PARAMS),
+    )
     first, other, third = points(3)
-    value = kept.ask(first).value
-    held.ask(first)
+    value = store_session.ask(first).value
+    memory_session.ask(first)
     before = steps_of(path)[0]
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: 1)
-        assert kept.ask(first).value == value
-        kept.ask(other)
+        assert store_session.ask(first).value == value
+        store_session.ask(other)
         with pytest.raises(MilepostError, match="fork"):
-            held.ask(third)
+            memory_session.ask(third)
     assert steps_of(path)[1].opened == (1 if not before.updated else steps_of(path)[1].opened)
-    assert held.ask(third).remaining == LIMIT - 2
+    assert memory_session.ask(third).remaining == LIMIT - 2
 
 
 @pytest.mark.parametrize("kind", ["field", "tangents"])
 def test_two_sessions_on_one_store_see_each_other(path: Path, kind: str) -> None:
-    one, other = open_session(path, kind), open_session(path, kind)
-    for place, point in enumerate(points(20)):
-        asking, hearing = (one, other) if place % 2 else (other, one)
-        assert asking.ask(point).value == hearing.ask(point).value
-    assert one.remaining == other.remaining == LIMIT - 20
-    assert sum(step.opened for step in steps_of(path)) <= one.max_updates
+    first, second = open_session(path, kind), open_session(path, kind)
+    for index, point in enumerate(points(20)):
+        asker, listener = (first, second) if index % 2 else (second, first)
+        assert asker.ask(point).value == listener.ask(point).value
+    assert first.remaining == second.remaining == LIMIT - 20
+    assert sum(step.opened for step in steps_of(path)) <= first.max_updates
     assert len({step.key for step in steps_of(path)}) == 20
 
 
 def test_the_limit_is_one_for_all(path: Path) -> None:
-    one, other = open_session(path, "field", max_queries=3), open_session(path, "field", max_queries=3)
+    session, other_session = open_session(path, "field", max_queries=3), open_session(path, "field", max_queries=3)
     first, second, third, fourth = points(4)
-    one.ask_many([first, second])
+    session.ask_many([first, second])
     with pytest.raises(MilepostError, match="2 queries asked, 1 of max_queries=3 left; none was answered"):
-        other.ask_many([third, fourth])
-    other.ask(third)
+        other_session.ask_many([third, fourth])
+    other_session.ask(third)
     with pytest.raises(MilepostError, match="0 of max_queries=3 left"):
-        one.ask(fourth)
-    assert one.ask(third).value == other.ask(third).value
+        session.ask(fourth)
+    assert session.ask(third).value == other_session.ask(third).value
 
 
 # Names.
@@ -185,10 +188,10 @@ def test_a_transcript_comes_back(path: Path) -> None:
     names = ["x", "Ä" * 200, "[bold]", "a'; DROP TABLE step; --", "q 5"]
     answers = session.ask_many(points(5), names=names)
     for again in (session, mp.resume(path, PEOPLE)):
-        found = again.transcript()
-        assert [name for name, _, _ in found] == names
-        assert [list(point) for _, point, _ in found] == points(5)
-        assert [(a.value, a.error) for _, _, a in found] == [(a.value, a.error) for a in answers]
+        transcript = again.transcript()
+        assert [name for name, _, _ in transcript] == names
+        assert [list(point) for _, point, _ in transcript] == points(5)
+        assert [(a.value, a.error) for _, _, a in transcript] == [(a.value, a.error) for a in answers]
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", "\0", "\ud800", 7, b"x"])
@@ -210,15 +213,15 @@ def test_one_name_a_point(path: Path, names: Any) -> None:
 # Refusals.
 
 
-def changed(place: int, row: int = 0) -> AnyArray:
+def changed_table(column: int, row: int = 0) -> AnyArray:
     table = PEOPLE.copy()
-    table[row, place] += 0.01
+    table[row, column] += 0.01
     return table
 
 
 TABLES: dict[str, AnyArray] = {
-    "a value": changed(1),
-    "the last value": changed(1, 499),
+    "a value": changed_table(1),
+    "the last value": changed_table(1, 499),
     "a row more": np.vstack([PEOPLE, PEOPLE[:1]]),
     "a row less": PEOPLE[:-1],
     "columns": PEOPLE[:, ::-1],
@@ -236,7 +239,7 @@ def test_another_table_is_refused(path: Path, kind: str, name: str) -> None:
     assert open_session(path, kind).ask([1, 2]).value == value
 
 
-SAYINGS: list[tuple[str, dict[str, Any]]] = [
+OTHER_PARAMS: list[tuple[str, dict[str, Any]]] = [
     ("space", {"space": mp.L1([(0, 10), (0, 11)])}),
     ("guarantee", {"epsilon": 41}),
     ("guarantee", {"delta": 1e-7}),
@@ -249,42 +252,42 @@ SAYINGS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "said"), SAYINGS)
-def test_another_call_is_refused(path: Path, name: str, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "change"), OTHER_PARAMS)
+def test_another_call_is_refused(path: Path, name: str, change: dict[str, Any]) -> None:
     """Nothing is charged to the ledger for it, or lost."""
     ledger = mp.Ledger(path.with_name("ledger.db"))
     ledger.create("homes", epsilon=100, delta=1e-6)
-    given: dict[str, Any] = {"mechanism": "field", "ledger": ledger, "dataset": "homes"}
-    value = open_session(path, **given).ask([1, 2]).value
+    params: dict[str, Any] = {"mechanism": "field", "ledger": ledger, "dataset": "homes"}
+    value = open_session(path, **params).ask([1, 2]).value
     spent = ledger.spent("homes").nano
     with pytest.raises(MilepostError, match=f"session with another {name}: .*begin another session in another store"):
-        open_session(path, **given | said)
+        open_session(path, **params | change)
     assert ledger.spent("homes").nano == spent
-    assert open_session(path, **given).ask([1, 2]).value == value
+    assert open_session(path, **params).ask([1, 2]).value == value
 
 
 def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose noise would be another's, or whose card is of a format to come."""
     for kind in ("field", "tangents"):
-        place = path.with_name(kind)
-        open_session(place, kind).ask([1, 2])
-        card = stored_card(place)
-        for change, words in (
+        store = path.with_name(kind)
+        open_session(store, kind).ask([1, 2])
+        card = stored_card(store)
+        for change, message in (
             ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
             ({"format": 2}, "has format 2"),
         ):
             with monkeypatch.context() as patch:
-                patch.setattr(json, "loads", altered(change))
-                with pytest.raises(MilepostError, match=words):
-                    open_session(place, kind)
+                patch.setattr(json, "loads", loads_with(change))
+                with pytest.raises(MilepostError, match=message):
+                    open_session(store, kind)
 
 
-def altered(change: dict[str, Any]) -> Callable[[str], Any]:
+def loads_with(change: dict[str, Any]) -> Callable[[str], Any]:
     loads = json.loads
 
     def result(text: str) -> Any:
-        found = loads(text)
-        return found | change if isinstance(found, dict) and "format" in found else found
+        content = loads(text)
+        return content | change if isinstance(content, dict) and "format" in content else content
 
     return result
 
@@ -311,7 +314,7 @@ def test_the_key_is_the_owners(path: Path) -> None:
     open_session(path, "field")
     key = Path(f"{path}.key")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert sorted(place.name for place in path.parent.iterdir()) == ["homes.db", "homes.db.key"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["homes.db", "homes.db.key"]
     assert key.read_bytes() not in path.read_bytes()
 
 
@@ -319,16 +322,19 @@ def test_without_its_key_a_store_stays_closed(path: Path) -> None:
     """Missing, cut off, another one; and it opens again once it is back."""
     value = open_session(path, "field").ask([1, 2]).value
     key = Path(f"{path}.key")
-    right = key.read_bytes()
-    for wrong, words in ((right[:31], "is damaged: a key has 32 bytes"), (right[::-1], "another table")):
-        key.write_bytes(wrong)
-        with pytest.raises(MilepostError, match=words):
+    correct_key = key.read_bytes()
+    for wrong_key, message in (
+        (correct_key[:31], "is damaged: a key has 32 bytes"),
+        (correct_key[::-1], "another table"),
+    ):
+        key.write_bytes(wrong_key)
+        with pytest.raises(MilepostError, match=message):
             mp.resume(path, PEOPLE)
     key.unlink()
     with pytest.raises(MilepostError, match=r"homes\.db\.key cannot be read: .*put it back"):
         open_session(path)
     assert not key.exists()
-    key.write_bytes(right)
+    key.write_bytes(correct_key)
     assert mp.resume(path, PEOPLE).ask([1, 2]).value == value
 
 
@@ -352,7 +358,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(foreign)) as other, other:
         other.execute("CREATE TABLE homes (lat, lon)")
     text.write_text("lat,lon\n52.5,13.4\n" * 100)
-    for path, words in (
+    for path, message in (
         (ledger.path, "is not a session store: it is a SQLite file of another program"),
         (foreign, "is not a session store: it is a SQLite file of another program"),
         (text, "is not a session store: it is no SQLite file"),
@@ -360,7 +366,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         (tmp_path / "none" / "homes.db", "there is no folder"),
     ):
         before = path.read_bytes() if path.is_file() else b""
-        with pytest.raises(MilepostError, match=words):
+        with pytest.raises(MilepostError, match=message):
             open_session(path, ledger=ledger, dataset="homes")
         assert (path.read_bytes() if path.is_file() else b"") == before
     assert ledger.history("homes") == ()
@@ -368,7 +374,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (f"PRAGMA user_version = {SCHEMA.version + 1}", "session store of a newer milepost"),
         ("PRAGMA user_version = 1", "tables of version 1"),
@@ -376,14 +382,14 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         ("PRAGMA application_id = 7", "SQLite file of another program"),
     ],
 )
-def test_stores_of_other_versions_are_left_alone(path: Path, change: str, words: str) -> None:
+def test_stores_of_other_versions_are_left_alone(path: Path, change: str, message: str) -> None:
     session = open_session(path, "field")
     session.ask([1, 2])
     with closing(sqlite3.connect(path)) as other:
         other.execute(change)
     content = path.read_bytes()
     for call in (lambda: open_session(path), lambda: mp.resume(path, PEOPLE), lambda: session.ask([3, 3])):
-        with pytest.raises(MilepostError, match=words):
+        with pytest.raises(MilepostError, match=message):
             call()
     assert path.read_bytes() == content
     with closing(sqlite3.connect(path)) as other:
@@ -428,18 +434,18 @@ def test_edited_rows_are_noticed(path: Path, change: str) -> None:
 @pytest.mark.slow
 def test_flipped_bits_are_noticed_or_harmless(path: Path) -> None:
     """One bit is wrong: an error of ours, or the answers that were given."""
-    said = {tuple(point): open_session(path, "field").ask(point).value for point in points(3)}
+    values = {tuple(point): open_session(path, "field").ask(point).value for point in points(3)}
     content, noticed = path.read_bytes(), 0
-    places = [place for place, byte in enumerate(content) if byte or place % 64 == 0]
-    for place in places[:: max(1, len(places) // 60)]:
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+    positions = [position for position, byte in enumerate(content) if byte or position % 64 == 0]
+    for position in positions[:: max(1, len(positions) // 60)]:
+        path.write_bytes(content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :])
         try:
             session = mp.resume(path, PEOPLE)
-            assert {point: session.ask(point).value for point in said} == said
+            assert {point: session.ask(point).value for point in values} == values
         except MilepostError:
             noticed += 1
-        for rest in path.parent.glob("homes.db-*"):
-            rest.unlink()
+        for file in path.parent.glob("homes.db-*"):
+            file.unlink()
     assert noticed > 5
 
 
@@ -463,10 +469,10 @@ def test_a_backup_under_a_session_is_noticed(path: Path) -> None:
 def test_numbers_come_back_as_they_were(path: Path) -> None:
     """SQLite keeps −0.0 as 0.0: a row must not look damaged for that."""
     open_session(path, "field")
-    given = [Step(b"a", -0.0, 0.0), Step(b"b", 5.0, 1e-300), Step(b"c", 1 / 3, 2.0**60, True, True, 2, b"\0x")]
+    steps = [Step(b"a", -0.0, 0.0), Step(b"b", 5.0, 1e-300), Step(b"c", 1 / 3, 2.0**60, True, True, 2, b"\0x")]
     with Store(path).writing() as log:
-        log.add(given, [])
-    assert steps_of(path) == given
+        log.add(steps, [])
+    assert steps_of(path) == steps
 
 
 # Nothing secret.
@@ -484,7 +490,7 @@ def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM step").fetchall()
         session.ask_many(points(30))
-        content = b"".join(place.read_bytes() for place in path.parent.iterdir() if place.suffix != ".key")
+        content = b"".join(file.read_bytes() for file in path.parent.iterdir() if file.suffix != ".key")
         assert Path(f"{path}-wal").stat().st_size
     content += path.read_bytes()
     for secret in secrets_of(session, kind):
@@ -495,7 +501,7 @@ def test_nothing_secret_is_on_the_disk(path: Path, kind: str) -> None:
 
 def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
     engine = session._engine
-    found = [value.tobytes() for value in PEOPLE.ravel()] + [row.tobytes() for row in PEOPLE]
+    patterns = [value.tobytes() for value in PEOPLE.ravel()] + [row.tobytes() for row in PEOPLE]
     draws: list[int] = []
     if kind == "field":
         assert isinstance(engine, FieldEngine)
@@ -505,12 +511,12 @@ def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
         assert isinstance(engine, GameEngine)
         epoch = engine._game._epoch
         draws = [] if epoch is None else [epoch._threshold, *epoch._queries._buffer]  # none right after an update
-        places, _ = engine.positions(np.array(points(30)))
-        everyone = np.arange(places.shape[1])
-        numbers = [int(sum_) for place in places for sum_ in engine._game._borders.value[everyone, place]]
-    noisy = {int(one) for step in session._steps for one in np.frombuffer(step.released, dtype=np.int64)}
+        positions, _ = engine.positions(np.array(points(30)))
+        everyone = np.arange(positions.shape[1])
+        numbers = [int(sum_) for position in positions for sum_ in engine._game._borders.value[everyone, position]]
+    noisy = {int(integer) for step in session._steps for integer in np.frombuffer(step.released, dtype=np.int64)}
     large = [int(number) for number in numbers if abs(number) >= 1 << 24]
     secret = [number for number in large if number not in noisy]
     assert len(secret) > 0.9 * len(large) > 0
-    found += [np.array(two, dtype=np.int64).tobytes() for two in pairwise(draws) if min(map(abs, two)) > 100]
-    return found + [np.int64(number).tobytes() for number in secret]
+    patterns += [np.array(two, dtype=np.int64).tobytes() for two in pairwise(draws) if min(map(abs, two)) > 100]
+    return patterns + [np.int64(number).tobytes() for number in secret]

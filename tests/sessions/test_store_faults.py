@@ -20,7 +20,7 @@ from tests.sessions.tables import LIMIT, PEOPLE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 
-KNOWN, NEW = points(6)[:3], points(6)[3:]
+KNOWN_POINTS, NEW_POINTS = points(6)[:3], points(6)[3:]
 KINDS = ("field", "tangents")
 
 
@@ -30,19 +30,19 @@ def copies(path: Path) -> Iterator[Path]:
     while True:
         folder = path.parent / str(k)
         folder.mkdir()
-        for place in path.parent.glob("homes.db*"):
-            shutil.copy(place, folder)
+        for file in path.parent.glob("homes.db*"):
+            shutil.copy(file, folder)
         yield folder / path.name
         k += 1
 
 
-def prepared(folder: Path, kind: str) -> tuple[Path, list[float]]:
+def prepare_store(folder: Path, kind: str) -> tuple[Path, list[float]]:
     """A store with three answers."""
     path = folder / "homes.db"
-    return path, [answer.value for answer in open_session(path, kind).ask_many(KNOWN)]
+    return path, [answer.value for answer in open_session(path, kind).ask_many(KNOWN_POINTS)]
 
 
-def counted(call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+def count_statements(call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many statements there are."""
     fault = Fault(0, False, fail)
     with monkeypatch.context() as patch:
@@ -61,34 +61,34 @@ def test_every_statement_of_a_question_may_fail(
     memory_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, each: int, after: bool
 ) -> None:
     """The same session answers afterwards; what was delivered stays, and what is there is counted once."""
-    path, values = prepared(memory_path, kind)
-    places = copies(path)
-    first = open_session(next(places), kind)
-    count = counted(lambda: first.ask_many(NEW, names=["a", "b", "c"]), monkeypatch)
+    path, values = prepare_store(memory_path, kind)
+    stores = copies(path)
+    first = open_session(next(stores), kind)
+    count = count_statements(lambda: first.ask_many(NEW_POINTS, names=["a", "b", "c"]), monkeypatch)
     assert count > 10
     failures = 0
     for number in range(1, count + 1, each):
-        place, delivered = next(places), None
-        session = open_session(place, kind)
+        store, delivered = next(stores), None
+        session = open_session(store, kind)
         with monkeypatch.context() as patch:
             patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
-                delivered = session.ask_many(NEW, names=["a", "b", "c"])
+                delivered = session.ask_many(NEW_POINTS, names=["a", "b", "c"])
             except MilepostError as error:
                 failures += 1
                 assert "disk reports an error" in str(error)  # noqa: PT017
-        assert len(steps_of(place)) in ((3, 6) if delivered is None else (6,))
-        check(place, session, values, None if delivered is None else [answer.value for answer in delivered])
+        assert len(steps_of(store)) in ((3, 6) if delivered is None else (6,))
+        check(store, session, values, None if delivered is None else [answer.value for answer in delivered])
     assert failures > count / each / 2
 
 
 def check(path: Path, session: mp.Session, values: list[float], delivered: list[float] | None) -> None:
     """The session that failed and one that goes on in another process agree on everything."""
     again = mp.resume(path, PEOPLE)
-    assert [answer.value for answer in session.ask_many(KNOWN)] == values
-    found = [answer.value for answer in session.ask_many(NEW, names=["a", "b", "c"])]
-    assert delivered is None or found == delivered
-    assert [answer.value for answer in again.ask_many(KNOWN + NEW)] == values + found
+    assert [answer.value for answer in session.ask_many(KNOWN_POINTS)] == values
+    new_values = [answer.value for answer in session.ask_many(NEW_POINTS, names=["a", "b", "c"])]
+    assert delivered is None or new_values == delivered
+    assert [answer.value for answer in again.ask_many(KNOWN_POINTS + NEW_POINTS)] == values + new_values
     assert session.remaining == again.remaining == LIMIT - 6
     assert again.ask([9, 1]).value == session.ask([9, 1]).value
     steps = steps_of(path)
@@ -116,25 +116,25 @@ def test_the_process_may_end_at_the_last_statements(
 
 
 def end_at(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool, first: int) -> None:
-    path, values = prepared(folder, kind)
-    places = copies(path)
-    session = open_session(next(places), kind)
-    count = counted(lambda: session.ask_many(NEW, names=["a", "b", "c"]), monkeypatch)
-    kept = set()
+    path, values = prepare_store(folder, kind)
+    stores = copies(path)
+    session = open_session(next(stores), kind)
+    count = count_statements(lambda: session.ask_many(NEW_POINTS, names=["a", "b", "c"]), monkeypatch)
+    step_counts = set()
     for number in range(1, count + 1)[first:]:
-        place = next(places)
-        process = start(ask_and_die, place, kind, number, after)
+        store = next(stores)
+        process = start(ask_and_die, store, kind, number, after)
         process.join(PATIENCE)
         assert process.exitcode == 9
-        kept.add(len(steps_of(place)))
-        check(place, open_session(place, kind), values, None)
-    assert kept == {3, 6}
+        step_counts.add(len(steps_of(store)))
+        check(store, open_session(store, kind), values, None)
+    assert step_counts == {3, 6}
 
 
 def ask_and_die(path: Path, kind: str, number: int, after: bool) -> None:
     session = open_session(path, kind)
     sqlite.connect = Fault(number, after, die).connect
-    session.ask_many(NEW, names=["a", "b", "c"])
+    session.ask_many(NEW_POINTS, names=["a", "b", "c"])
 
 
 @pytest.mark.parametrize(("kind", "each"), [("tangents", 12), *ALL])
@@ -148,16 +148,16 @@ def test_every_statement_of_a_beginning_may_fail(
         ledger = mp.Ledger(folder / "ledger.db")
         return open_session(folder / "homes.db", kind, ledger=ledger, dataset="homes")
 
-    def made(name: str) -> Path:
+    def create_folder(name: str) -> Path:
         folder = memory_path / name
         folder.mkdir()
         mp.Ledger(folder / "ledger.db").create("homes", epsilon=200, delta=1e-6)
         return folder
 
-    folder = made("first")
-    count = counted(lambda: begin(folder), monkeypatch)
+    folder = create_folder("first")
+    count = count_statements(lambda: begin(folder), monkeypatch)
     for number in range(1, count + 1, each):
-        folder, well = made(str(number)), True
+        folder, well = create_folder(str(number)), True
         with monkeypatch.context() as patch:
             patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
@@ -179,22 +179,22 @@ def test_every_statement_of_a_beginning_may_fail(
 def test_an_interruption_leaves_the_session_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of what others have answered: nothing of it is learned twice."""
     for kind in KINDS:
-        path, values = prepared(tmp_path, kind)
-        one, other = open_session(path, kind), open_session(path, kind)
-        found = [answer.value for answer in other.ask_many(NEW)]
-        replay = one._engine.replay
+        path, values = prepare_store(tmp_path, kind)
+        session, other_session = open_session(path, kind), open_session(path, kind)
+        new_values = [answer.value for answer in other_session.ask_many(NEW_POINTS)]
+        replay = session._engine.replay
 
         def interrupted(steps: object, replay: Callable[..., None] = replay) -> None:
             replay(list(steps)[:1])  # type: ignore[call-overload]
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(one._engine, "replay", interrupted)
+            patch.setattr(session._engine, "replay", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                one.ask([1, 1])
-        assert [answer.value for answer in one.ask_many(KNOWN + NEW)] == values + found
-        assert one.remaining == LIMIT - 6
-        assert one.ask([1, 1]).value == other.ask([1, 1]).value
+                session.ask([1, 1])
+        assert [answer.value for answer in session.ask_many(KNOWN_POINTS + NEW_POINTS)] == values + new_values
+        assert session.remaining == LIMIT - 6
+        assert session.ask([1, 1]).value == other_session.ask([1, 1]).value
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
 
@@ -204,17 +204,17 @@ def test_a_failure_while_noise_is_drawn_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Of a batch nothing is kept; the next question goes on from the transcript."""
-    path, values = prepared(tmp_path, kind)
+    path, values = prepare_store(tmp_path, kind)
     session = open_session(path, kind)
     answer, engine = session._engine.answer, session._engine
 
-    def drawn(places: object) -> None:
-        answer(places)  # type: ignore[arg-type]
+    def answer_and_fail(positions: object) -> None:
+        answer(positions)  # type: ignore[arg-type]
         raise MemoryError
 
-    monkeypatch.setattr(engine, "answer", drawn)
+    monkeypatch.setattr(engine, "answer", answer_and_fail)
     with pytest.raises(MemoryError):
-        session.ask_many(NEW)
+        session.ask_many(NEW_POINTS)
     assert session._engine is not engine
     assert len(steps_of(path)) == 3
     check(path, session, values, None)
@@ -222,7 +222,7 @@ def test_a_failure_while_noise_is_drawn_is_forgotten(
 
 def test_a_full_file_refuses_and_goes_on_when_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's own limit of pages stands for the disk's."""
-    path, values = prepared(tmp_path, "field")
+    path, values = prepare_store(tmp_path, "field")
     session = open_session(path, "field")
     with closing(sqlite3.connect(path)) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -245,7 +245,7 @@ def test_a_full_file_refuses_and_goes_on_when_there_is_room(tmp_path: Path, monk
         assert session.remaining == LIMIT - 3 - len(delivered)
     assert 3 < len(delivered) < 200
     assert session.ask([1, 1]).remaining == LIMIT - 4 - len(delivered)
-    assert [session.ask(point).value for point in KNOWN] == values
+    assert [session.ask(point).value for point in KNOWN_POINTS] == values
 
 
 def test_a_disk_without_room_for_a_store_costs_nothing(tmp_path: Path) -> None:
@@ -264,8 +264,8 @@ def begin_within(path: Path, ledger: Path, size: int) -> None:
     try:
         open_session(path, "field", ledger=mp.Ledger(ledger), dataset="homes")
     except MilepostError as error:
-        words = ("cannot be read or written", "is full", "cannot be written")
-        os._exit(3 if any(word in str(error) for word in words) else 4)
+        messages = ("cannot be read or written", "is full", "cannot be written")
+        os._exit(3 if any(message in str(error) for message in messages) else 4)
     os._exit(0)
 
 
@@ -274,7 +274,7 @@ def test_a_store_that_must_not_be_written(folder_too: bool) -> None:
     """Nothing is answered or lost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path, values = prepared(folder, "field")
+        path, values = prepare_store(folder, "field")
         Path(f"{path}.key").chmod(0o644)
         path.chmod(0o444)
         folder.chmod(0o555 if folder_too else 0o777)
@@ -282,13 +282,13 @@ def test_a_store_that_must_not_be_written(folder_too: bool) -> None:
         process.join(PATIENCE)
         folder.chmod(0o755)
         assert process.exitcode == 0
-        assert [answer.value for answer in mp.resume(path, PEOPLE).ask_many(KNOWN)] == values
+        assert [answer.value for answer in mp.resume(path, PEOPLE).ask_many(KNOWN_POINTS)] == values
         assert len(steps_of(path)) == 3
 
 
 def ask_as_nobody(path: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
-        prepared(Path(name), "field")  # all that is imported on the way may be out of nobody's reach
+        prepare_store(Path(name), "field")  # all that is imported on the way may be out of nobody's reach
     if os.geteuid() == 0:  # whom no permission stops
         os.setgroups([])
         os.setgid(65534)
@@ -299,7 +299,7 @@ def ask_as_nobody(path: Path) -> None:
 
 
 def test_a_locked_store_is_refused_after_the_wait(tmp_path: Path) -> None:
-    path, values = prepared(tmp_path, "field")
+    path, values = prepare_store(tmp_path, "field")
     session = open_session(path, "field")
     transcript = session._transcript
     database = transcript._database  # type: ignore[attr-defined]
@@ -307,7 +307,7 @@ def test_a_locked_store_is_refused_after_the_wait(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(MilepostError, match="is in use by another program"):
-            session.ask(NEW[0])
+            session.ask(NEW_POINTS[0])
         other.execute("ROLLBACK")
-    assert [answer.value for answer in session.ask_many(KNOWN)] == values
-    assert session.ask(NEW[0]).remaining == LIMIT - 4
+    assert [answer.value for answer in session.ask_many(KNOWN_POINTS)] == values
+    assert session.ask(NEW_POINTS[0]).remaining == LIMIT - 4

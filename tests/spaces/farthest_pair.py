@@ -10,7 +10,7 @@ from milepost._typing import FloatArray
 from milepost.spaces.embeddings.projected import Projected
 
 STARTS = 128
-FEW = 12  # columns of a box, all of whose corners are tried
+MAX_EXACT_COLUMNS = 12  # columns of a box, all of whose corners are tried
 
 
 @lru_cache(maxsize=256)
@@ -21,27 +21,27 @@ def farthest_pair(space: Projected) -> FloatArray:
     """
     thetas, random = space.thetas.astype(np.float64), np.random.default_rng(0)
     if space.radius is None:
-        if space.width <= FEW:
+        if space.width <= MAX_EXACT_COLUMNS:
             starts = np.array(list(itertools.product([-1.0, 1.0], repeat=space.width)))
             signs = starts[np.abs(starts @ (thetas * space._corner).T).sum(axis=1).argmax()]
         else:
             starts = random.choice([-1.0, 1.0], (STARTS, space.width))
-            found = (_ascended(thetas * space._corner, start, np.sign) for start in starts)
-            signs = max(found, key=lambda one: one[0])[1]
+            ascents = (_ascend(thetas * space._corner, start, np.sign) for start in starts)
+            signs = max(ascents, key=lambda ascent: ascent[0])[1]
         low, high = np.array(space.low), np.array(space.high)
         return np.stack([np.where(signs > 0, high, low), np.where(signs > 0, low, high)])
     starts = random.standard_normal((STARTS, space.width))
-    vector = max((_ascended(thetas, start, _unit) for start in starts), key=lambda one: one[0])[1]
+    vector = max((_ascend(thetas, start, _unit) for start in starts), key=lambda ascent: ascent[0])[1]
     return np.stack([space.center + space.radius * vector, space.center - space.radius * vector])
 
 
-def _ascended(
-    thetas: FloatArray, vector: FloatArray, onto: Callable[[FloatArray], FloatArray]
+def _ascend(
+    thetas: FloatArray, vector: FloatArray, project: Callable[[FloatArray], FloatArray]
 ) -> tuple[float, FloatArray]:
     """Σ|⟨θ, v⟩| where it grows no more, and that v."""
-    vector = onto(vector)
+    vector = project(vector)
     for _ in range(50):
-        step = onto(thetas.T @ np.sign(thetas @ vector))
+        step = project(thetas.T @ np.sign(thetas @ vector))
         vector = np.where(step == 0, vector, step)
     return float(np.abs(thetas @ vector).sum()), vector
 

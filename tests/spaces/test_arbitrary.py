@@ -21,12 +21,14 @@ WORDS = ["colour", "color", "centre", "center", "table", "chair", "cat"]
 QUERIES = ["colour", "centre", "table"]
 
 
-def edits(**words: Any) -> mp.AnyMetric:
-    return mp.AnyMetric(mp.edit_distance, diameter=12, queries=QUERIES, **words)
+def edits(**params: Any) -> mp.AnyMetric:
+    return mp.AnyMetric(mp.edit_distance, diameter=12, queries=QUERIES, **params)
 
 
-def oracle(records: Sequence[Any], queries: Sequence[Any], distance: Callable[[Any, Any], float], most: float) -> Any:
-    return [np.mean([min(distance(record, query), most) for record in records]) for query in queries]
+def oracle(
+    records: Sequence[Any], queries: Sequence[Any], distance: Callable[[Any, Any], float], diameter: float
+) -> Any:
+    return [np.mean([min(distance(record, query), diameter) for record in records]) for query in queries]
 
 
 class Person:
@@ -61,7 +63,7 @@ def test_objects_of_any_type(records: Any, queries: Any, distance: Any, mechanis
     delta = 0 if mechanism == "laplace" else 1e-6
     exact = oracle(list(records), list(queries), distance, 6)
     assert mp.exact(records, space, queries) == pytest.approx(exact)
-    with pytest.warns(mp.PromiseWarning) if mechanism == "slopes" and len(queries) > 1 else nothing():
+    with pytest.warns(mp.PromiseWarning) if mechanism == "slopes" and len(queries) > 1 else no_context():
         synopsis = mp.release(list(records) * 50, space, epsilon=900, delta=delta, mechanism=mechanism)
     answers = synopsis.mean_distance(queries)
     assert_promised(synopsis, queries, exact, at_most=6 if mechanism == "slopes" else 0.02, slack=1e-9)
@@ -69,7 +71,7 @@ def test_objects_of_any_type(records: Any, queries: Any, distance: Any, mechanis
     assert isinstance(synopsis.mean_distance(queries[0]), float)
 
 
-def nothing() -> Any:
+def no_context() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
@@ -125,8 +127,8 @@ def test_an_iterator_is_read_once() -> None:
 def test_answers_have_the_shape_of_the_question() -> None:
     """One word gives a float, a Series keeps its index, a list gives an array."""
     synopsis = mp.release(WORDS * 100, edits(), epsilon=900)
-    asked = pd.Series(QUERIES, index=["a", "b", "c"])
-    answers = synopsis.mean_distance(asked)
+    queries = pd.Series(QUERIES, index=["a", "b", "c"])
+    answers = synopsis.mean_distance(queries)
     assert list(answers.index) == ["a", "b", "c"]
     assert synopsis.mean_distance(QUERIES) == pytest.approx(answers.to_numpy())
     assert synopsis.mean_distance("table") == answers["c"]
@@ -139,9 +141,9 @@ def test_answers_have_the_shape_of_the_question() -> None:
 def test_a_query_outside_the_set_is_refused() -> None:
     """Remark 15.1: the embedding was made for its queries, and the error says so."""
     synopsis = mp.release(WORDS * 10, edits(), epsilon=100)
-    for asked in ("chairs", ["table", "chairs"], [3], [None]):
+    for query in ("chairs", ["table", "chairs"], [3], [None]):
         with pytest.raises(mp.MilepostError, match=r"not one of the 3 queries.*Remark 15.1"):
-            synopsis.mean_distance(asked)
+            synopsis.mean_distance(query)
     with pytest.raises(mp.MilepostError, match="not one of the 3 queries"):
         mp.exact(WORDS, edits(), ["chairs"])
 
@@ -160,7 +162,7 @@ def lopsided(x: float, y: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("distance", "queries", "words"),
+    ("distance", "queries", "message"),
     [
         (lambda *_: math.nan, [1, 2], "not a number"),
         (lambda *_: -1.0, [1, 2], "from query 1 to query 1 is negative: -1"),
@@ -176,14 +178,14 @@ def lopsided(x: float, y: float) -> float:
         (lambda *_: 0.0, [{1: 2}], "got a dict"),
     ],
 )
-def test_a_bad_distance_or_query_is_refused(distance: Any, queries: Any, words: str) -> None:
+def test_a_bad_distance_or_query_is_refused(distance: Any, queries: Any, message: str) -> None:
     """When the space is made: what is wrong, and with which queries."""
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         mp.AnyMetric(distance, diameter=12, queries=queries)
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("params", "message"),
     [
         ({"diameter": 0}, "diameter"),
         ({"diameter": math.nan}, "diameter"),
@@ -195,10 +197,10 @@ def test_a_bad_distance_or_query_is_refused(distance: Any, queries: Any, words: 
         ({"random_state": -1}, "random_state"),
     ],
 )
-def test_bad_arguments_are_refused(words: dict[str, Any], message: str) -> None:
+def test_bad_arguments_are_refused(params: dict[str, Any], message: str) -> None:
     """The error names the argument."""
     with pytest.raises(mp.MilepostError, match=f"^{message} must"):
-        mp.AnyMetric(mp.edit_distance, **dict[str, Any](diameter=12, queries=QUERIES) | words)
+        mp.AnyMetric(mp.edit_distance, **dict[str, Any](diameter=12, queries=QUERIES) | params)
 
 
 def test_a_batch_function_of_the_wrong_shape_is_refused() -> None:
@@ -255,9 +257,9 @@ def test_no_private_record_ends_the_process(reason: type[BaseException]) -> None
         assert space.read(np.array([0, "bad", 1], dtype=object)).ravel().tolist() == [0, 2, 1]
     universe = mp.AnyMetric(distance, diameter=2, queries=[0], universe=[1, 0])
     assert universe.read(np.array([0, Stubborn(reason)], dtype=object)).ravel().tolist() == [0, 1]
-    for words in ({"queries": ["bad"]}, {"queries": [0], "universe": [0, "bad"]}):
+    for params in ({"queries": ["bad"]}, {"queries": [0], "universe": [0, "bad"]}):
         with pytest.raises(mp.MilepostError, match=f"distance fails on .*{reason.__name__}"):
-            mp.AnyMetric(distance, diameter=2, **words)
+            mp.AnyMetric(distance, diameter=2, **params)
 
 
 def test_ctrl_c_ends_reading() -> None:
@@ -290,12 +292,12 @@ def test_rows_that_depend_on_their_batch_are_read_one_by_one() -> None:
 
     space = mp.AnyMetric(relative, diameter=10, queries=[1.0, 2.0, 4.0], batches=True)
     calls.clear()
-    together = space.read(np.array([3.0, 5.0, 9.0], dtype=object))
+    distances = space.read(np.array([3.0, 5.0, 9.0], dtype=object))
     assert set(calls) == {1}
-    assert np.array_equal(together[1:], space.read(np.array([5.0, 9.0], dtype=object)))
-    promised = mp.AnyMetric(mp.Metric(relative, alone=True), diameter=10, queries=[1.0, 2.0, 4.0])
+    assert np.array_equal(distances[1:], space.read(np.array([5.0, 9.0], dtype=object)))
+    trusted_space = mp.AnyMetric(mp.Metric(relative, alone=True), diameter=10, queries=[1.0, 2.0, 4.0])
     calls.clear()
-    promised.read(np.array([3.0, 5.0, 9.0], dtype=object))
+    trusted_space.read(np.array([3.0, 5.0, 9.0], dtype=object))
     assert calls == [3]
 
 
@@ -305,9 +307,9 @@ def test_images_that_are_all_the_same_promise_nothing() -> None:
         mp.AnyMetric(mp.precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 1], repetitions=1, random_state=seed)
         for seed in range(30)
     ]
-    blind = [space for space in spaces if not np.ptp(space.places, axis=0).any()]
-    assert blind
-    assert all(space.embedding.relative_error == 1 for space in blind)
+    degenerate_spaces = [space for space in spaces if not np.ptp(space.places, axis=0).any()]
+    assert degenerate_spaces
+    assert all(space.embedding.relative_error == 1 for space in degenerate_spaces)
 
 
 def test_one_query_is_an_isometry() -> None:
@@ -324,7 +326,7 @@ def test_equal_queries_have_equal_answers() -> None:
     """The first of them answers; distances between them are 0 and do not disturb the measured distortion."""
     space = mp.AnyMetric(mp.edit_distance, diameter=12, queries=["table", "table", "cat"])
     for mechanism in ("laplace", "hats"):
-        with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else nothing():
+        with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else no_context():
             synopsis = mp.release(WORDS * 100, space, epsilon=100, mechanism=mechanism)
         assert synopsis.mean_distance("table") == synopsis.mean_distance(["cat", "table", "table"])[2]
     assert math.isfinite(space.distortion().product)
@@ -333,16 +335,16 @@ def test_equal_queries_have_equal_answers() -> None:
 def test_calibration_is_right_on_average_over_queries() -> None:
     """Embedded distances fall short of the metric's; the factor makes their sum over pairs of queries the same."""
     rng = np.random.default_rng(0)
-    places = rng.random((40, 2)) * 10
-    matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
+    points = rng.random((40, 2)) * 10
+    matrix = np.abs(points[:, None] - points[None]).sum(axis=2)
     plain, calibrated = (
         mp.AnyMetric(mp.precomputed(matrix), diameter=20, queries=range(20), calibrate=c) for c in (False, True)
     )
     assert plain.distortion().expansion <= 1
     assert plain.distortion().contraction > 1.5
     images = calibrated.places
-    embedding = (np.abs(images[:, None] - images[None]) * calibrated.embedding.quantum).sum(axis=2)
-    assert embedding.sum() == pytest.approx(matrix[:20, :20].sum(), rel=1e-6)
+    embedded = (np.abs(images[:, None] - images[None]) * calibrated.embedding.quantum).sum(axis=2)
+    assert embedded.sum() == pytest.approx(matrix[:20, :20].sum(), rel=1e-6)
     assert calibrated.distortion().likely < plain.distortion().likely
     assert calibrated.distortion().expansion > 1
 
@@ -362,24 +364,26 @@ def test_the_papers_repetitions_follow_the_table() -> None:
 def test_a_file_answers_without_the_metric(mechanism: str, tmp_path: Path) -> None:
     """A metric that only its maker has is not needed for answers; private records cannot be read without it."""
     space = mp.AnyMetric(lambda x, y: abs(x - y), diameter=5, queries=[1, 2.5, 4])
-    with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else nothing():
+    with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else no_context():
         synopsis = mp.release([1, 2, 3] * 100, space, epsilon=100, mechanism=mechanism)
     synopsis.save(tmp_path / "a.milepost")
-    again = mp.load(tmp_path / "a.milepost")
-    assert np.array_equal(again.mean_distance([1, 2.5, 4]), synopsis.mean_distance([1, 2.5, 4]))
-    assert again.error() == synopsis.error()
-    assert again.center() == synopsis.center()
+    loaded_synopsis = mp.load(tmp_path / "a.milepost")
+    assert np.array_equal(loaded_synopsis.mean_distance([1, 2.5, 4]), synopsis.mean_distance([1, 2.5, 4]))
+    assert loaded_synopsis.error() == synopsis.error()
+    assert loaded_synopsis.center() == synopsis.center()
     with pytest.raises(mp.MilepostError, match="not one of the 3"):
-        again.mean_distance(3)
+        loaded_synopsis.mean_distance(3)
     with pytest.raises(mp.MilepostError, match="cannot read records"):
-        mp.release([1, 2, 3], again.space, epsilon=1)
+        mp.release([1, 2, 3], loaded_synopsis.space, epsilon=1)
 
 
 def test_a_named_metric_is_found_again(tmp_path: Path) -> None:
     """Edit distance is known by name: the loaded space reads records too."""
     mp.release(WORDS * 10, edits(), epsilon=100).save(tmp_path / "a.milepost")
-    again = mp.load(tmp_path / "a.milepost")
-    assert mp.exact(WORDS, again.space, QUERIES) == pytest.approx(oracle(WORDS, QUERIES, mp.edit_distance, 12))
+    loaded_synopsis = mp.load(tmp_path / "a.milepost")
+    assert mp.exact(WORDS, loaded_synopsis.space, QUERIES) == pytest.approx(
+        oracle(WORDS, QUERIES, mp.edit_distance, 12)
+    )
 
 
 def test_queries_that_json_does_not_have_are_stored_by_position(tmp_path: Path) -> None:
@@ -388,8 +392,8 @@ def test_queries_that_json_does_not_have_are_stored_by_position(tmp_path: Path) 
     space = mp.AnyMetric(ages, diameter=100, queries=people)
     synopsis = mp.release([Person(age) for age in range(20, 60)] * 10, space, epsilon=100)
     synopsis.save(tmp_path / "a.milepost")
-    again = mp.load(tmp_path / "a.milepost")
-    assert np.array_equal(again.mean_distance([0, 1]), synopsis.mean_distance(people))
+    loaded_synopsis = mp.load(tmp_path / "a.milepost")
+    assert np.array_equal(loaded_synopsis.mean_distance([0, 1]), synopsis.mean_distance(people))
 
 
 def test_images_are_within_their_interval() -> None:
@@ -422,7 +426,7 @@ class TestMetrics:
         assert mp.precomputed(matrix)("0", np.int64(2)) == 4
 
     @pytest.mark.parametrize(
-        ("matrix", "labels", "words"),
+        ("matrix", "labels", "message"),
         [
             ([[0, 1]], None, "square matrix of distances, got an array of shape 1 × 2"),
             ([], None, "square"),
@@ -431,25 +435,25 @@ class TestMetrics:
             ([[0, 1], [1, 0]], ["a", "a"], "one label a row, each once"),
         ],
     )
-    def test_a_bad_matrix_is_refused(self, matrix: Any, labels: Any, words: str) -> None:
+    def test_a_bad_matrix_is_refused(self, matrix: Any, labels: Any, message: str) -> None:
         """What was expected and what came."""
-        with pytest.raises(mp.MilepostError, match=words):
+        with pytest.raises(mp.MilepostError, match=message):
             mp.precomputed(matrix, labels)
 
 
 @pytest.mark.slow
 def test_memory_is_bounded_by_blocks() -> None:
     """The user's function never sees more than a block of pairs at a time."""
-    seen: Counter[int] = Counter()
+    call_sizes: Counter[int] = Counter()
 
     def apart(x: Sequence[float], y: Sequence[float]) -> FloatArray:
-        seen[len(x) * len(y)] += 1
+        call_sizes[len(x) * len(y)] += 1
         return np.asarray(np.abs(np.array(x, dtype=float)[:, None] - np.array(y, dtype=float)))
 
     queries = np.linspace(0, 1, 4000).tolist()
     mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(apart, 1, queries, batches=True), epsilon=100)
-    assert max(seen) == 4000  # a function that promises nothing sees one object at a time
-    seen.clear()
+    assert max(call_sizes) == 4000  # a function that promises nothing sees one object at a time
+    call_sizes.clear()
     mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(mp.Metric(apart, alone=True), 1, queries), epsilon=100)
-    assert 4000 < max(seen) <= 1 << 23
-    assert sum(size * times for size, times in seen.items()) >= 4000 * 5000
+    assert 4000 < max(call_sizes) <= 1 << 23
+    assert sum(size * calls for size, calls in call_sizes.items()) >= 4000 * 5000

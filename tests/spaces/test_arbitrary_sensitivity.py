@@ -43,7 +43,7 @@ def rows_space(count: int, calibrate: bool = False, repetitions: int = 8) -> mp.
     )
 
 
-def moved(space: mp.AnyMetric, left: AnyArray, right: AnyArray) -> Fraction:
+def embedded_distance(space: mp.AnyMetric, left: AnyArray, right: AnyArray) -> Fraction:
     """Σ τ|q − q′|, exactly."""
     triples = zip(space.embedding.quantum.tolist(), left.tolist(), right.tolist(), strict=True)
     return sum((Fraction(t) * abs(a - b) for t, a, b in triples), Fraction(0))
@@ -66,7 +66,7 @@ def test_no_pair_passes_the_reach_whatever_the_function_says(data: st.DataObject
     quanta = images(space, [data.draw(row), data.draw(row)])
     assert quanta.min() >= 0
     assert quanta.max() <= QUANTA
-    assert moved(space, *quanta) <= Fraction(space.embedding.sensitivity_bound)
+    assert embedded_distance(space, *quanta) <= Fraction(space.embedding.sensitivity_bound)
 
 
 @pytest.mark.parametrize("calibrate", [False, True])
@@ -75,8 +75,8 @@ def test_the_reach_is_that_of_the_worst_pair(count: int, calibrate: bool) -> Non
     """Next to every query, and far from all: no triangle inequality allows both; noise a little short would be seen."""
     space = rows_space(count, calibrate)
     near, far = images(space, [(0.0,) * count, (DIAMETER,) * count])
-    reach = Fraction(space.embedding.sensitivity_bound)
-    assert reach * (1 - Fraction(1, 10**12)) <= moved(space, near, far) <= reach
+    bound = Fraction(space.embedding.sensitivity_bound)
+    assert bound * (1 - Fraction(1, 10**12)) <= embedded_distance(space, near, far) <= bound
 
 
 @pytest.mark.slow
@@ -89,14 +89,14 @@ def test_no_pair_of_many_passes_the_reach(count: int, calibrate: bool) -> None:
     for _ in range(20):
         size = 10_000, count
         rows = generator.choice([0.0, DIAMETER], size)
-        mixed = generator.random(size) < generator.random((size[0], 1))
-        rows = np.where(mixed, generator.uniform(-1, 6, size), rows)
+        mask = generator.random(size) < generator.random((size[0], 1))
+        rows = np.where(mask, generator.uniform(-1, 6, size), rows)
         rows = np.where(generator.random(size) < 0.02, generator.choice(SPECIAL, size), rows)
         quanta = images(space, list(map(tuple, rows.tolist())))
         left, right = quanta[:5000], quanta[5000:]
-        far = np.abs(left - right) @ space.embedding.quantum
-        for k in np.argsort(far)[-5:]:
-            assert moved(space, left[k], right[k]) <= Fraction(space.embedding.sensitivity_bound)
+        distances = np.abs(left - right) @ space.embedding.quantum
+        for k in np.argsort(distances)[-5:]:
+            assert embedded_distance(space, left[k], right[k]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 # One record, one image.
@@ -146,7 +146,7 @@ def vectors(count: int, width: int) -> list[Any]:
     return list(map(tuple, np.random.default_rng(width).random((count, width)).tolist()))
 
 
-def batched(function: Callable[..., AnyArray], queries: list[Any], diameter: float = 40) -> mp.AnyMetric:
+def batch_space(function: Callable[..., AnyArray], queries: list[Any], diameter: float = 40) -> mp.AnyMetric:
     return mp.AnyMetric(function, diameter, queries, batches=True)
 
 
@@ -156,36 +156,36 @@ FUNCTIONS: dict[str, Any] = {
     "a pair at a time": (mp.AnyMetric(lambda x, y: abs(x - y), 40, TEN), NUMBERS),
     "edit distance": (mp.AnyMetric(mp.edit_distance, 9, ["a", "bb", "mile"]), [f"{k:b}" for k in range(300)]),
     "precomputed": (mp.AnyMetric(mp.precomputed(line(range(50), range(50))), 30, [3, 9, 7]), list(range(50)) * 6),
-    "a good batch": (batched(line, TEN), NUMBERS),
-    "raises": (batched(cautious, TEN), NUMBERS),
-    "centred": (batched(centred, TEN), NUMBERS),
-    "halved": (batched(halved, TEN), NUMBERS),
-    "by order": (batched(by_order, TEN), NUMBERS),
-    "products, 20 queries": (batched(products, vectors(20, 5), 3), vectors(300, 5)),
-    "products, 100 queries": (batched(products, vectors(100, 64), 9), vectors(300, 64)),
+    "a good batch": (batch_space(line, TEN), NUMBERS),
+    "raises": (batch_space(cautious, TEN), NUMBERS),
+    "centred": (batch_space(centred, TEN), NUMBERS),
+    "halved": (batch_space(halved, TEN), NUMBERS),
+    "by order": (batch_space(by_order, TEN), NUMBERS),
+    "products, 20 queries": (batch_space(products, vectors(20, 5), 3), vectors(300, 5)),
+    "products, 100 queries": (batch_space(products, vectors(100, 64), 9), vectors(300, 64)),
 }
 functions = pytest.mark.parametrize(
     "name",
     some_quick(FUNCTIONS, ["a pair at a time", "edit distance", "precomputed", "raises", "products, 20 queries"]),
 )
-UNSEEN: dict[str, Any] = {
-    "centred, one query": (lambda: batched(centred, [3.0]), NUMBERS),
-    "normalised, close queries": (lambda: batched(normalised, [0.0, 1.0, 2.0]), NUMBERS),
-    "products, 2 queries in the plane": (lambda: batched(products, vectors(2, 2), 3), vectors(300, 2)),
-    "products, 5 queries": (lambda: batched(products, vectors(5, 3), 3), vectors(300, 3)),
+HIDDEN_DEPENDENCE: dict[str, Any] = {
+    "centred, one query": (lambda: batch_space(centred, [3.0]), NUMBERS),
+    "normalised, close queries": (lambda: batch_space(normalised, [0.0, 1.0, 2.0]), NUMBERS),
+    "products, 2 queries in the plane": (lambda: batch_space(products, vectors(2, 2), 3), vectors(300, 2)),
+    "products, 5 queries": (lambda: batch_space(products, vectors(5, 3), 3), vectors(300, 3)),
 }
 
 
 def check_rows(space: mp.AnyMetric, records: list[Any], sizes: Sequence[int]) -> None:
     """read(P)[i] == read(P[i:i+1])[0], in batches of any size and in any order."""
     table = object_array(records)
-    alone = np.concatenate([space.read(table[i : i + 1]) for i in range(len(table))])
+    single_rows = np.concatenate([space.read(table[i : i + 1]) for i in range(len(table))])
     for size in sizes:
-        together = [space.read(table[start : start + size]) for start in range(0, len(table), size)]
-        assert np.array_equal(np.concatenate(together), alone)
+        batches = [space.read(table[start : start + size]) for start in range(0, len(table), size)]
+        assert np.array_equal(np.concatenate(batches), single_rows)
     order = np.random.default_rng(0).permutation(len(table))
-    assert np.array_equal(space.read(table[order]), alone[order])
-    assert np.array_equal(images(space, records), space.quantize(alone))
+    assert np.array_equal(space.read(table[order]), single_rows[order])
+    assert np.array_equal(images(space, records), space.quantize(single_rows))
 
 
 @functions
@@ -195,10 +195,10 @@ def test_a_record_is_read_alike_in_any_batch(name: str) -> None:
     check_rows(space, records, sizes=(2, 3, 64, len(records)))
 
 
-@pytest.mark.parametrize("name", UNSEEN)
+@pytest.mark.parametrize("name", HIDDEN_DEPENDENCE)
 def test_a_record_is_read_alike_even_where_the_queries_do_not_show_it(name: str) -> None:
     """One query, queries that are close together, or so few that a matrix product has the same bits."""
-    make, records = UNSEEN[name]
+    make, records = HIDDEN_DEPENDENCE[name]
     check_rows(make(), records, sizes=(2, 3, 64, len(records)))
 
 
@@ -220,17 +220,17 @@ def test_the_statistics_move_by_one_record_only(name: str) -> None:
     """Sketch and Sums of neighboring tables differ by the images of the record that was replaced."""
     space, records = FUNCTIONS[name]
     queries = Queries(space.known, space)
-    one, other = records[:40], [*records[:11], records[60], *records[12:40]]
-    first, second = (read_sums(table, space, queries) for table in (one, other))
+    original, neighbor = records[:40], [*records[:11], records[60], *records[12:40]]
+    first, second = (read_sums(table, space, queries) for table in (original, neighbor))
     pair = [
         queries.quantize(space.distance(space.read(object_array([record])), space.known))
-        for record in (one[11], other[11])
+        for record in (original[11], neighbor[11])
     ]
     assert np.array_equal(first.values - second.values, pair[0] - pair[1])
-    left, right = (read_sketch(table, space) for table in (one, other))
-    alone = [read_sketch([record], space) for record in (one[11], other[11])]
-    assert np.array_equal(left.counts - right.counts, alone[0].counts - alone[1].counts)
-    assert np.array_equal(left.offsets - right.offsets, alone[0].offsets - alone[1].offsets)
+    left, right = (read_sketch(table, space) for table in (original, neighbor))
+    single_sketches = [read_sketch([record], space) for record in (original[11], neighbor[11])]
+    assert np.array_equal(left.counts - right.counts, single_sketches[0].counts - single_sketches[1].counts)
+    assert np.array_equal(left.offsets - right.offsets, single_sketches[0].offsets - single_sketches[1].offsets)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -239,10 +239,10 @@ def test_blocks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("centred", "products, 20 queries", "raises"):
         space, records = FUNCTIONS[name]
         queries = Queries(space.known, space)
-        whole = read_sums(records, space, queries)
+        expected = read_sums(records, space, queries)
         with monkeypatch.context() as patch:
             patch.setattr("milepost.ingest.aggregation.BLOCK", size * queries.count)
-            assert np.array_equal(read_sums(records, space, queries).values, whole.values)
+            assert np.array_equal(read_sums(records, space, queries).values, expected.values)
 
 
 def test_a_function_that_gives_wrong_shapes_tells_nothing() -> None:
@@ -251,18 +251,18 @@ def test_a_function_that_gives_wrong_shapes_tells_nothing() -> None:
     def shapeless(x: Sequence[Any], y: Sequence[Any]) -> Any:
         return line(x, y) if max(x) < 10 else line(x, y)[:, :1]
 
-    space = batched(shapeless, TEN)
-    found: FloatArray = space.read(object_array([1.0, 50.0, 2.0]))
-    assert (found[1] == space.diameter).all()
-    assert np.array_equal(found[[0, 2]], line([1.0, 2.0], TEN))
+    space = batch_space(shapeless, TEN)
+    distances: FloatArray = space.read(object_array([1.0, 50.0, 2.0]))
+    assert (distances[1] == space.diameter).all()
+    assert np.array_equal(distances[[0, 2]], line([1.0, 2.0], TEN))
 
 
 def test_a_space_from_a_file_reads_no_records(tmp_path: Path) -> None:
     """Its metric stayed with its maker: an error, rather than a table in which everybody is a diameter away."""
     space = mp.AnyMetric(lambda x, y: abs(x - y), 40, TEN)
     mp.release(NUMBERS, space, epsilon=50, mechanism="laplace").save(tmp_path / "file.milepost")
-    again = mp.load(tmp_path / "file.milepost").space
+    loaded_space = mp.load(tmp_path / "file.milepost").space
     with pytest.raises(mp.MilepostError, match="came from a file"):
-        mp.exact(NUMBERS, again, [1.0])
+        mp.exact(NUMBERS, loaded_space, [1.0])
     with pytest.raises(mp.MilepostError, match="came from a file"):
-        mp.release(NUMBERS, again, epsilon=50, mechanism="laplace")
+        mp.release(NUMBERS, loaded_space, epsilon=50, mechanism="laplace")

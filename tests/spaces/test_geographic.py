@@ -84,7 +84,7 @@ def queries_of(space: mp.GreatCircle, generator: np.random.Generator, count: int
     return space.read_queries(rows)
 
 
-def moved(space: mp.GreatCircle | mp.Angular, left: Any, right: Any) -> Fraction:
+def embedded_distance(space: mp.GreatCircle | mp.Angular, left: Any, right: Any) -> Fraction:
     """Στ|q − q′| in rational arithmetic."""
     return sum(
         (
@@ -109,19 +109,19 @@ def test_sines_and_angles_are_right() -> None:
         [-1, 0, 1, 0, -1],
         [0, 1, 0, -1, 0],
     ]
-    wanted = np.concatenate([np.geomspace(1e-12, 1, 1000), np.linspace(1, math.pi, 1000)])
-    found = angle(4 * np.sin(wanted / 2) ** 2, 4 * np.cos(wanted / 2) ** 2)
-    np.testing.assert_allclose(found, wanted, rtol=2e-15)
+    expected = np.concatenate([np.geomspace(1e-12, 1, 1000), np.linspace(1, math.pi, 1000)])
+    result = angle(4 * np.sin(expected / 2) ** 2, 4 * np.cos(expected / 2) ** 2)
+    np.testing.assert_allclose(result, expected, rtol=2e-15)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 17])
 def test_trigonometry_is_the_same_in_any_batch(size: int) -> None:
     degrees = np.random.default_rng(1).uniform(-400, 400, 3 * 5 * 8 * 17)
     degrees[::50] = 1e15
-    together = np.array(sine_cosine(degrees))
+    expected = np.array(sine_cosine(degrees))
     parts = [np.array(sine_cosine(degrees[k : k + size])) for k in range(0, len(degrees), size)]
-    assert np.array_equal(np.concatenate(parts, axis=1), together)
-    shares = (together[0] * 1.0) ** 2
+    assert np.array_equal(np.concatenate(parts, axis=1), expected)
+    shares = (expected[0] * 1.0) ** 2
     parts = [angle(shares[k : k + size], 1 - shares[k : k + size]) for k in range(0, len(shares), size)]
     assert np.array_equal(np.concatenate(parts), angle(shares, 1 - shares))
 
@@ -141,17 +141,17 @@ def test_an_image_depends_on_its_own_record_only(name: str, count: int) -> None:
     assert images.min() >= 0
     assert images.max() <= QUANTA
     order = generator.permutation(count)
-    for other, places in (
+    for batch, indices in (
         *[(rows[i : i + 1], [i]) for i in range(min(count, 30))],
         (np.asfortranarray(rows), list(range(count))),
         (rows[order], order.tolist()),
         (rows[: count // 2 + 1], list(range(count // 2 + 1))),
     ):
-        again = space.read(other)
-        assert np.array_equal(again, points[places])
-        assert np.array_equal(space.quantize(again), images[places])
-        assert np.array_equal(space.quantize(np.asfortranarray(again)), images[places])
-        assert np.array_equal(space.distance(again, queries), distances[places])
+        records = space.read(batch)
+        assert np.array_equal(records, points[indices])
+        assert np.array_equal(space.quantize(records), images[indices])
+        assert np.array_equal(space.quantize(np.asfortranarray(records)), images[indices])
+        assert np.array_equal(space.distance(records, queries), distances[indices])
 
 
 @every_space
@@ -165,8 +165,8 @@ def test_any_numbers_make_a_record(name: str, data: st.DataObject) -> None:
     images = space.quantize(points)
     assert np.isfinite(points).all()
     assert ((images >= 0) & (images <= QUANTA)).all()
-    far = space.distance(points, np.full((1, space.width), 10.0))
-    assert 0 <= far[0, 0] <= math.pi * EARTH_KM
+    distances = space.distance(points, np.full((1, space.width), 10.0))
+    assert 0 <= distances[0, 0] <= math.pi * EARTH_KM
     with pytest.raises(mp.MilepostError, match="row 1"):
         space.read(np.full((1, space.width), math.nan))
 
@@ -176,15 +176,15 @@ def test_impossible_rows_have_a_public_place(name: str) -> None:
     """Beyond a pole is the pole, an infinite longitude is the centre's, and a finite one counts modulo 360."""
     space = CAPS[name]
     center, inf = space.center.tolist(), math.inf
-    for row, same in (
+    for row, equivalent in (
         ([inf, 3], [90, 3]),
         ([-91, 3], [-90, 3]),
         ([center[0], -inf], center),
         ([1e300, inf], [90, center[1]]),
         ([center[0], center[1] + 7 * 360], center),
     ):
-        away = space.distance(space.read(np.array([row])), space.inside(np.array([same])))
-        assert away[0, 0] <= max(1e-8, 2e-6 * space.radius_km)
+        distances = space.distance(space.read(np.array([row])), space.inside(np.array([equivalent])))
+        assert distances[0, 0] <= max(1e-8, 2e-6 * space.radius_km)
 
 
 # reach
@@ -198,13 +198,13 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     space, generator = SPACES[name], np.random.default_rng(seed)
     images = space.quantize(space.read(rows_of(space, generator, 12)))
     for a, b in generator.integers(0, len(images), (5, 2)):
-        assert moved(space, images[a], images[b]) <= Fraction(space.embedding.sensitivity_bound)
+        assert embedded_distance(space, images[a], images[b]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 def border(space: mp.GreatCircle, turn: FloatArray, share: FloatArray) -> FloatArray:
     """Records at these turns around the centre, as vectors, and shares of the radius."""
-    away = share * min(space.radius_km / EARTH_KM, math.pi / 2)
-    return np.column_stack([np.sin(away) * np.cos(turn), np.sin(away) * np.sin(turn), np.cos(away)])
+    angles = share * min(space.radius_km / EARTH_KM, math.pi / 2)
+    return np.column_stack([np.sin(angles) * np.cos(turn), np.sin(angles) * np.sin(turn), np.cos(angles)])
 
 
 @every_cap
@@ -213,20 +213,20 @@ def test_no_pair_of_many_on_a_cap_passes_the_reach(name: str) -> None:
     space, generator = CAPS[name], np.random.default_rng(0)
     turn = np.concatenate([np.linspace(0, math.pi, 2001), generator.uniform(0, 7, 2000)])
     ones = np.ones(len(turn))
-    others = generator.uniform(0, 7, len(turn))
-    farthest = 0.0
+    other_turns = generator.uniform(0, 7, len(turn))
+    max_distance = 0.0
     for left, right in (
         (border(space, turn, ones), border(space, turn + math.pi, ones)),
         (border(space, turn, ones), border(space, turn + math.pi, 1 - 0.01 * generator.random(len(turn)))),
-        (border(space, turn, ones), border(space, others, generator.random(len(turn)) ** 0.1)),
+        (border(space, turn, ones), border(space, other_turns, generator.random(len(turn)) ** 0.1)),
     ):
         images = space.quantize(left), space.quantize(right)
-        along = np.abs(images[0] - images[1]) @ space.embedding.quantum
-        for k in np.argsort(along)[-3:]:
-            exact = moved(space, images[0][k], images[1][k])
+        distances = np.abs(images[0] - images[1]) @ space.embedding.quantum
+        for k in np.argsort(distances)[-3:]:
+            exact = embedded_distance(space, images[0][k], images[1][k])
             assert exact <= Fraction(space.embedding.sensitivity_bound)
-            farthest = max(farthest, float(exact))
-    assert farthest >= 0.97 * space.embedding.sensitivity_bound
+            max_distance = max(max_distance, float(exact))
+    assert max_distance >= 0.97 * space.embedding.sensitivity_bound
 
 
 @every_angle
@@ -237,7 +237,7 @@ def test_the_reach_of_angles_is_their_diameter(name: str) -> None:
     rows = np.random.default_rng(0).standard_normal((5, space.dim))
     left, right = space.quantize(space.read(rows)), space.quantize(space.read(-rows))
     assert (np.abs(left - right) == QUANTA).all()
-    assert moved(space, left[0], right[0]) <= Fraction(space.embedding.sensitivity_bound)
+    assert embedded_distance(space, left[0], right[0]) <= Fraction(space.embedding.sensitivity_bound)
 
 
 # distances
@@ -245,7 +245,7 @@ def test_the_reach_of_angles_is_their_diameter(name: str) -> None:
 
 @pytest.mark.parametrize("radius", [0.01, 0.7, 1.3, math.pi / 2])
 @pytest.mark.parametrize("count", [3, 16, 64, 4096])
-def test_host_distances_are_an_isometry_up_to_the_proven_deviation(radius: float, count: int) -> None:
+def test_embedded_distances_are_an_isometry_up_to_the_proven_deviation(radius: float, count: int) -> None:
     """d = (π/2)·R·mean |u(x) − u(y)|, off by π·sin r/D or (π²/4D²)·tan r at most, which falls to nothing."""
     space = mp.GreatCircle((20, 30), min(radius * EARTH_KM, QUARTER_KM), count)
     generator = np.random.default_rng(count)
@@ -255,11 +255,11 @@ def test_host_distances_are_an_isometry_up_to_the_proven_deviation(radius: float
         for _ in range(2)
     )
     right[: size // 3] = left[: size // 3] * [-1, -1, 1]
-    host = np.abs(space._positions(left) - space._positions(right)) @ space.embedding.quantum
+    embedded_distances = np.abs(space._positions(left) - space._positions(right)) @ space.embedding.quantum
     exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
-    off = np.abs(host - exact).max()
-    assert off <= EARTH_KM * space._deviation
-    assert off <= space.embedding.bias
+    error = np.abs(embedded_distances - exact).max()
+    assert error <= EARTH_KM * space._deviation
+    assert error <= space.embedding.bias
     assert space.embedding.bias <= space.diameter * max(math.pi / 2 / count, 1e-5)
 
 
@@ -268,19 +268,19 @@ def test_great_circle_distances_match_the_haversine(name: str) -> None:
     """Inside the cap, to a micrometre; and a record that is the query is at distance 0."""
     space = CAPS[name]
     rows = space.inside(queries_of(space, np.random.default_rng(5), 40))
-    found = space.distance(space.read(rows), rows)
+    distances = space.distance(space.read(rows), rows)
     exact = np.array([[haversine(a, b) for b in rows] for a in rows])
     near = exact < 0.99 * math.pi * EARTH_KM  # the haversine itself is coarse at antipodes
-    np.testing.assert_allclose(found[near], exact[near], atol=1e-8)
-    assert np.abs(np.diag(found)).max() < 1e-8
-    assert found.max() <= space.diameter + 1e-8
+    np.testing.assert_allclose(distances[near], exact[near], atol=1e-8)
+    assert np.abs(np.diag(distances)).max() < 1e-8
+    assert distances.max() <= space.diameter + 1e-8
 
 
 def test_known_distances() -> None:
     """Berlin to Paris, a degree along a meridian, and over a pole."""
-    world = mp.GreatCircle((52.52, 13.405), 9000)
-    assert mp.exact([[52.52, 13.405]], world, [48.8566, 2.3522]) == pytest.approx(877.5, abs=0.5)
-    assert mp.exact([[51.52, 13.405]], world, [52.52, 13.405]) == pytest.approx(EARTH_KM * math.pi / 180)
+    cap = mp.GreatCircle((52.52, 13.405), 9000)
+    assert mp.exact([[52.52, 13.405]], cap, [48.8566, 2.3522]) == pytest.approx(877.5, abs=0.5)
+    assert mp.exact([[51.52, 13.405]], cap, [52.52, 13.405]) == pytest.approx(EARTH_KM * math.pi / 180)
     pole = mp.GreatCircle((90, 0), 3000)
     assert mp.exact([[80, 10], [80, 190]], pole, [80, -170]) == pytest.approx(EARTH_KM * math.pi / 18)
 
@@ -288,14 +288,14 @@ def test_known_distances() -> None:
 def test_a_cap_may_cross_the_antimeridian() -> None:
     """The same table and cap, turned around the axis, gives the same distances; longitudes count modulo 360."""
     rows = np.random.default_rng(0).normal([-17, 0], 2, (200, 2))
-    turned = rows + np.array([0, 179.9])
+    turned_rows = rows + np.array([0, 179.9])
     zero, other = mp.GreatCircle((-17, 0), 400, 32), mp.GreatCircle((-17, 179.9), 400, 32)
     expected = zero.distance(zero.read(rows), rows[:9])
     for shift in (0, -360, 360, -180 * 4):
-        shifted = turned + np.array([0, shift])
-        found = other.distance(other.read(shifted), other.read_queries(turned[:9]))
-        np.testing.assert_allclose(found, expected, atol=1e-7)
-        assert np.abs(other.quantize(other.read(shifted)) - zero.quantize(zero.read(rows))).max() <= 2
+        shifted_rows = turned_rows + np.array([0, shift])
+        distances = other.distance(other.read(shifted_rows), other.read_queries(turned_rows[:9]))
+        np.testing.assert_allclose(distances, expected, atol=1e-7)
+        assert np.abs(other.quantize(other.read(shifted_rows)) - zero.quantize(zero.read(rows))).max() <= 2
     assert mp.GreatCircle((-17, 350), 400) == mp.GreatCircle((-17, -10), 400)
 
 
@@ -304,15 +304,17 @@ def test_rows_outside_move_to_the_border(name: str) -> None:
     """Along the great circle to the centre: at the radius, and as far from the row as they have moved."""
     space = CAPS[name]
     rows = np.random.default_rng(2).uniform([-90, -180], [90, 180], (200, 2))
-    center = space.distance(space.read(rows), space.center[None])[:, 0]
-    for row, record, away in zip(rows, space.read(rows), center, strict=True):
-        far = haversine(row, space.center)
-        assert away == pytest.approx(min(far, space.radius_km), abs=1e-7)
-        if space.radius_km < far < 0.99 * math.pi * EARTH_KM:
-            assert space.distance(record[None], row[None])[0, 0] == pytest.approx(far - space.radius_km, abs=1e-6)
+    center_distances = space.distance(space.read(rows), space.center[None])[:, 0]
+    for row, record, distance in zip(rows, space.read(rows), center_distances, strict=True):
+        row_distance = haversine(row, space.center)
+        assert distance == pytest.approx(min(row_distance, space.radius_km), abs=1e-7)
+        if space.radius_km < row_distance < 0.99 * math.pi * EARTH_KM:
+            assert space.distance(record[None], row[None])[0, 0] == pytest.approx(
+                row_distance - space.radius_km, abs=1e-6
+            )
     antipode = np.array([[-space.latitude, space.longitude + 180]])
-    away = space.distance(space.read(antipode), space.center[None])[0]
-    assert away == pytest.approx(space.radius_km, abs=1e-7)
+    distance = space.distance(space.read(antipode), space.center[None])[0]
+    assert distance == pytest.approx(space.radius_km, abs=1e-7)
 
 
 @every_cap
@@ -348,11 +350,11 @@ def test_angles_are_right(name: str) -> None:
     generator = np.random.default_rng(0)
     rows = generator.standard_normal((30, space.dim))
     records = space.read(rows * np.exp2(generator.integers(-900, 900, (30, 1))))
-    found = space.distance(records, np.vstack([rows, -3 * rows]))
+    angles = space.distance(records, np.vstack([rows, -3 * rows]))
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    np.testing.assert_allclose(found[:, :30], np.arccos(np.clip(units @ units.T, -1, 1)), atol=1e-6)
-    np.testing.assert_allclose(np.diag(found[:, :30]), 0, atol=1e-6)
-    np.testing.assert_allclose(np.diag(found[:, 30:]), math.pi, atol=1e-6)
+    np.testing.assert_allclose(angles[:, :30], np.arccos(np.clip(units @ units.T, -1, 1)), atol=1e-6)
+    np.testing.assert_allclose(np.diag(angles[:, :30]), 0, atol=1e-6)
+    np.testing.assert_allclose(np.diag(angles[:, 30:]), math.pi, atol=1e-6)
     small = np.zeros((2, 48))
     small[:, 0], small[1, 1] = 1, 1e-4
     assert mp.Angular(48).distance(small[:1], small[1:])[0, 0] == pytest.approx(1e-4, rel=1e-3)
@@ -379,23 +381,25 @@ def test_sides_depend_on_the_direction_only(name: str) -> None:
 def test_more_sides_are_closer_to_the_angle() -> None:
     """The deviation falls as √D, and pairs keep it 95 times in a hundred; in the plane it is π/D and certain."""
     generator = np.random.default_rng(7)
-    found = []
+    errors = []
     for count in (64, 256, 1024):
         space = mp.Angular(16, count)
         left, right = generator.standard_normal((2, 2000, 16))
-        host = (np.abs(space.quantize(left) - space.quantize(right)) * space.embedding.quantum).sum(axis=1)
+        embedded_distances = (np.abs(space.quantize(left) - space.quantize(right)) * space.embedding.quantum).sum(
+            axis=1
+        )
         unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left, right)]
-        off = np.abs(host - np.arccos((unit[0] * unit[1]).sum(axis=1)))
-        assert np.mean(off <= space.embedding.relative_error * math.pi) >= 0.93
+        deviations = np.abs(embedded_distances - np.arccos((unit[0] * unit[1]).sum(axis=1)))
+        assert np.mean(deviations <= space.embedding.relative_error * math.pi) >= 0.93
         assert space.embedding.relative_error < 0.98 / math.sqrt(count)  # independent directions would have this
-        found.append(space.embedding.relative_error)
-    assert found[0] / found[2] == pytest.approx(4, rel=0.2)
+        errors.append(space.embedding.relative_error)
+    assert errors[0] / errors[2] == pytest.approx(4, rel=0.2)
     plane = mp.Angular(2, 50)
     turns = generator.uniform(0, 2 * math.pi, (500, 1))
     rows = np.hstack([np.cos(turns), np.sin(turns)])
     images = plane.quantize(rows)
-    host = (np.abs(images[:, None] - images[None]) * plane.embedding.quantum).sum(axis=2)
-    assert np.abs(host - plane.distance(rows, rows)).max() <= math.pi / 50 * 1.001
+    embedded_distances = (np.abs(images[:, None] - images[None]) * plane.embedding.quantum).sum(axis=2)
+    assert np.abs(embedded_distances - plane.distance(rows, rows)).max() <= math.pi / 50 * 1.001
 
 
 # the space itself
@@ -405,10 +409,10 @@ def test_more_sides_are_closer_to_the_angle() -> None:
 def test_json_round_trip(name: str) -> None:
     """The card gives the same space back: the same images."""
     space = SPACES[name]
-    again = space_from_json(space.to_json(), space.tensors())
+    loaded_space = space_from_json(space.to_json(), space.tensors())
     points = space.read(rows_of(space, np.random.default_rng(1), 20))
-    assert again.to_json() == space.to_json()
-    assert np.array_equal(again.quantize(points), space.quantize(points))
+    assert loaded_space.to_json() == space.to_json()
+    assert np.array_equal(loaded_space.quantize(points), space.quantize(points))
 
 
 @every_cap
@@ -437,7 +441,7 @@ def test_directions_suit_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "messages"),
     [
         ({"center": (13.4, 52.5), "radius_km": 0}, ["radius_km"]),
         ({"center": (13.4, 52.5), "radius_km": 10_100}, ["radius_km", "quarter"]),
@@ -455,14 +459,14 @@ def test_directions_suit_the_table() -> None:
         ({"center": (1, 2), "radius_km": 1, "directions": 0}, ["directions"]),
     ],
 )
-def test_bad_caps_are_refused(arguments: dict[str, Any], words: list[str]) -> None:
-    for word in words:
-        with pytest.raises(mp.MilepostError, match=word):
+def test_bad_caps_are_refused(arguments: dict[str, Any], messages: list[str]) -> None:
+    for message in messages:
+        with pytest.raises(mp.MilepostError, match=message):
             mp.GreatCircle(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("arguments", "message"),
     [
         ({"dim": 0}, "dim"),
         ({"dim": 5000}, "dim"),
@@ -474,8 +478,8 @@ def test_bad_caps_are_refused(arguments: dict[str, Any], words: list[str]) -> No
         ({"dim": 2, "columns": "ab"}, "columns"),
     ],
 )
-def test_bad_angles_are_refused(arguments: dict[str, Any], word: str) -> None:
-    with pytest.raises(mp.MilepostError, match=word):
+def test_bad_angles_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(mp.MilepostError, match=message):
         mp.Angular(**arguments)
 
 
@@ -510,8 +514,8 @@ def test_columns_are_recognised_by_name(names: tuple[str, str], tmp_path: Path) 
     frame.to_parquet(tmp_path / "homes.parquet")
     expected = mp.exact(rows, space, rows[:3])
     for table in (frame, pl.from_pandas(frame), tmp_path / "homes.csv", tmp_path / "homes.parquet"):
-        asked = frame[[names[1], names[0]]].head(3)
-        assert list(mp.exact(table, space, asked)) == pytest.approx(expected, abs=1e-9)
+        queries = frame[[names[1], names[0]]].head(3)
+        assert list(mp.exact(table, space, queries)) == pytest.approx(expected, abs=1e-9)
     other = frame.rename(columns={names[0]: "y", names[1]: "x"})
     assert mp.exact(other, space, rows[:3], columns=["y", "x"]) == pytest.approx(expected)
     with pytest.raises(mp.MilepostError, match="no column 'lat'"):
@@ -526,10 +530,10 @@ def test_a_center_has_names_or_an_order() -> None:
 def test_vectors_have_columns_by_name_or_position() -> None:
     rows = np.random.default_rng(0).standard_normal((20, 3))
     frame = pd.DataFrame(rows[:, ::-1], columns=["c", "b", "a"]).assign(text="x")
-    named = mp.Angular(3, columns=["a", "b", "c"])
-    assert named.names == ("a", "b", "c")
-    assert mp.exact(frame, named, rows[:2]) == pytest.approx(mp.exact(rows, mp.Angular(3), rows[:2]))
-    assert space_from_json(named.to_json(), {}).columns == ("a", "b", "c")
+    space = mp.Angular(3, columns=["a", "b", "c"])
+    assert space.names == ("a", "b", "c")
+    assert mp.exact(frame, space, rows[:2]) == pytest.approx(mp.exact(rows, mp.Angular(3), rows[:2]))
+    assert space_from_json(space.to_json(), {}).columns == ("a", "b", "c")
 
 
 TABLES: dict[str, tuple[mp.GreatCircle | mp.Angular, FloatArray]] = {
@@ -551,16 +555,16 @@ def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_pat
     space, people = TABLES[table]
     queries = people[:5] if table == "angles" else space.inside(space.read_queries(people[:5]))
     delta = 0 if mechanism in ("hats", "laplace") else 1e-6
-    given_queries = queries if mechanism in ("gaussian", "laplace") else None
-    words: dict[str, Any] = {"mechanism": mechanism, "queries": given_queries, "beta": FALSE_ALARM}
-    synopsis = mp.release(people, space, epsilon=20, delta=delta, **words)
+    release_queries = queries if mechanism in ("gaussian", "laplace") else None
+    params: dict[str, Any] = {"mechanism": mechanism, "queries": release_queries, "beta": FALSE_ALARM}
+    synopsis = mp.release(people, space, epsilon=20, delta=delta, **params)
     exact = mp.exact(people, space, queries)
     # five sides of fixed public pairs: the embedding's part holds for 95 % of pairs, and F averages over 20,000
     assert_promised(synopsis, queries, exact, at_most=space.diameter / 2)
     synopsis.save(tmp_path / "a.milepost")
-    again = mp.load(tmp_path / "a.milepost")
-    assert np.array_equal(again.mean_distance(queries), synopsis.mean_distance(queries))
-    assert again.error() == synopsis.error()
+    loaded_synopsis = mp.load(tmp_path / "a.milepost")
+    assert np.array_equal(loaded_synopsis.mean_distance(queries), synopsis.mean_distance(queries))
+    assert loaded_synopsis.error() == synopsis.error()
 
 
 @pytest.mark.parametrize("mechanism", ["slopes", TANGENTS])
@@ -579,15 +583,15 @@ def test_sessions(table: str, mechanism: str) -> None:
 
 def test_the_center_of_a_table_on_the_earth() -> None:
     """Found by walking; across the antimeridian, and over a pole."""
-    for place, cap in (
+    for center, cap in (
         ([-17.3, -179.6], mp.GreatCircle((-17.7, 179.9), 300, 16)),
         ([89.5, 40], mp.GreatCircle((88, -140), 500, 16)),
     ):
         distances = np.abs(np.random.default_rng(0).normal(0, 20, 1000))
-        people = np.concatenate([cap.around(np.array(place), distance) for distance in distances])
+        people = np.concatenate([cap.around(np.array(center), distance) for distance in distances])
         with Transcript().listen():  # without noise
             synopsis = mp.release(people, cap, epsilon=50, delta=1e-6, mechanism="slopes")
-        assert haversine(synopsis.center(), place) < 5
+        assert haversine(synopsis.center(), center) < 5
 
 
 def test_queries_outside_are_answered_at_the_border() -> None:
@@ -597,8 +601,8 @@ def test_queries_outside_are_answered_at_the_border() -> None:
     with pytest.warns(mp.PromiseWarning, match="outside"):
         synopsis = mp.release(people, space, epsilon=50, delta=1e-6, mechanism="gaussian", queries=queries)
     assert synopsis.queries is not None
-    own = [space.user_point(point) for point in synopsis.queries.points]
-    assert np.array_equal(synopsis.mean_distance(own), synopsis.mean_distance(queries))
+    user_points = [space.user_point(point) for point in synopsis.queries.points]
+    assert np.array_equal(synopsis.mean_distance(user_points), synopsis.mean_distance(queries))
 
 
 # the command line
@@ -633,7 +637,7 @@ def test_the_command_line_knows_both(
     assert run(f"release vectors.csv {angles} --epsilon 1 --delta 1e-6 -o vectors.milepost") == 0
     assert run("query vectors.milepost --at 1,0,0,0") == 0
     capsys.readouterr()
-    for line, word in (
+    for line, message in (
         ("--space great-circle --center 52.5,13.4", "--radius-km 40"),
         ("--space great-circle --radius-km 4", "--center 52.5,13.4"),
         ("--space great-circle --center 139.7,35.7 --radius-km 4", "write (35.7, 139.7)"),
@@ -642,7 +646,7 @@ def test_the_command_line_knows_both(
         ("--space cap.toml --radius-km 4", "--radius-km belongs"),
     ):
         assert run(f"plan {line} --n 100 --epsilon 1") == 2
-        assert word in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -656,17 +660,19 @@ def test_no_pair_of_many_in_a_cap_passes_the_reach(latitude: float, radius: floa
     generator = np.random.default_rng(0)
     count = 100_000
     turn = generator.uniform(0, 2 * np.pi, count)
-    away = np.where(generator.random(count) < 0.5, 1.2, np.sqrt(generator.random(count))) * np.degrees(
+    degrees = np.where(generator.random(count) < 0.5, 1.2, np.sqrt(generator.random(count))) * np.degrees(
         radius / EARTH_KM
     )
-    left = np.column_stack([latitude + away * np.cos(turn), 30 + away * np.sin(turn) / np.cos(np.radians(latitude))])
+    left = np.column_stack(
+        [latitude + degrees * np.cos(turn), 30 + degrees * np.sin(turn) / np.cos(np.radians(latitude))]
+    )
     right = np.where(
         generator.random((count, 1)) < 0.5, 2 * np.array([latitude, 30]) - left, generator.permutation(left)
     )
     quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
-    moved = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
-    assert moved.max() <= space.embedding.sensitivity_bound
-    assert moved.max() >= 0.6 * space.embedding.sensitivity_bound
+    distances = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
+    assert distances.max() <= space.embedding.sensitivity_bound
+    assert distances.max() >= 0.6 * space.embedding.sensitivity_bound
 
 
 @pytest.mark.slow
@@ -678,5 +684,5 @@ def test_no_pair_of_many_vectors_passes_the_reach(dim: int) -> None:
     left = generator.standard_normal((100_000, dim)) * 10.0 ** generator.integers(-200, 200, (100_000, 1))
     right = np.where(generator.random((100_000, 1)) < 0.2, -left, generator.permutation(left))
     quanta = [space.quantize(space.read(rows)) for rows in (left, right)]
-    moved = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
-    assert 0.999 * space.embedding.sensitivity_bound <= moved.max() <= space.embedding.sensitivity_bound
+    distances = np.abs(quanta[0] - quanta[1]) @ space.embedding.quantum
+    assert 0.999 * space.embedding.sensitivity_bound <= distances.max() <= space.embedding.sensitivity_bound

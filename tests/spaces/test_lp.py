@@ -24,11 +24,11 @@ def test_an_image_depends_on_its_own_record_only(bounds: list[tuple[float, float
     space = L1(bounds)
     low, high = np.array(bounds).T
     points = space.read(np.random.default_rng(seed).uniform(low - 1, high + 1, (n, len(bounds))))
-    together = space.quantize(points)
-    assert together.min() >= 0
-    assert together.max() <= QUANTA
+    images = space.quantize(points)
+    assert images.min() >= 0
+    assert images.max() <= QUANTA
     for i in range(n):
-        assert np.array_equal(space.quantize(points[i : i + 1])[0], together[i])
+        assert np.array_equal(space.quantize(points[i : i + 1])[0], images[i])
 
 
 @given(boxes, st.data())
@@ -37,8 +37,10 @@ def test_no_pair_passes_the_reach(bounds: list[tuple[float, float]], data: st.Da
     embedding = L1(bounds).embedding
     quanta = st.lists(st.sampled_from([0, 1, QUANTA - 1, QUANTA]), min_size=len(bounds), max_size=len(bounds))
     for left, right in [(data.draw(quanta), data.draw(quanta)), ([0] * len(bounds), [QUANTA] * len(bounds))]:
-        moved = sum(Fraction(t) * abs(a - b) for t, a, b in zip(embedding.quantum.tolist(), left, right, strict=True))
-        assert moved <= Fraction(embedding.sensitivity_bound)
+        embedded_distance = sum(
+            Fraction(t) * abs(a - b) for t, a, b in zip(embedding.quantum.tolist(), left, right, strict=True)
+        )
+        assert embedded_distance <= Fraction(embedding.sensitivity_bound)
 
 
 @given(boxes, st.integers(0, 2**32 - 1))
@@ -48,9 +50,9 @@ def test_hosts_reproduce_the_distance(bounds: list[tuple[float, float]], seed: i
     low, high = np.array(bounds).T
     points = np.random.default_rng(seed).uniform(low, high, (20, len(bounds)))
     quanta = space.quantize(points)
-    embedding = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
+    embedded = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
     tolerance = 2 * space.embedding.bias + 1e-9 * np.abs([low, high]).max()
-    assert embedding == pytest.approx(space.distance(points, points), abs=tolerance)
+    assert embedded == pytest.approx(space.distance(points, points), abs=tolerance)
 
 
 def test_weights_and_names() -> None:
@@ -69,7 +71,7 @@ def test_columns_without_width_or_weight_have_no_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "word"),
+    ("bounds", "message"),
     [
         ([(1, 0)], "reversed"),
         ({"x": (5, 2)}, "'x'.*reversed"),
@@ -85,9 +87,9 @@ def test_columns_without_width_or_weight_have_no_host() -> None:
         ([(-1e308, 1e308)], "diameter"),
     ],
 )
-def test_bad_bounds_are_refused(bounds: object, word: str) -> None:
+def test_bad_bounds_are_refused(bounds: object, message: str) -> None:
     """The error says which column and why."""
-    with pytest.raises(MilepostError, match=word):
+    with pytest.raises(MilepostError, match=message):
         L1(bounds)
 
 

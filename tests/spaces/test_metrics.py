@@ -16,7 +16,7 @@ from tests.chance import sure
 BASKETS: list[Any] = [{1, 2, 3}, [3, 3, 4], (), frozenset("ab"), {"a": 1, 3: 2}.keys(), range(2, 5), [("a", 1), 3]]
 
 
-def apart(left: Any, right: Any) -> float:
+def jaccard_distance(left: Any, right: Any) -> float:
     """Jaccard's distance from its definition."""
     left, right = set(left), set(right)
     return 1 - len(left & right) / len(left | right) if left | right else 0.0
@@ -27,10 +27,10 @@ class TestJaccard:
 
     def test_against_the_definition(self) -> None:
         """Sets, lists with repetitions, tuples, ranges and views; two empty ones are the same."""
-        found = mp.jaccard.matrix(BASKETS, BASKETS)
-        exact = [[apart(left, right) for right in BASKETS] for left in BASKETS]
-        np.testing.assert_allclose(found, exact, atol=1e-15)
-        assert np.array_equal(found, found.T)
+        matrix = mp.jaccard.matrix(BASKETS, BASKETS)
+        exact = [[jaccard_distance(left, right) for right in BASKETS] for left in BASKETS]
+        np.testing.assert_allclose(matrix, exact, atol=1e-15)
+        assert np.array_equal(matrix, matrix.T)
         assert mp.jaccard(set(), []) == 0
         assert mp.jaccard({1}, []) == 1
         assert mp.jaccard({1, 2}, {2, 3}) == 2 / 3
@@ -42,14 +42,14 @@ class TestJaccard:
         assert mp.jaccard.alone
         rng = np.random.default_rng(0)
         sets = [set(rng.integers(0, 40, rng.integers(0, 30)).tolist()) for _ in range(60)]
-        whole = mp.jaccard.matrix(sets, sets[:9])
+        expected = mp.jaccard.matrix(sets, sets[:9])
         for size in (1, 7):
             parts = [mp.jaccard.matrix(sets[start : start + size], sets[:9]) for start in range(0, 60, size)]
-            assert np.array_equal(np.concatenate(parts), whole)
+            assert np.array_equal(np.concatenate(parts), expected)
 
     def test_triangle_inequality(self) -> None:
         """It is a metric: checked on all subsets of four members."""
-        sets = [set(kept) for size in range(5) for kept in itertools.combinations(range(4), size)]
+        sets = [set(members) for size in range(5) for members in itertools.combinations(range(4), size)]
         matrix = mp.jaccard.matrix(sets, sets)
         assert (matrix[:, None] <= matrix[:, :, None] + matrix[None] + 1e-12).all()
 
@@ -58,7 +58,7 @@ class TestJaccard:
         queries = [["bread", "milk"], ["tea"], []]
         rows = [["milk", "bread"], {"tea", "milk"}, [], ["tea"]] * 300
         space = mp.AnyMetric(mp.jaccard, diameter=1, queries=queries)
-        exact = [np.mean([apart(row, query) for row in rows]) for query in queries]
+        exact = [np.mean([jaccard_distance(row, query) for row in rows]) for query in queries]
         assert mp.exact(rows, space, queries) == pytest.approx(exact)
         synopsis = mp.release(rows, space, epsilon=100)
         assert synopsis.error(sure(3)) < 0.02
@@ -85,20 +85,20 @@ class TestShortestPath:
     def test_against_networkx(self) -> None:
         """Weighted edges, edges of length 1, and parts that cannot be reached."""
         graph = town()
-        found = mp.shortest_path(graph).matrix(range(40), range(40))
-        ways = dict(nx.all_pairs_dijkstra_path_length(graph))
-        exact = [[ways[left].get(right, math.inf) for right in range(40)] for left in range(40)]
-        np.testing.assert_allclose(found, exact)
-        assert np.isinf(found[0, 39])
-        assert found[35, 37] == 2
+        distances = mp.shortest_path(graph).matrix(range(40), range(40))
+        lengths = dict(nx.all_pairs_dijkstra_path_length(graph))
+        exact = [[lengths[left].get(right, math.inf) for right in range(40)] for left in range(40)]
+        np.testing.assert_allclose(distances, exact)
+        assert np.isinf(distances[0, 39])
+        assert distances[35, 37] == 2
 
     @pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array])
     def test_a_sparse_matrix_is_the_same_graph(self, kind: Any) -> None:
         """Edges lead both ways, whichever triangle they stand in."""
         graph = town()
         lengths = np.triu(nx.to_numpy_array(graph))
-        found = mp.shortest_path(kind(lengths)).matrix(range(40), [3, 36])
-        np.testing.assert_allclose(found, mp.shortest_path(graph).matrix(range(40), [3, 36]))
+        distances = mp.shortest_path(kind(lengths)).matrix(range(40), [3, 36])
+        np.testing.assert_allclose(distances, mp.shortest_path(graph).matrix(range(40), [3, 36]))
 
     def test_nodes_of_any_kind(self) -> None:
         """Text, tuples, and lists of a tuple's entries; a file's text finds the number."""
@@ -122,18 +122,18 @@ class TestShortestPath:
 
     def test_ways_are_looked_for_from_queries_only_and_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """However many private records there are."""
-        asked: list[int] = []
+        sources: list[int] = []
         search = csgraph.dijkstra
 
-        def counted(*args: Any, **words: Any) -> Any:
-            asked.extend(words["indices"])
-            return search(*args, **words)
+        def record_search(*args: Any, **kwargs: Any) -> Any:
+            sources.extend(kwargs["indices"])
+            return search(*args, **kwargs)
 
-        monkeypatch.setattr(csgraph, "dijkstra", counted)
+        monkeypatch.setattr(csgraph, "dijkstra", record_search)
         space = mp.AnyMetric(mp.shortest_path(town()), diameter=10, queries=[3, 7, 36])
         rows = list(range(40)) * 50
         synopsis = mp.release(rows, space, epsilon=100)
-        assert sorted(asked) == [3, 7, 36]
+        assert sorted(sources) == [3, 7, 36]
         assert synopsis.error(sure(2)) < 0.1
         exact = mp.exact(rows, space, [3, 36])
         assert synopsis.mean_distance([3, 36]) == pytest.approx(exact, abs=synopsis.error(sure(2)))
@@ -142,10 +142,10 @@ class TestShortestPath:
         """Bit for bit the same in any batch and after any other question, as it promises."""
         metric = mp.shortest_path(town())
         assert metric.alone
-        whole = metric.matrix(range(40), [5, 1, 5, 38])
-        again = mp.shortest_path(town())
-        again.matrix([0], [38])
-        assert np.array_equal(np.concatenate([again.matrix([k], [5, 1, 5, 38]) for k in range(40)]), whole)
+        expected = metric.matrix(range(40), [5, 1, 5, 38])
+        second_metric = mp.shortest_path(town())
+        second_metric.matrix([0], [38])
+        assert np.array_equal(np.concatenate([second_metric.matrix([k], [5, 1, 5, 38]) for k in range(40)]), expected)
 
     def test_what_cannot_be_reached_counts_as_the_diameter(self, tmp_path: Path) -> None:
         """Another part of the graph, a record that is no node, and one that cannot be looked up."""
@@ -159,7 +159,7 @@ class TestShortestPath:
             mp.AnyMetric(mp.shortest_path(nx.path_graph(3)), diameter=4, queries=[0, 9])
 
     @pytest.mark.parametrize(
-        ("graph", "words"),
+        ("graph", "message"),
         [
             (nx.DiGraph([(0, 1)]), "undirected"),
             (nx.Graph(), "with nodes"),
@@ -174,7 +174,7 @@ class TestShortestPath:
             (None, "got NoneType"),
         ],
     )
-    def test_a_bad_graph_is_refused(self, graph: Any, words: str) -> None:
+    def test_a_bad_graph_is_refused(self, graph: Any, message: str) -> None:
         """What was expected and what came."""
-        with pytest.raises(mp.MilepostError, match=words):
+        with pytest.raises(mp.MilepostError, match=message):
             mp.shortest_path(graph)

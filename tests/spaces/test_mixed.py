@@ -34,7 +34,7 @@ ROWS = [
     ("zz", 18.0, False, 12),
     ("a", 7.0, True, 2),
 ]
-ASKED = [("a", 40.0, True, 2), ("b", 18.0, False, 10), ("other", 90.0, True, 0)]
+QUERIES = [("a", 40.0, True, 2), ("b", 18.0, False, 10), ("other", 90.0, True, 0)]
 DNA = mp.Hamming(["ACGT"] * 5)
 
 
@@ -51,8 +51,8 @@ def hamming(left: Sequence[Any], right: Sequence[Any], labels: str = "ACGT") -> 
     return sum((a if a in labels else "") != (b if b in labels else "") for a, b in zip(left, right, strict=True))
 
 
-def means(rows: Sequence[Any], asked: Sequence[Any], distance: Callable[[Any, Any], float]) -> list[float]:
-    return [float(np.mean([distance(row, point) for row in rows])) for point in asked]
+def means(rows: Sequence[Any], queries: Sequence[Any], distance: Callable[[Any, Any], float]) -> list[float]:
+    return [float(np.mean([distance(row, point) for row in rows])) for point in queries]
 
 
 def people(n: int, seed: int = 0) -> list[tuple[Any, ...]]:
@@ -67,9 +67,9 @@ def frame(rows: Sequence[Any] = ROWS) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(NAMES))
 
 
-def release(**words: Any) -> mp.Synopsis:
+def release(**params: Any) -> mp.Synopsis:
     """Of 5,000 people, with little noise."""
-    return mp.release(people(5000), PEOPLE, **dict[str, Any](epsilon=20, delta=1e-6, mechanism="slopes") | words)
+    return mp.release(people(5000), PEOPLE, **dict[str, Any](epsilon=20, delta=1e-6, mechanism="slopes") | params)
 
 
 class TestDistances:
@@ -77,55 +77,61 @@ class TestDistances:
 
     def test_gower_is_the_weighted_mean_of_differences(self) -> None:
         """Numbers, steps, categories and flags, with weights; rows outside are moved inside, queries are not."""
-        rows, asked = people(300), [*ASKED, *people(20, seed=1)]
-        asked = [(plan if plan != "new" else "other", *rest) for plan, *rest in asked]
-        inside = [(plan, *np.clip([age], 18, 90), member, *np.clip([kids], 0, 10)) for plan, age, member, kids in asked]
+        rows, queries = people(300), [*QUERIES, *people(20, seed=1)]
+        queries = [(plan if plan != "new" else "other", *rest) for plan, *rest in queries]
+        inside = [
+            (plan, *np.clip([age], 18, 90), member, *np.clip([kids], 0, 10)) for plan, age, member, kids in queries
+        ]
         assert mp.exact(rows, PEOPLE, inside) == pytest.approx(means(rows, inside, gower), rel=1e-12)
         assert PEOPLE.diameter == pytest.approx(1)
-        beyond = mp.exact(rows, PEOPLE, ("a", 90 + 72, True, 2)) - mp.exact(rows, PEOPLE, ("a", 90, True, 2))
-        assert beyond == pytest.approx(2 / 4.5)
+        difference = mp.exact(rows, PEOPLE, ("a", 90 + 72, True, 2)) - mp.exact(rows, PEOPLE, ("a", 90, True, 2))
+        assert difference == pytest.approx(2 / 4.5)
 
     @pytest.mark.parametrize("alphabets", [["ACGT"] * 5, [list("ACGT")] * 5, dict.fromkeys("vwxyz", "ACGT")])
     def test_hamming_counts_places(self, alphabets: Any) -> None:
         """Text, tuples, frames and arrays; letters that no alphabet has count as one and the same."""
         rng = np.random.default_rng(0)
         texts = ["".join(row) for row in rng.choice(list("ACGTNX"), (200, 5))]
-        asked = ["".join(row) for row in rng.choice(list("ACGT"), (7, 5))]
-        space, exact = mp.Hamming(alphabets), means(texts, asked, hamming)
+        queries = ["".join(row) for row in rng.choice(list("ACGT"), (7, 5))]
+        space, exact = mp.Hamming(alphabets), means(texts, queries, hamming)
         letters = [tuple(text) for text in texts]
         table = pd.DataFrame(letters, columns=space.columns)
         for rows in (texts, letters, [list(row) for row in letters], np.array(letters), pd.Series(texts)):
-            assert mp.exact(rows, space, asked) == pytest.approx(exact)
+            assert mp.exact(rows, space, queries) == pytest.approx(exact)
         for columns in (table, pl.from_pandas(table.rename(columns=str)), pa.Table.from_pandas(table)):
-            assert mp.exact(columns, space, asked, columns=range(5)) == pytest.approx(exact)
-        questions: list[Any] = [asked, [tuple(text) for text in asked], np.array([list(text) for text in asked])]
+            assert mp.exact(columns, space, queries, columns=range(5)) == pytest.approx(exact)
+        query_forms: list[Any] = [
+            queries,
+            [tuple(text) for text in queries],
+            np.array([list(text) for text in queries]),
+        ]
         if space.columns:
-            questions.append(pd.DataFrame(questions[1], columns=space.columns))
-        for points in questions:
+            query_forms.append(pd.DataFrame(query_forms[1], columns=space.columns))
+        for points in query_forms:
             assert list(mp.exact(texts, space, points)) == pytest.approx(exact)
-        assert mp.exact(texts, space, asked[0]) == pytest.approx(exact[0])
+        assert mp.exact(texts, space, queries[0]) == pytest.approx(exact[0])
         assert space.diameter == 5
 
-    def test_host_distances_are_the_metrics(self) -> None:
+    def test_embedded_distances_are_the_metrics(self) -> None:
         """Σ τ|q − q′| is the distance but for rounding to quanta."""
         rows = PEOPLE.read(np.array(people(60), dtype=object))
         images = PEOPLE.quantize(rows)
-        embedding = (np.abs(images[:, None] - images[None]) * PEOPLE.embedding.quantum).sum(axis=2)
-        np.testing.assert_allclose(embedding, PEOPLE.distance(rows, rows), atol=2 * PEOPLE.embedding.bias)
+        embedded = (np.abs(images[:, None] - images[None]) * PEOPLE.embedding.quantum).sum(axis=2)
+        np.testing.assert_allclose(embedded, PEOPLE.distance(rows, rows), atol=2 * PEOPLE.embedding.bias)
         assert PEOPLE.distortion().largest == 0
 
     def test_a_matrix_in_blocks_is_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """However few pairs are in memory at a time."""
         rows = PEOPLE.read(np.array(people(50), dtype=object))
-        whole = PEOPLE.distance(rows, rows[:7])
+        expected = PEOPLE.distance(rows, rows[:7])
         monkeypatch.setattr("milepost.spaces.numeric.CACHE_NUMBERS", 20)
-        assert np.array_equal(PEOPLE.distance(rows, rows[:7]), whole)
+        assert np.array_equal(PEOPLE.distance(rows, rows[:7]), expected)
 
     @pytest.mark.parametrize("size", [1, 2, 7, 50])
     def test_images_do_not_depend_on_their_batch(self, size: int) -> None:
         """Bit for bit, whatever else is in the batch and whatever type its columns have there."""
         rows = people(50)
-        whole = PEOPLE.quantize(PEOPLE.read(np.array(rows, dtype=object)))
+        expected = PEOPLE.quantize(PEOPLE.read(np.array(rows, dtype=object)))
         table = pa.Table.from_pandas(frame(rows))
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
@@ -135,7 +141,7 @@ class TestDistances:
                 table.slice(start, size).to_batches()[0],
                 pa.RecordBatch.from_pandas(frame(rows[part]).astype(str)),
             ):
-                assert np.array_equal(PEOPLE.quantize(PEOPLE.read(batch)), whole[part])
+                assert np.array_equal(PEOPLE.quantize(PEOPLE.read(batch)), expected[part])
 
 
 columns = st.one_of(
@@ -169,10 +175,12 @@ def images(space: MixedTable, rows: Sequence[Sequence[Any]]) -> Any:
     return space.quantize(space.read(batch))
 
 
-def host_distance(embedding: Embedding, left: Any, right: Any) -> Fraction:
+def embedded_distance(embedding: Embedding, left: Any, right: Any) -> Fraction:
     """Σ τᵢ|qᵢ − q′ᵢ|, exactly."""
-    moved = np.abs(left - right).tolist()
-    return sum((Fraction(t) * m for t, m in zip(embedding.quantum.tolist(), moved, strict=True) if m), Fraction(0))
+    differences = np.abs(left - right).tolist()
+    return sum(
+        (Fraction(t) * m for t, m in zip(embedding.quantum.tolist(), differences, strict=True) if m), Fraction(0)
+    )
 
 
 def extremes(space: MixedTable) -> tuple[list[Any], list[Any]]:
@@ -187,10 +195,10 @@ shares = st.lists(st.sampled_from([0.0, 1.0, 0.5, 1 / 3]) | st.floats(-0.1, 1.1)
 @given(tables, shares, shares)
 def test_no_pair_of_records_passes_the_reach(space: mp.Gower, left: list[float], right: list[float]) -> None:
     """In exact arithmetic, rounding included; rows that differ in everything come up to it."""
-    one, two, low, high = images(space, [rows_of(space, left), rows_of(space, right), *extremes(space)])
-    reach = Fraction(space.embedding.sensitivity_bound)
-    assert host_distance(space.embedding, one, two) <= reach
-    assert (1 - Fraction(1, 10**12)) * reach <= host_distance(space.embedding, low, high) <= reach
+    first, second, low, high = images(space, [rows_of(space, left), rows_of(space, right), *extremes(space)])
+    bound = Fraction(space.embedding.sensitivity_bound)
+    assert embedded_distance(space.embedding, first, second) <= bound
+    assert (1 - Fraction(1, 10**12)) * bound <= embedded_distance(space.embedding, low, high) <= bound
     assert space.embedding.sensitivity_bound == pytest.approx(space.diameter, rel=1e-12)
 
 
@@ -205,9 +213,9 @@ def test_no_pair_of_many_passes_the_reach() -> None:
             for kind in kinds
         ]
         space = mp.Gower(parts, weights=rng.uniform(0.01, 10, 6).tolist())
-        found = images(space, [rows_of(space, rng.choice([0, 1, rng.random()], 6).tolist()) for _ in range(2000)])
-        reach = Fraction(space.embedding.sensitivity_bound)
-        assert all(host_distance(space.embedding, found[k], found[k + 1]) <= reach for k in range(0, 2000, 2))
+        quanta = images(space, [rows_of(space, rng.choice([0, 1, rng.random()], 6).tolist()) for _ in range(2000)])
+        bound = Fraction(space.embedding.sensitivity_bound)
+        assert all(embedded_distance(space.embedding, quanta[k], quanta[k + 1]) <= bound for k in range(0, 2000, 2))
 
 
 class TestReading:
@@ -244,27 +252,27 @@ class TestReading:
     )
     def test_tables_by_name_and_by_position(self, table: Any) -> None:
         """Lists, dicts, arrays, frames and Arrow tables are the same table, whatever the order of their columns."""
-        assert mp.exact(table, PEOPLE, ASKED) == pytest.approx(means(ROWS, ASKED, gower))
+        assert mp.exact(table, PEOPLE, QUERIES) == pytest.approx(means(ROWS, QUERIES, gower))
 
     def test_files(self, tmp_path: Path) -> None:
         """CSV and Parquet, with other columns, in another order, or under other names."""
         table = frame().assign(id=range(len(ROWS)))[["id", "kids", "plan", "member", "age"]]
-        exact = means(ROWS, ASKED, gower)
+        exact = means(ROWS, QUERIES, gower)
         table.to_csv(tmp_path / "people.csv", index=False)
         pq.write_table(pa.Table.from_pandas(table), tmp_path / "people.parquet")
         table.rename(columns={"age": "years"}).to_csv(tmp_path / "other.csv", index=False)
-        for name, picked in (
+        for name, selection in (
             ("people.csv", None),
             ("people.parquet", None),
             ("people.csv", NAMES),
             ("other.csv", ["plan", "years", "member", "kids"]),
             ("people.parquet", [2, 4, 3, 1]),
         ):
-            assert mp.exact(tmp_path / name, PEOPLE, ASKED, columns=picked) == pytest.approx(exact)
+            assert mp.exact(tmp_path / name, PEOPLE, QUERIES, columns=selection) == pytest.approx(exact)
         unnamed = mp.Gower(list(PARTS), weights=[1, 2, 1, 0.5])
         frame().to_csv(tmp_path / "plain.csv", index=False)
         for data in (tmp_path / "plain.csv", frame(), pa.Table.from_pandas(frame()), pl.from_pandas(frame())):
-            assert mp.exact(data, unnamed, ASKED, columns=range(4)) == pytest.approx(exact)
+            assert mp.exact(data, unnamed, QUERIES, columns=range(4)) == pytest.approx(exact)
 
     def test_one_column_needs_no_rows(self) -> None:
         """A list of values is a table of one column; one value is a point."""
@@ -297,12 +305,12 @@ class TestReading:
 
     def test_long_lists_of_labels_are_cut(self) -> None:
         """An error is one line."""
-        many = mp.Gower({"plan": mp.category(range(1000))})
+        space = mp.Gower({"plan": mp.category(range(1000))})
         with pytest.raises(mp.MilepostError, match=r"it has 0, 1, .* 19, … \(1,001 in all\)$"):
-            mp.exact([1], many, ["x"])
+            mp.exact([1], space, ["x"])
 
     @pytest.mark.parametrize(
-        ("row", "words"),
+        ("row", "message"),
         [
             (("a", None, True, 1), "column 'age' has a missing value or NaN in row 6"),
             (("a", math.nan, True, 1), "column 'age' has a missing value or NaN in row 6"),
@@ -319,30 +327,30 @@ class TestReading:
             (30, "expected rows of 4 values"),
         ],
     )
-    def test_bad_rows_are_refused_without_quoting_them(self, row: Any, words: str, tmp_path: Path) -> None:
+    def test_bad_rows_are_refused_without_quoting_them(self, row: Any, message: str, tmp_path: Path) -> None:
         """Column and row, never the value, in lists, frames and files."""
         tables: list[Any] = [[*ROWS, row]]
         if isinstance(row, tuple) and len(row) == 4:
             tables += [frame([*ROWS, row]), tmp_path / "people.csv"]
             frame([*ROWS, row]).to_csv(tmp_path / "people.csv", index=False)
         for table in tables:
-            with pytest.raises(mp.MilepostError, match=words) as refused:
+            with pytest.raises(mp.MilepostError, match=message) as error:
                 mp.release(table, PEOPLE, epsilon=1)
-            assert "secret" not in str(refused.value)
+            assert "secret" not in str(error.value)
 
     def test_rows_are_counted_over_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A row's number is that of the whole table."""
         monkeypatch.setattr("milepost.ingest.batches.BATCH_ROWS", 2)
-        for bad, words in ((("a", "x", True, 1), "row 6 does not"), (("a",), "row 6 is not")):
-            with pytest.raises(mp.MilepostError, match=words):
+        for bad, message in ((("a", "x", True, 1), "row 6 does not"), (("a",), "row 6 is not")):
+            with pytest.raises(mp.MilepostError, match=message):
                 mp.release([*ROWS, bad], PEOPLE, epsilon=1)
 
     def test_numbers_outside_are_moved_to_the_bounds(self) -> None:
         """Infinite ones and integers beyond all floats too; text that spells a number is one."""
         ages = mp.Gower({"age": mp.number(18, 90)})
         cells = [7, 95, math.inf, -math.inf, 10**400, -(10**400), " 30 ", "1e3", True, np.float32(30), np.int64(99)]
-        found = ages.read(np.array([[cell] for cell in cells], dtype=object))
-        assert found.ravel().tolist() == [18, 90, 90, 18, 90, 18, 30, 90, 18, 30, 90]
+        values = ages.read(np.array([[cell] for cell in cells], dtype=object))
+        assert values.ravel().tolist() == [18, 90, 90, 18, 90, 18, 30, 90, 18, 30, 90]
 
     def test_flags_are_words_too(self) -> None:
         """Booleans, 0 and 1, yes and no, in any case."""
@@ -353,7 +361,7 @@ class TestReading:
     def test_a_missing_column_is_named(self) -> None:
         """By the Arrow table that does not have it."""
         with pytest.raises(mp.MilepostError, match="no column 'age'; it has plan, years, member, kids"):
-            mp.exact(pa.Table.from_pandas(frame().rename(columns={"age": "years"})), PEOPLE, ASKED)
+            mp.exact(pa.Table.from_pandas(frame().rename(columns={"age": "years"})), PEOPLE, QUERIES)
 
 
 class TestAnswers:
@@ -362,35 +370,35 @@ class TestAnswers:
     def test_answers_have_the_shape_of_the_question(self) -> None:
         """A dict, a tuple or a row of a frame gives a float, a frame a Series with its index, a list an array."""
         synopsis = release()
-        asked = pd.DataFrame(ASKED, columns=list(NAMES), index=["x", "y", "z"])
-        answers = synopsis.mean_distance(asked)
+        queries = pd.DataFrame(QUERIES, columns=list(NAMES), index=["x", "y", "z"])
+        answers = synopsis.mean_distance(queries)
         assert list(answers.index) == ["x", "y", "z"]
-        for points in (ASKED, asked.to_dict("records"), np.array(ASKED, dtype=object)):
-            assert isinstance(found := synopsis.mean_distance(points), np.ndarray)
-            assert np.array_equal(found, answers)
-        assert synopsis.mean_distance(pl.from_pandas(asked)).to_list() == answers.to_list()
-        for point in (ASKED[1], list(ASKED[1]), asked.to_dict("records")[1], asked.iloc[1]):
+        for points in (QUERIES, queries.to_dict("records"), np.array(QUERIES, dtype=object)):
+            assert isinstance(result := synopsis.mean_distance(points), np.ndarray)
+            assert np.array_equal(result, answers)
+        assert synopsis.mean_distance(pl.from_pandas(queries)).to_list() == answers.to_list()
+        for point in (QUERIES[1], list(QUERIES[1]), queries.to_dict("records")[1], queries.iloc[1]):
             assert isinstance(value := synopsis.mean_distance(point), float)
             assert value == answers["y"]
             low, high = synopsis.interval(point)
             assert low <= value <= high
         assert synopsis.mean_distance([]).shape == (0,)
-        assert synopsis.mean_distance(ASKED[:1]).shape == (1,)
-        assert list(synopsis.mean_distance(asked[["kids", "age", "plan", "member"]])) == list(answers)
+        assert synopsis.mean_distance(QUERIES[:1]).shape == (1,)
+        assert list(synopsis.mean_distance(queries[["kids", "age", "plan", "member"]])) == list(answers)
 
     def test_as_many_texts_as_places_are_sequences(self) -> None:
         """Unless each of them is a label of its place."""
-        three = mp.Hamming(["ACG"] * 3)
-        assert mp.exact(["ACG"], three, ["ACG", "AAA", "CCC"]) == pytest.approx([0, 2, 2])
-        assert mp.exact(["ACG"], three, ["A", "A", "A"]) == 2
-        assert mp.exact(["ACG"], three, {"0": "A", "1": "C", "2": "A"}) == 1
-        words = mp.Hamming({"plan": ["ab", "cd"], "city": ["xy", "zw"]})
-        assert mp.exact([("ab", "xy"), ("cd", "xy")], words, ("ab", "xy")) == 0.5
+        sequence_space = mp.Hamming(["ACG"] * 3)
+        assert mp.exact(["ACG"], sequence_space, ["ACG", "AAA", "CCC"]) == pytest.approx([0, 2, 2])
+        assert mp.exact(["ACG"], sequence_space, ["A", "A", "A"]) == 2
+        assert mp.exact(["ACG"], sequence_space, {"0": "A", "1": "C", "2": "A"}) == 1
+        label_space = mp.Hamming({"plan": ["ab", "cd"], "city": ["xy", "zw"]})
+        assert mp.exact([("ab", "xy"), ("cd", "xy")], label_space, ("ab", "xy")) == 0.5
         with pytest.raises(mp.MilepostError, match="no label 'q'"):
-            mp.exact([("ab", "xy")], words, ("q", "xy"))
+            mp.exact([("ab", "xy")], label_space, ("q", "xy"))
 
     @pytest.mark.parametrize(
-        ("point", "words"),
+        ("point", "message"),
         [
             (("a", None, True, 1), "column 'age' has a missing value"),
             (("a", "old", True, 1), "query points: column 'age' must hold numbers"),
@@ -401,9 +409,9 @@ class TestAnswers:
             (5, "expected rows of 4 values"),
         ],
     )
-    def test_a_bad_query_is_refused(self, point: Any, words: str) -> None:
+    def test_a_bad_query_is_refused(self, point: Any, message: str) -> None:
         """What was expected and where."""
-        with pytest.raises(mp.MilepostError, match=words):
+        with pytest.raises(mp.MilepostError, match=message):
             mp.exact(ROWS, PEOPLE, point)
 
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
@@ -412,15 +420,15 @@ class TestAnswers:
         # tangents needs noisy tests, and promises at 1 − beta; the others are asked without noise
         noisy = mechanism == "tangents"
         rows = [("b", 30.0, True, 4), ("b", 30.0, True, 4), ("zz", 70.0, False, 9)] * (20_000 if noisy else 2000)
-        with nothing() if noisy else Transcript().listen():
+        with no_context() if noisy else Transcript().listen():
             synopsis = mp.release(rows, PEOPLE, epsilon=50, delta=1e-6, mechanism=mechanism, beta=FALSE_ALARM)
         center = synopsis.center()
         assert tuple(center) == NAMES
         if noisy:  # its mean distance is within twice the promise of the least, and with another label it is not
-            least, found = mp.exact(rows, PEOPLE, [("b", 30.0, True, 4), tuple(center.values())])
-            off = 2 * synopsis.error(synopsis.statistic.confidence, uniform=True)
-            assert found <= least + off
-            assert mp.exact(rows, PEOPLE, [("a", 30.0, True, 4), ("b", 30.0, False, 4)]).min() > least + off
+            minimum, mean_distance = mp.exact(rows, PEOPLE, [("b", 30.0, True, 4), tuple(center.values())])
+            tolerance = 2 * synopsis.error(synopsis.statistic.confidence, uniform=True)
+            assert mean_distance <= minimum + tolerance
+            assert mp.exact(rows, PEOPLE, [("a", 30.0, True, 4), ("b", 30.0, False, 4)]).min() > minimum + tolerance
         else:
             assert center["age"] == pytest.approx(30, abs=1)
             assert center["kids"] == pytest.approx(4, abs=0.5)
@@ -433,14 +441,14 @@ class TestAnswers:
     def test_explain_adds_up(self, mechanism: str) -> None:
         """To the mean distance, with one number a column, near the truth."""
         synopsis = release(mechanism=mechanism)
-        for point in ASKED:
+        for point in QUERIES:
             parts = synopsis.explain(point)
             assert tuple(parts) == NAMES
             assert sum(parts.values()) == pytest.approx(synopsis.mean_distance(point), rel=1e-12)
         with Transcript().listen():  # without noise
             exact = release(mechanism=mechanism)
         others = np.mean([row[0] not in ("a", "b", "3") for row in people(5000)])
-        assert exact.explain(ASKED[2])["plan"] == pytest.approx((1 - others) / 4.5, abs=1e-6)
+        assert exact.explain(QUERIES[2])["plan"] == pytest.approx((1 - others) / 4.5, abs=1e-6)
 
     def test_shares_and_quantiles_of_numbers_and_flags(self) -> None:
         """From the curve of the column; labels have no order, and the error says what there is instead."""
@@ -460,8 +468,8 @@ class TestAnswers:
     def test_a_number_outside_is_continued(self) -> None:
         """Beyond the bounds a distance grows by what the column counts."""
         synopsis = release()
-        at, beyond = (synopsis.mean_distance(("a", age, True, 2)) for age in (90, 126))
-        assert beyond - at == pytest.approx(36 / 72 * 2 / 4.5)
+        at_bound, outside = (synopsis.mean_distance(("a", age, True, 2)) for age in (90, 126))
+        assert outside - at_bound == pytest.approx(36 / 72 * 2 / 4.5)
 
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents", "gaussian", "laplace", "auto"])
     @pytest.mark.parametrize("delta", [0, 1e-6])
@@ -470,18 +478,18 @@ class TestAnswers:
         """Answers are within the promised error; where noise is Gaussian, δ = 0 is refused."""
         letters = np.random.default_rng(1).choice(list("AACGTN"), (1500, 5))
         rows: list[Any] = people(1500) if space is PEOPLE else ["".join(row) for row in letters]
-        asked: list[Any] = ASKED if space is PEOPLE else ["AAAAA", "ACGTA"]
+        queries: list[Any] = QUERIES if space is PEOPLE else ["AAAAA", "ACGTA"]
         distance: Callable[[Any, Any], float] = gower if space is PEOPLE else hamming
-        queries = asked if mechanism in ("gaussian", "laplace", "auto") else None
-        words = dict[str, Any](epsilon=8, delta=delta, mechanism=mechanism, queries=queries, beta=FALSE_ALARM)
+        release_queries = queries if mechanism in ("gaussian", "laplace", "auto") else None
+        params = dict[str, Any](epsilon=8, delta=delta, mechanism=mechanism, queries=release_queries, beta=FALSE_ALARM)
         if mechanism in ("slopes", "gaussian") and not delta:
             with pytest.raises(mp.MilepostError, match="delta > 0"):
-                mp.release(rows, space, **words)
+                mp.release(rows, space, **params)
             return
-        with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else nothing():
-            synopsis = mp.release(rows, space, **words)
-        most = math.inf if mechanism == "tangents" else space.diameter / 4  # of so few rows tangents says little
-        assert_promised(synopsis, asked, means(rows, asked, distance), at_most=most)
+        with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else no_context():
+            synopsis = mp.release(rows, space, **params)
+        max_error = math.inf if mechanism == "tangents" else space.diameter / 4  # of so few rows tangents says little
+        assert_promised(synopsis, queries, means(rows, queries, distance), at_most=max_error)
         if mechanism in ("gaussian", "laplace"):
             with pytest.raises(mp.MilepostError, match="not among them"):
                 synopsis.mean_distance("TTTTT" if space is DNA else ("a", 41, True, 2))
@@ -490,28 +498,28 @@ class TestAnswers:
     @pytest.mark.parametrize("mechanism", ["auto", "tangents", "hats"])
     def test_sessions_answer_rows(self, mechanism: str) -> None:
         """Dicts, tuples and text, one after another."""
-        words = dict[str, Any](epsilon=9, max_queries=10, mechanism=mechanism, beta=FALSE_ALARM)
+        params = dict[str, Any](epsilon=9, max_queries=10, mechanism=mechanism, beta=FALSE_ALARM)
         # tangents promises at 1 − beta; the others, for one answer at 95 %, are asked without noise
-        with nothing() if mechanism == "tangents" else Transcript().listen():
-            with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else nothing():
-                session = mp.interactive(people(5000), PEOPLE, **words)
+        with no_context() if mechanism == "tangents" else Transcript().listen():
+            with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else no_context():
+                session = mp.interactive(people(5000), PEOPLE, **params)
             with session:
-                answer = session.ask(ASKED[0])
-                assert abs(answer.value - means(people(5000), ASKED, gower)[0]) <= answer.error
-                assert session.ask(dict(zip(NAMES, ASKED[1], strict=True))).error > 0
-                assert len(session.ask_many(ASKED)) == 3
+                answer = session.ask(QUERIES[0])
+                assert abs(answer.value - means(people(5000), QUERIES, gower)[0]) <= answer.error
+                assert session.ask(dict(zip(NAMES, QUERIES[1], strict=True))).error > 0
+                assert len(session.ask_many(QUERIES)) == 3
         with Transcript().listen(), mp.interactive(["ACGTA"] * 5000, DNA, epsilon=9, max_queries=10) as session:
             assert session.ask("ACGTA").value == pytest.approx(0, abs=0.1)
 
     def test_a_plan_names_every_mechanism(self) -> None:
         """Without data, and with the error that a release then has."""
-        planned = mp.plan(PEOPLE, n=5000, epsilon=1, delta=1e-6, queries=ASKED)
-        assert {p.mechanism for p in planned.predictions} >= {"slopes", "hats", "tangents", "gaussian", "laplace"}
-        predicted = {p.mechanism: p.error for p in planned.predictions}
+        plan = mp.plan(PEOPLE, n=5000, epsilon=1, delta=1e-6, queries=QUERIES)
+        assert {p.mechanism for p in plan.predictions} >= {"slopes", "hats", "tangents", "gaussian", "laplace"}
+        errors = {p.mechanism: p.error for p in plan.predictions}
         for mechanism in ("slopes", "hats"):
             with Transcript().listen():  # without noise
                 synopsis = release(epsilon=1, mechanism=mechanism)
-            assert synopsis.error() == pytest.approx(predicted[mechanism], rel=0.2)
+            assert synopsis.error() == pytest.approx(errors[mechanism], rel=0.2)
 
 
 class TestFiles:
@@ -529,12 +537,12 @@ class TestFiles:
     )
     def test_json_gives_the_space_back(self, space: MixedTable) -> None:
         """Names stay in their order, which need not be the alphabet's; host numbers are the same to the bit."""
-        again = space_from_json(json.loads(json.dumps(space.to_json())), {})
-        assert again == space
-        assert again.columns == space.columns
+        loaded_space = space_from_json(json.loads(json.dumps(space.to_json())), {})
+        assert loaded_space == space
+        assert loaded_space.columns == space.columns
         for name in ("weight", "low", "high", "span", "step", "quantum"):
-            assert np.array_equal(getattr(again.embedding, name), getattr(space.embedding, name))
-        assert (again.embedding.sensitivity_bound, again.embedding.category_blocks) == (
+            assert np.array_equal(getattr(loaded_space.embedding, name), getattr(space.embedding, name))
+        assert (loaded_space.embedding.sensitivity_bound, loaded_space.embedding.category_blocks) == (
             space.embedding.sensitivity_bound,
             space.embedding.category_blocks,
         )
@@ -542,29 +550,29 @@ class TestFiles:
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", "gaussian", "laplace"])
     def test_a_file_answers_to_the_bit(self, mechanism: str, tmp_path: Path) -> None:
         """Answers, intervals, errors and, where the whole curve is known, centre and explanation."""
-        given = ASKED if mechanism in ("gaussian", "laplace") else None
-        synopsis = release(mechanism=mechanism, queries=given)
+        queries = QUERIES if mechanism in ("gaussian", "laplace") else None
+        synopsis = release(mechanism=mechanism, queries=queries)
         synopsis.save(tmp_path / "one.milepost")
-        again = mp.load(tmp_path / "one.milepost")
-        again.save(tmp_path / "two.milepost")
+        loaded_synopsis = mp.load(tmp_path / "one.milepost")
+        loaded_synopsis.save(tmp_path / "two.milepost")
         assert (tmp_path / "one.milepost").read_bytes() == (tmp_path / "two.milepost").read_bytes()
-        assert np.array_equal(again.mean_distance(ASKED), synopsis.mean_distance(ASKED))
-        assert np.array_equal(again.interval(ASKED), synopsis.interval(ASKED))
-        assert again.error(uniform=True) == synopsis.error(uniform=True)
-        assert again.center() == synopsis.center()
-        if given is None:
-            assert again.explain(ASKED[0]) == synopsis.explain(ASKED[0])
-        assert mp.exact(ROWS, again.space, ASKED) == pytest.approx(means(ROWS, ASKED, gower))
+        assert np.array_equal(loaded_synopsis.mean_distance(QUERIES), synopsis.mean_distance(QUERIES))
+        assert np.array_equal(loaded_synopsis.interval(QUERIES), synopsis.interval(QUERIES))
+        assert loaded_synopsis.error(uniform=True) == synopsis.error(uniform=True)
+        assert loaded_synopsis.center() == synopsis.center()
+        if queries is None:
+            assert loaded_synopsis.explain(QUERIES[0]) == synopsis.explain(QUERIES[0])
+        assert mp.exact(ROWS, loaded_synopsis.space, QUERIES) == pytest.approx(means(ROWS, QUERIES, gower))
 
 
-def nothing() -> Any:
+def no_context() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "message"),
     [
         (lambda: mp.Gower({}), "at least one column"),
         (lambda: mp.Gower([]), "at least one column"),
@@ -611,9 +619,9 @@ def nothing() -> Any:
         (lambda: mp.Hamming([{"A", "B"}]), "list of 1 to 4,096 labels"),
     ],
 )
-def test_bad_arguments_are_refused(make: Callable[[], Any], words: str) -> None:
+def test_bad_arguments_are_refused(make: Callable[[], Any], message: str) -> None:
     """When the space is made, by name."""
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         make()
 
 

@@ -59,13 +59,13 @@ def test_a_column_too_narrow_for_floats_is_refused() -> None:
 def cost_of_one(space: Any, rows: Any) -> Fraction:
     """The largest Στ|q − middle| of some records, in exact arithmetic."""
     embedding = space.embedding
-    away = np.abs(space.quantize(space.read(rows)).astype(np.int64) - (embedding.span // 2))
+    offsets = np.abs(space.quantize(space.read(rows)).astype(np.int64) - (embedding.span // 2))
     quantum = [Fraction(value) for value in embedding.quantum.tolist()]
-    return max(sum((t * a for t, a in zip(quantum, row, strict=True)), Fraction(0)) for row in away.tolist())
+    return max(sum((t * a for t, a in zip(quantum, row, strict=True)), Fraction(0)) for row in offsets.tolist())
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 2.0), (1e16, 1e16 + 2), (2.0**53 + 6, 2.0**53 + 12), (2.0**22, 2.0**22 + 1)])
-@pytest.mark.parametrize("make", [mp.L2, lambda pairs, **more: mp.Lp(1.5, pairs, **more)])
+@pytest.mark.parametrize("make", [mp.L2, lambda pairs, **options: mp.Lp(1.5, pairs, **options)])
 def test_no_record_is_farther_from_the_middle_than_half_of_the_reach(
     make: Callable[..., Any], bounds: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

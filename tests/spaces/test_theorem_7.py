@@ -32,8 +32,8 @@ from tests import chance
 BOUNDS = [(0.0, 1.0), (0.0, 2.0)]
 WORDS = ["", "milepost", "millstone", "post", "outpost", "mile", "smile", "lamp"]
 GUARANTEES = {"approximate": mp.Guarantee(1, 1e-6), "pure": mp.Guarantee(1)}
-PLENTY = {"approximate": mp.Guarantee(900, 1e-6), "pure": mp.Guarantee(900)}
-OFFERED = {
+LARGE_GUARANTEES = {"approximate": mp.Guarantee(900, 1e-6), "pure": mp.Guarantee(900)}
+GUARANTEE_KINDS = {
     "slopes": ("approximate",),
     "hats": ("approximate", "pure"),
     "tangents": ("approximate", "pure"),
@@ -41,11 +41,11 @@ OFFERED = {
     "laplace": ("approximate", "pure"),
 }
 ROWS = {"slopes": 1 << 13, "hats": 1 << 13, "tangents": 1 << 22, "gaussian": 1 << 13, "laplace": 1 << 13}
-PLAIN = ("gaussian", "laplace")
+QUERY_LEVEL = ("gaussian", "laplace")
 QUICK = ("l1",)
 
 
-def words(generator: np.random.Generator) -> list[str]:
+def random_words(generator: np.random.Generator) -> list[str]:
     """Words some edits away from the queries, and none of them."""
     people = []
     for _ in range(64):
@@ -84,15 +84,15 @@ class Case:
 
     space: Space
     people: Any
-    asked: Any
+    raw_queries: Any
     expands: bool = True
 
     @property
     def queries(self) -> AnyArray:
         if self.space.known is not None:
             return self.space.known
-        asked = object_array(list(self.asked)) if self.space.objects else np.asarray(self.asked)
-        return self.space.read_queries(asked)
+        batch = object_array(list(self.raw_queries)) if self.space.objects else np.asarray(self.raw_queries)
+        return self.space.read_queries(batch)
 
     @property
     def records(self) -> FloatArray:
@@ -103,49 +103,49 @@ class Case:
         """Exact, of every record to every query: what Theorem 7 speaks about."""
         return self.space.distance(self.records, self.queries)
 
-    def host_distances(self) -> FloatArray:
-        """The oracle: Σ τ|q(x) − place(y)| of every pair."""
-        images, places = self.space.quantize(self.records), self.space.position(self.queries)
-        return np.array([np.abs(images - place) @ self.space.embedding.quantum for place in places]).T
+    def embedded_distances(self) -> FloatArray:
+        """The oracle: Σ τ|q(x) − position(y)| of every pair."""
+        images, positions = self.space.quantize(self.records), self.space.position(self.queries)
+        return np.array([np.abs(images - position) @ self.space.embedding.quantum for position in positions]).T
 
     def distortion(self) -> tuple[float, float]:
         """Expansion and contraction (Definition 5): of the projections over all directions, else of these pairs."""
         if self.space.kind == "l1":
             return 1.0, 1.0
         if isinstance(self.space, Projected):
-            found = self.space.distortion()
-            return found.expansion, found.contraction
-        exact, embedding = self.distances(), self.host_distances()
-        apart = exact > 0
-        ratios = embedding[apart] / exact[apart]
+            distortion = self.space.distortion()
+            return distortion.expansion, distortion.contraction
+        exact, embedded = self.distances(), self.embedded_distances()
+        distinct = exact > 0
+        ratios = embedded[distinct] / exact[distinct]
         rounding = float(np.sum(self.space.embedding.quantum))  # half a quantum on either side
-        assert (embedding[~apart] <= rounding).all()
-        assert self.expands or (embedding <= exact + rounding).all()
+        assert (embedded[~distinct] <= rounding).all()
+        assert self.expands or (embedded <= exact + rounding).all()
         # two vectors on the same side of every hyperplane have the same image, however small the angle
         return float(ratios.max()), float(1 / ratios.min()) if ratios.min() > 0 else math.inf
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Case]]]:
     generator = np.random.default_rng(0)
-    people, asked = rows(generator), generator.random((20, 2)) * [1, 2]
+    people, queries = rows(generator), generator.random((20, 2)) * [1, 2]
     disc = mp.L2(center=[0, 0], radius=1, directions=8)
-    yield "l1", lambda: Case(mp.L1(BOUNDS, weights=[2, 0.5]), people, asked)
-    yield "disc", lambda: Case(disc, people - [0.5, 1], disc.inside(asked - [0.5, 1]))
-    yield "box", lambda: Case(mp.L2(BOUNDS, directions=8), people, asked)
-    yield "lp", lambda: Case(mp.Lp(1.5, BOUNDS, directions=16), people, asked)
+    yield "l1", lambda: Case(mp.L1(BOUNDS, weights=[2, 0.5]), people, queries)
+    yield "disc", lambda: Case(disc, people - [0.5, 1], disc.inside(queries - [0.5, 1]))
+    yield "box", lambda: Case(mp.L2(BOUNDS, directions=8), people, queries)
+    yield "lp", lambda: Case(mp.Lp(1.5, BOUNDS, directions=16), people, queries)
     cap = mp.GreatCircle((60, 179), 2000, directions=16)
-    around = cap.center + (people - [0.5, 1]) * [20, 20]
-    yield "cap", lambda: Case(cap, around, cap.inside(cap.read_queries(cap.center + (asked - [0.5, 1]) * [15, 15])))
-    turned = generator.standard_normal((64, 3)), generator.standard_normal((20, 3))
-    yield "angles", lambda: Case(mp.Angular(3, directions=24), *turned)
+    cap_rows = cap.center + (people - [0.5, 1]) * [20, 20]
+    yield "cap", lambda: Case(cap, cap_rows, cap.inside(cap.read_queries(cap.center + (queries - [0.5, 1]) * [15, 15])))
+    vectors = generator.standard_normal((64, 3)), generator.standard_normal((20, 3))
+    yield "angles", lambda: Case(mp.Angular(3, directions=24), *vectors)
     table = mp.Gower([mp.number(0, 1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 1])
-    mixed = [(float(x), "abcz"[int(4 * x)], bool(x < y)) for x, y in people]
-    yield "table", lambda: Case(table, mixed, [(0.1, "a", True), (0.7, "c", False), (0.5, "other", True)])
+    mixed_rows = [(float(x), "abcz"[int(4 * x)], bool(x < y)) for x, y in people]
+    yield "table", lambda: Case(table, mixed_rows, [(0.1, "a", True), (0.7, "c", False), (0.5, "other", True)])
     letters = ["".join(generator.choice(list("ACGT"), 4)) for _ in range(64)]
     yield "letters", lambda: Case(mp.Hamming(["ACGT"] * 4), letters, ["ACGT", "AAAA", "TTCG"])
-    spelt = words(generator)
-    yield "edit", lambda: Case(edit(False), spelt, WORDS, expands=False)
-    yield "edit, calibrated", lambda: Case(edit(True), spelt, WORDS)
+    misspellings = random_words(generator)
+    yield "edit", lambda: Case(edit(False), misspellings, WORDS, expands=False)
+    yield "edit, calibrated", lambda: Case(edit(True), misspellings, WORDS)
     yield "precomputed", lambda: Case(towns(False), list(range(6, 50)), range(6), expands=False)
     yield "precomputed, calibrated", lambda: Case(towns(True), list(range(6, 50)), range(6))
 
@@ -161,64 +161,64 @@ def case_of(name: str) -> Case:
 def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = None) -> tuple[FloatArray, FloatArray]:
     """The answers at the asked points, and how far the ℓ₁ release promises to be off at each (but for FALSE_ALARM)."""
     times = (n or ROWS[mechanism]) // len(case.people)
-    confidence = chance.confidence(len(case.asked))
-    if mechanism in PLAIN:
+    confidence = chance.confidence(len(case.raw_queries))
+    if mechanism in QUERY_LEVEL:
         queries = Queries(case.queries, case.space)
         sums = DistanceSums(queries.count)
         sums.add(queries.quantize(case.distances()))
         direct: NoisyStatistic = QUERY_MECHANISMS[mechanism].run(
             sums.repeat(times), queries, ProtectedChange(), guarantee
         )
-        places: AnyArray = np.arange(queries.count)
-        return direct.values(places), direct.half_widths(places, confidence)
+        positions: AnyArray = np.arange(queries.count)
+        return direct.values(positions), direct.half_widths(positions, confidence)
     embedding = dataclasses.replace(case.space.embedding, relative_error=0.0, clipping_error=0.0)
     sketch = Sketch(embedding.dimension)
     sketch.add(case.space.quantize(case.records))
-    hosted = coordinate_mechanisms(chance.FALSE_ALARM)[mechanism].run(
+    statistic = coordinate_mechanisms(chance.FALSE_ALARM)[mechanism].run(
         sketch.repeat(times), embedding, ProtectedChange(), guarantee
     )
-    places = case.space.position(case.queries)
-    return hosted.values(places), hosted.half_widths(places, min(confidence, hosted.confidence))
+    positions = case.space.position(case.queries)
+    return statistic.values(positions), statistic.half_widths(positions, min(confidence, statistic.confidence))
 
 
 def combinations(guarantees: dict[str, tuple[str, ...]], slow: Sequence[str]) -> pytest.MarkDecorator:
     """Every space × mechanism × guarantee; some mechanisms are slow but for ℓ₁."""
-    found = [
+    params = [
         pytest.param(case, mechanism, kind, marks=[pytest.mark.slow] if mechanism in slow and case not in QUICK else [])
         for case in CASES
         for mechanism, kinds in guarantees.items()
         for kind in kinds
     ]
-    return pytest.mark.parametrize(("name", "mechanism", "kind"), found)
+    return pytest.mark.parametrize(("name", "mechanism", "kind"), params)
 
 
-def lies_between(case: Case, mechanism: str, answers: FloatArray, room: FloatArray) -> bool:
+def lies_between(case: Case, mechanism: str, answers: FloatArray, margin: FloatArray) -> bool:
     """Theorem 7, and that the ℓ₁ release itself is as near to the mean embedded distance."""
     exact = case.distances().mean(axis=0)
-    expansion, contraction = (1.0, 1.0) if mechanism in PLAIN else case.distortion()
-    below, above = answers <= exact * expansion + room, answers >= exact / contraction - room
-    return bool((below & above & (np.abs(answers - oracle(case, mechanism)) <= room)).all())
+    expansion, contraction = (1.0, 1.0) if mechanism in QUERY_LEVEL else case.distortion()
+    below, above = answers <= exact * expansion + margin, answers >= exact / contraction - margin
+    return bool((below & above & (np.abs(answers - oracle(case, mechanism)) <= margin)).all())
 
 
 def oracle(case: Case, mechanism: str) -> FloatArray:
     """The mean of embedded distances, or of exact ones where a mechanism works on these."""
-    distances = case.distances() if mechanism in PLAIN else case.host_distances()
+    distances = case.distances() if mechanism in QUERY_LEVEL else case.embedded_distances()
     return np.asarray(distances.mean(axis=0))
 
 
-@combinations(OFFERED, slow=["tangents"])
+@combinations(GUARANTEE_KINDS, slow=["tangents"])
 def test_released_answers_lie_where_theorem_7_puts_them(name: str, mechanism: str, kind: str) -> None:
     """Between the contracted and the expanded exact answer, ± the promised error of the ℓ₁ release.
 
     The promise is at most a tenth of the diameter, so that the comparison says something.
     """
     case = case_of(name)
-    answers, room = answer(case, mechanism, GUARANTEES[kind])
-    assert 0 < room.max() <= 0.1 * case.space.diameter
-    assert lies_between(case, mechanism, answers, room)
+    answers, margin = answer(case, mechanism, GUARANTEES[kind])
+    assert 0 < margin.max() <= 0.1 * case.space.diameter
+    assert lies_between(case, mechanism, answers, margin)
 
 
-@combinations({name: kinds[-1:] for name, kinds in OFFERED.items()}, slow=["tangents", "hats"])
+@combinations({name: kinds[-1:] for name, kinds in GUARANTEE_KINDS.items()}, slow=["tangents", "hats"])
 def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mechanism: str, kind: str) -> None:
     """At ε = 900, to noise, rounding and interpolation: compared with the images themselves, not with promises.
 
@@ -226,15 +226,17 @@ def test_answers_with_hardly_any_noise_are_the_mean_host_distance(name: str, mec
     """
     case = case_of(name)
     tolerance = (0.05 if mechanism == "tangents" else 1e-3) * case.space.diameter
-    answers, room = answer(case, mechanism, PLENTY[kind], ROWS[mechanism] >> (6 if mechanism == "tangents" else 0))
-    assert room.max() <= tolerance
+    answers, margin = answer(
+        case, mechanism, LARGE_GUARANTEES[kind], ROWS[mechanism] >> (6 if mechanism == "tangents" else 0)
+    )
+    assert margin.max() <= tolerance
     assert np.abs(answers - oracle(case, mechanism)).max() <= tolerance
     if mechanism != "tangents":
         assert np.abs(answers - 1.01 * oracle(case, mechanism)).max() > tolerance
 
 
 @pytest.mark.parametrize("name", ["l1", "edit"])
-@pytest.mark.parametrize("mechanism", OFFERED)
+@pytest.mark.parametrize("mechanism", GUARANTEE_KINDS)
 def test_noise_that_is_far_off_is_seen(name: str, mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of Theorem 7 fails where every draw is a hundred times its scale: certain, no false alarm."""
 
@@ -243,4 +245,4 @@ def test_noise_that_is_far_off_is_seen(name: str, mechanism: str, monkeypatch: p
 
     case = case_of(name)
     monkeypatch.setattr(noise, "_add", far_off)
-    assert not lies_between(case, mechanism, *answer(case, mechanism, GUARANTEES[OFFERED[mechanism][0]]))
+    assert not lies_between(case, mechanism, *answer(case, mechanism, GUARANTEES[GUARANTEE_KINDS[mechanism][0]]))

@@ -29,8 +29,8 @@ def sums_of(
     return result
 
 
-def same(one: DistanceSums, other: DistanceSums) -> bool:
-    return np.array_equal(one.values, other.values) and np.array_equal(one.totals, other.totals)
+def same(left: DistanceSums, right: DistanceSums) -> bool:
+    return np.array_equal(left.values, right.values) and np.array_equal(left.totals, right.totals)
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -38,12 +38,12 @@ def test_sums_do_not_depend_on_order(table: IntArray, order: Random) -> None:
     """Exact integers: any order of the rows, all at once or one by one."""
     rows = list(range(len(table)))
     order.shuffle(rows)
-    one = DistanceSums(3)
+    sums = DistanceSums(3)
     for row in rows:
-        one.add(table[row : row + 1])
-    assert same(one, sums_of(table))
-    assert one.values[0].tolist() == [sum(int(row[k]) for row in table) for k in range(3)]
-    assert one.totals.tolist() == [len(table)]
+        sums.add(table[row : row + 1])
+    assert same(sums, sums_of(table))
+    assert sums.values[0].tolist() == [sum(int(row[k]) for row in table) for k in range(3)]
+    assert sums.totals.tolist() == [len(table)]
 
 
 @given(tables, tables, st.integers(0, 1000))
@@ -62,19 +62,19 @@ def test_groups_and_weights(table: IntArray, data: st.DataObject) -> None:
     """A group's sums are those of its rows; a weight of w counts a row w times."""
     size = st.lists(st.integers(0, 3), min_size=len(table), max_size=len(table))
     group, weight = (np.array(data.draw(size), dtype=np.int64) for _ in range(2))
-    found = sums_of(table, group, weight, groups=4)
+    sums = sums_of(table, group, weight, groups=4)
     for label in range(4):
         part = sums_of(np.repeat(table[group == label], weight[group == label], axis=0))
-        assert np.array_equal(found.values[label], part.values[0])
-        assert found.totals[label] == part.totals[0]
-    assert found.values.sum(axis=0).tolist() == sums_of(table, None, weight).values[0].tolist()
+        assert np.array_equal(sums.values[label], part.values[0])
+        assert sums.totals[label] == part.totals[0]
+    assert sums.values.sum(axis=0).tolist() == sums_of(table, None, weight).values[0].tolist()
 
 
 def test_adding_leaves_both_parts_alone() -> None:
-    one, two = sums_of(np.ones((2, 3), dtype=np.int64)), sums_of(np.ones((5, 3), dtype=np.int64))
-    _ = one + two, one.repeat(7)
-    assert one.totals[0] == 2
-    assert one.values.tolist() == [[2, 2, 2]]
+    first, second = sums_of(np.ones((2, 3), dtype=np.int64)), sums_of(np.ones((5, 3), dtype=np.int64))
+    _ = first + second, first.repeat(7)
+    assert first.totals[0] == 2
+    assert first.values.tolist() == [[2, 2, 2]]
 
 
 def test_sums_that_do_not_fit_are_refused() -> None:
@@ -84,17 +84,17 @@ def test_sums_that_do_not_fit_are_refused() -> None:
         _ = DistanceSums(3) + DistanceSums(2)
     with pytest.raises(mp.MilepostError, match="do not add up"):
         _ = DistanceSums(3, groups=2) + DistanceSums(3)
-    most = sums_of(row).repeat(MAX_TOTAL)
-    assert most.values[0, 0] == QUANTA * MAX_TOTAL  # no overflow
-    for refused in (
-        lambda: most + sums_of(row),
-        lambda: most.add(row),
-        lambda: most.repeat(2),
+    max_sums = sums_of(row).repeat(MAX_TOTAL)
+    assert max_sums.values[0, 0] == QUANTA * MAX_TOTAL  # no overflow
+    for call in (
+        lambda: max_sums + sums_of(row),
+        lambda: max_sums.add(row),
+        lambda: max_sums.repeat(2),
         lambda: sums_of(row, weight=np.array([MAX_TOTAL + 1])),
     ):
         with pytest.raises(mp.MilepostError, match=r"at most 137,438,953,472 rows"):
-            refused()
-    assert most.totals[0] == MAX_TOTAL
+            call()
+    assert max_sums.totals[0] == MAX_TOTAL
 
 
 def test_an_unknown_group_is_refused() -> None:
@@ -109,12 +109,12 @@ def test_a_table_gives_the_same_sums_in_blocks_of_any_size(rows: int, monkeypatc
     space = mp.L2(center=[0, 0], radius=1)
     table, points = np.random.default_rng(0).normal(0, 1, (100, 2)), np.random.default_rng(1).random((5, 2)) / 2
     queries = Queries(points, space)
-    whole = read_sums(table, space, queries)
+    expected = read_sums(table, space, queries)
     monkeypatch.setattr(noise, "_add", None)
     monkeypatch.setattr("milepost.ingest.aggregation.BLOCK", rows * queries.count)
-    assert same(read_sums(table, space, queries), whole)
+    assert same(read_sums(table, space, queries), expected)
     exact = mp.exact(table, space, points)
-    np.testing.assert_allclose(whole.values[0] * queries.quantum / 100, exact, atol=queries.bias)
+    np.testing.assert_allclose(expected.values[0] * queries.quantum / 100, exact, atol=queries.bias)
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=8), st.floats(1e-90, 1e90))

@@ -25,42 +25,42 @@ def images(rows: int, dimension: int, seed: int) -> IntArray:
     """Places all over the interval, many of them at its ends and next to the borders of cells."""
     generator = np.random.default_rng(seed)
     result = generator.integers(0, QUANTA + 1, (rows, dimension))
-    some = generator.random(result.shape) < 0.3
-    result[some] = generator.choice(ENDS, int(some.sum()))
+    mask = generator.random(result.shape) < 0.3
+    result[mask] = generator.choice(ENDS, int(mask.sum()))
     return result
 
 
-def slowly(quanta: IntArray, groups: int, cells: int, group: AnyArray, weight: AnyArray) -> list[IntArray]:
+def brute_force(quanta: IntArray, groups: int, cells: int, group: AnyArray, weight: AnyArray) -> list[IntArray]:
     """Counts, offsets and totals by definition."""
     counts, offsets, totals = Counter[tuple[int, ...]](), Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
     size = QUANTA // cells
-    for row, of, own in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
-        totals[of,] += own
+    for row, label, row_weight in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
+        totals[label,] += row_weight
         for i, q in enumerate(row):
             cell = min(q // size, cells - 1)
-            counts[of, i, cell] += own
-            offsets[of, i, cell] += own * (q - cell * size)
+            counts[label, i, cell] += row_weight
+            offsets[label, i, cell] += row_weight * (q - cell * size)
     shape = groups, quanta.shape[1], cells
     result = []
-    for sums, ends in ((counts, shape), (offsets, shape), (totals, (groups,))):
-        result.append(np.zeros(ends, dtype=np.int64))
-        for place, value in sums.items():
-            result[-1][place] = value
+    for sums, dimensions in ((counts, shape), (offsets, shape), (totals, (groups,))):
+        result.append(np.zeros(dimensions, dtype=np.int64))
+        for index, value in sums.items():
+            result[-1][index] = value
     return result
 
 
-def check(sketch: Sketch, wanted: list[IntArray]) -> None:
-    for found, part in zip((sketch.counts, sketch.offsets, sketch.totals), wanted, strict=True):
-        assert found.dtype == np.int64
-        np.testing.assert_array_equal(found, part)
+def check(sketch: Sketch, expected: list[IntArray]) -> None:
+    for array, part in zip((sketch.counts, sketch.offsets, sketch.totals), expected, strict=True):
+        assert array.dtype == np.int64
+        np.testing.assert_array_equal(array, part)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("heaviest", [None, 1, 1024])
+@pytest.mark.parametrize("max_weight", [None, 1, 1024])
 @pytest.mark.parametrize(("groups", "cells"), [(1, 1), (1, 1 << 14), (3, 2), (3, 64), (700, 1), (700, 64)])
 @pytest.mark.parametrize("few", [True, False])
 def test_a_sketch_is_a_sum_of_integers(
-    few: bool, groups: int, cells: int, heaviest: int | None, order: str, monkeypatch: pytest.MonkeyPatch
+    few: bool, groups: int, cells: int, max_weight: int | None, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether records are many for their cells or few, in blocks that end anywhere."""
     rows, dimension = 900, 5
@@ -69,14 +69,14 @@ def test_a_sketch_is_a_sum_of_integers(
     quanta = np.array(images(rows, dimension, cells + groups), order="F" if order == "F" else "C")
     generator = np.random.default_rng(groups)
     group = generator.integers(0, groups, rows)
-    weight = np.ones(rows, dtype=np.int64) if heaviest is None else generator.integers(0, heaviest + 1, rows)
-    found = Sketch(dimension, groups, cells)
-    found.add(quanta, None if groups == 1 else group, None if heaviest is None else weight)
-    check(found, slowly(quanta, groups, cells, group, weight))
+    weight = np.ones(rows, dtype=np.int64) if max_weight is None else generator.integers(0, max_weight + 1, rows)
+    sketch = Sketch(dimension, groups, cells)
+    sketch.add(quanta, None if groups == 1 else group, None if max_weight is None else weight)
+    check(sketch, brute_force(quanta, groups, cells, group, weight))
     parts = [Sketch(dimension, groups, cells) for _ in range(2)]
     for k, cut in enumerate((slice(0, 311), slice(311, None))):
         parts[k].add(quanta[cut], group[cut].astype(np.int16), weight[cut].astype(np.int32))
-    check(parts[0] + parts[1], slowly(quanta, groups, cells, group, weight))
+    check(parts[0] + parts[1], brute_force(quanta, groups, cells, group, weight))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 1 << 8, 1 << 16])
@@ -117,22 +117,22 @@ def test_a_record_of_no_group_is_refused(statistic: Sketch | DistanceSums, wrong
 
 
 @pytest.mark.parametrize("groups", [1, 3, 2000])
-@pytest.mark.parametrize("heaviest", [None, 1024])
-def test_sums_are_sums_of_integers(groups: int, heaviest: int | None) -> None:
+@pytest.mark.parametrize("max_weight", [None, 1024])
+def test_sums_are_sums_of_integers(groups: int, max_weight: int | None) -> None:
     """Signs included, as links of a net have them."""
     rows, count = 700, 9
     generator = np.random.default_rng(groups)
     quanta = images(rows, count, 1) * generator.choice([-1, 1], (rows, count))
     group = generator.integers(0, groups, rows)
-    weight = np.ones(rows, dtype=np.int64) if heaviest is None else generator.integers(0, heaviest + 1, rows)
-    found = DistanceSums(count, groups)
-    found.add(quanta, None if groups == 1 else group, None if heaviest is None else weight)
+    weight = np.ones(rows, dtype=np.int64) if max_weight is None else generator.integers(0, max_weight + 1, rows)
+    sums = DistanceSums(count, groups)
+    sums.add(quanta, None if groups == 1 else group, None if max_weight is None else weight)
     values, totals = [[0] * count for _ in range(groups)], [0] * groups
-    for row, of, own in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
-        totals[of] += own
-        values[of] = [sum_ + own * q for sum_, q in zip(values[of], row, strict=True)]
-    assert found.values.tolist() == values
-    assert found.totals.tolist() == totals
+    for row, label, row_weight in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
+        totals[label] += row_weight
+        values[label] = [sum_ + row_weight * q for sum_, q in zip(values[label], row, strict=True)]
+    assert sums.values.tolist() == values
+    assert sums.totals.tolist() == totals
 
 
 def nearest(value: float, low: float, high: float) -> int:
@@ -150,22 +150,22 @@ def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
     bounds = [(0.0, 1.0), (-2.0, 3.0), (1e-300, 1e-299 + 1e90)]
     generator = np.random.default_rng(rows)
     table: FloatArray = generator.normal(0.4, 2, (rows, 3))
-    some = generator.random(table.shape) < 0.4
-    table[some] = generator.choice([*ODD, *(end for pair in bounds for end in pair)], int(some.sum()))
+    mask = generator.random(table.shape) < 0.4
+    table[mask] = generator.choice([*ODD, *(end for pair in bounds for end in pair)], int(mask.sum()))
     space = mp.L1(bounds, weights=[1, 1, 1e-90])
-    wanted = np.array([[nearest(x, *pair) for x, pair in zip(row, bounds, strict=True)] for row in table.tolist()])
+    expected = np.array([[nearest(x, *pair) for x, pair in zip(row, bounds, strict=True)] for row in table.tolist()])
     batch: pa.RecordBatch | FloatArray = np.array(table, order="F" if kind == "F" else "C")
     if kind == "arrow":
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
     monkeypatch.setattr("milepost.spaces.embeddings.embedding.CACHE_NUMBERS", 1000)
     monkeypatch.setattr("milepost.spaces.numeric.TRANSPOSED_ROWS", 700)
-    found = space.quantize(space.read(batch))
-    assert found.dtype == np.int32
-    assert found.flags.f_contiguous
-    np.testing.assert_array_equal(found, wanted)
+    quanta = space.quantize(space.read(batch))
+    assert quanta.dtype == np.int32
+    assert quanta.flags.f_contiguous
+    np.testing.assert_array_equal(quanta, expected)
     sketch = Sketch(3, cells=1 << 9)
-    sketch.add(found)
-    check(sketch, slowly(wanted, 1, 1 << 9, np.zeros(rows, dtype=int), np.ones(rows, dtype=int)))
+    sketch.add(quanta)
+    check(sketch, brute_force(expected, 1, 1 << 9, np.zeros(rows, dtype=int), np.ones(rows, dtype=int)))
 
 
 @pytest.mark.parametrize("rows", [3, 3000])
@@ -185,7 +185,7 @@ def test_nan_is_found_next_to_infinities(rows: int, column: int) -> None:
 def test_a_distance_that_is_no_number_counts_as_the_diameter() -> None:
     """And so does one beyond it, wherever it stands; a negative one is 0."""
     queries = Queries(np.zeros((1, 1)), mp.L1([(0, 2)]))
-    odd = np.array([math.nan, math.inf, -math.inf, 3.0, 2.0, -1.0, 0.0, -0.0, 1.0])
+    distances = np.array([math.nan, math.inf, -math.inf, 3.0, 2.0, -1.0, 0.0, -0.0, 1.0])
     for rows in (1, 100):
-        quanta = queries.quantize(np.repeat(odd, rows)[:, None])
+        quanta = queries.quantize(np.repeat(distances, rows)[:, None])
         assert quanta[::rows, 0].tolist() == [QUANTA, QUANTA, 0, QUANTA, QUANTA, 0, 0, 0, QUANTA // 2]

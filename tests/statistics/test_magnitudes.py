@@ -38,29 +38,29 @@ def test_a_value_is_in_its_cell(value: float) -> None:
 
 
 @given(st.lists(values, min_size=1, max_size=20), st.lists(st.sampled_from(edges().tolist()), min_size=2, unique=True))
-def test_counts_between_borders_are_those_of_a_loop(rows: list[float], chosen: list[float]) -> None:
+def test_counts_between_borders_are_those_of_a_loop(rows: list[float], edge_values: list[float]) -> None:
     """Values outside the borders are in the end cells, so that none is lost."""
-    borders = np.sort(np.array(chosen))
+    borders = np.sort(np.array(edge_values))
     magnitudes = Magnitudes(1)
     magnitudes.add(np.array(rows)[:, None])
-    wanted = np.zeros(len(borders) - 1, dtype=np.int64)
+    expected = np.zeros(len(borders) - 1, dtype=np.int64)
     for value in rows:
-        middle = edges()[cell_of(np.array([value]))[0] : cell_of(np.array([value]))[0] + 2].mean()
-        wanted[min(max(np.searchsorted(borders, middle) - 1, 0), len(wanted) - 1)] += 1
-    np.testing.assert_array_equal(magnitudes.between(0, borders), wanted)
+        midpoint = edges()[cell_of(np.array([value]))[0] : cell_of(np.array([value]))[0] + 2].mean()
+        expected[min(max(np.searchsorted(borders, midpoint) - 1, 0), len(expected) - 1)] += 1
+    np.testing.assert_array_equal(magnitudes.between(0, borders), expected)
 
 
 def test_parts_of_a_table_add_up() -> None:
     """In any order; a weight is that many records."""
     rows = np.random.default_rng(0).normal(size=(100, 2)) * [1, 1e9]
-    whole, first, second, weighted = (Magnitudes(2) for _ in range(4))
-    whole.add(rows)
+    magnitudes, first, second, weighted = (Magnitudes(2) for _ in range(4))
+    magnitudes.add(rows)
     first.add(rows[60:])
     second.add(rows[:60])
     weighted.add(rows, np.full(100, 3))
-    together = first + second
-    np.testing.assert_array_equal(whole.counts, together.counts)
-    assert whole.total == together.total == 100
-    np.testing.assert_array_equal(weighted.counts, 3 * whole.counts)
+    sum_of_parts = first + second
+    np.testing.assert_array_equal(magnitudes.counts, sum_of_parts.counts)
+    assert magnitudes.total == sum_of_parts.total == 100
+    np.testing.assert_array_equal(weighted.counts, 3 * magnitudes.counts)
     with pytest.raises(mp.MilepostError, match="at most 137,438,953,472 rows"):
-        whole.add(rows[:1], np.array([1 << 37]))
+        magnitudes.add(rows[:1], np.array([1 << 37]))

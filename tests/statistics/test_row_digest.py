@@ -28,7 +28,7 @@ def digest(rows: AnyArray, group: Any = GROUP, weight: Any = WEIGHT, key: bytes 
 
 
 @pytest.mark.parametrize(
-    ("words", "tag"),
+    ("word_count", "tag"),
     [
         (1, "3b62a9ba6258f5610f83e264f31497b4"),
         (2, "6ee2a4ca67b054bbfd3315bf85230577"),
@@ -36,27 +36,27 @@ def digest(rows: AnyArray, group: Any = GROUP, weight: Any = WEIGHT, key: bytes 
         (7, "1938f2cf72d54ee97e94166fa91d2a36"),
     ],
 )
-def test_hashes_are_those_of_siphash(words: int, tag: str) -> None:
+def test_hashes_are_those_of_siphash(word_count: int, tag: str) -> None:
     """The reference vectors, which `openssl mac -macopt size:16 … SIPHASH` gives as well; two messages at a time."""
     key = np.frombuffer(bytes(range(16)), dtype="<u8")
-    message = np.frombuffer(bytes(range(8 * words)), dtype="<u8")
-    found = siphash(key, [np.array([0, word], dtype=np.uint64) for word in message])
-    assert found[1].astype("<u8").tobytes().hex() == tag
-    assert found[0].tobytes() != found[1].tobytes()
+    message = np.frombuffer(bytes(range(8 * word_count)), dtype="<u8")
+    hashes = siphash(key, [np.array([0, word], dtype=np.uint64) for word in message])
+    assert hashes[1].astype("<u8").tobytes().hex() == tag
+    assert hashes[0].tobytes() != hashes[1].tobytes()
 
 
 def test_order_and_parts_do_not_matter() -> None:
     order = np.random.default_rng(1).permutation(len(ROWS))
     assert digest(ROWS[order], GROUP[order], WEIGHT[order]) == digest(ROWS)
     parts = [RowDigest(), RowDigest()]
-    for place, start in enumerate(range(0, len(ROWS), 7)):
+    for index, start in enumerate(range(0, len(ROWS), 7)):
         part = slice(start, start + 7)
-        parts[place % 2].add(row_hashes(KEY, ROWS[part], GROUP[part], WEIGHT[part]))
+        parts[index % 2].add(row_hashes(KEY, ROWS[part], GROUP[part], WEIGHT[part]))
     assert (parts[0] + parts[1]).to_bytes() == digest(ROWS)
     assert digest(np.where(ROWS > 0.5, 0.0, -0.0)) == digest(np.zeros_like(ROWS))
 
 
-def altered(array: AnyArray, row: int, value: float) -> AnyArray:
+def with_value(array: AnyArray, row: int, value: float) -> AnyArray:
     result = array.copy()
     result[row] = value
     return result
@@ -64,22 +64,22 @@ def altered(array: AnyArray, row: int, value: float) -> AnyArray:
 
 def test_any_other_rows_have_another_digest() -> None:
     """A value, a group, a weight; rows that appear twice more, or as often as hashes could cancel, or elsewhere."""
-    many = np.zeros((1 << 16, 2))
-    found = [
+    zeros = np.zeros((1 << 16, 2))
+    digests = [
         digest(ROWS),
-        digest(altered(ROWS, 7, np.nextafter(ROWS[7], 2))),
-        digest(ROWS, altered(GROUP, 7, 2)),
-        digest(ROWS, GROUP, altered(WEIGHT, 7, 3)),
+        digest(with_value(ROWS, 7, np.nextafter(ROWS[7], 2))),
+        digest(ROWS, with_value(GROUP, 7, 2)),
+        digest(ROWS, GROUP, with_value(WEIGHT, 7, 3)),
         digest(ROWS[:, ::-1]),
         digest(ROWS, None, None),
         digest(ROWS, key=KEY[::-1]),
         *(digest(np.vstack([ROWS, *[ROWS[:1]] * times]), None, None) for times in (1, 2, 4)),
-        *(digest(many[:rows], None, None) for rows in (0, 1 << 14, 1 << 15, 1 << 16)),
+        *(digest(zeros[:rows], None, None) for rows in (0, 1 << 14, 1 << 15, 1 << 16)),
         digest(ROWS[[0, 0, 1, 1]], None, None),
         digest(ROWS[[2, 2, 3, 3]], None, None),
         digest(ROWS[[0, 1, 2, 3]], None, None),
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(digests)) == len(digests)
 
 
 @pytest.mark.parametrize("name", [name for name in SPACES if name != "towns"])
@@ -89,18 +89,18 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     rows = points(space, np.random.default_rng(2).random((100, space.width)))
     weights = np.arange(100) % 4 / 3
     roles = RowColumns(weights=weights, max_weight=1.0)
-    found = set()
+    digests = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
         with patched(
             [(batches, "BATCH_ROWS", batch), (aggregation, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
         ):
-            wanted = DigestedSpec(SumsSpec(space, 1), KEY)
-            found.add(aggregation.aggregate(wanted, rows, space, row_columns=roles).digest.to_bytes())
+            spec = DigestedSpec(SumsSpec(space, 1), KEY)
+            digests.add(aggregation.aggregate(spec, rows, space, row_columns=roles).digest.to_bytes())
             table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
             table.blocks()
             assert table.fingerprint is not None
             table.total()
-    assert len(found) == 1
+    assert len(digests) == 1
 
 
 def test_a_statistic_is_the_same_with_a_digest() -> None:
@@ -112,13 +112,13 @@ def test_a_statistic_is_the_same_with_a_digest() -> None:
 
 
 def test_the_first_digest_is_the_one_that_counts() -> None:
-    one, other = RowDigest(), RowDigest()
-    other.add(row_hashes(KEY, ROWS, None, None))
+    empty_digest, full_digest = RowDigest(), RowDigest()
+    full_digest.add(row_hashes(KEY, ROWS, None, None))
     fingerprint = Fingerprint()
-    fingerprint.check(one)
+    fingerprint.check(empty_digest)
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
-        fingerprint.check(other)
-    fingerprint.check(one)
+        fingerprint.check(full_digest)
+    fingerprint.check(empty_digest)
     assert Fingerprint().key != fingerprint.key
     assert Fingerprint(key=KEY, expected=fingerprint.expected).expected == fingerprint.expected
 

@@ -20,13 +20,15 @@ def test_what_is_raised_meanwhile_leaves_what_was_there(
         path.write_bytes(before)
     with pytest.raises(failure):
         fail_halfway(path, failure)
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == ([("answers.csv", before)] if before else [])
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == (
+        [("answers.csv", before)] if before else []
+    )
 
 
 def fail_halfway(path: Path, failure: type[BaseException]) -> None:
     with atomic_write(path) as stream:
         stream.write(b"half")
-        assert any(one.name.startswith(".answers.csv.") for one in path.parent.iterdir())
+        assert any(file.name.startswith(".answers.csv.") for file in path.parent.iterdir())
         raise failure
 
 
@@ -61,4 +63,4 @@ def test_a_folder_that_is_none_is_one_clear_error(tmp_path: Path, name: str) -> 
     (tmp_path / "file").touch()
     with pytest.raises(mp.MilepostError, match="cannot be written"), atomic_write(tmp_path / name):
         pytest.fail("nothing can be written there")
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]

@@ -35,9 +35,9 @@ COMMANDS = [
 @pytest.mark.parametrize("call", CALLS)
 def test_an_address_is_refused_as_it_was_given(call: str, address: str) -> None:
     """As text, and as a Path, which has lost a slash."""
-    for given in (address, Path(address)):
+    for value in (address, Path(address)):
         with pytest.raises(mp.MilepostError, match=f"{address} is an address, and only files of this computer"):
-            CALLS[call](given)
+            CALLS[call](value)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -27,11 +27,11 @@ def test_a_million_unseen_points_lie_within_alpha() -> None:
     rng = np.random.default_rng(0)
     people = rng.beta(2, 3, (2_000_000, 2)) * [1, 2]
     space = mp.L1([(0, 1), (0, 2)])
-    released = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="tangents", beta=FALSE_ALARM)
-    assert released.error() < 0.05 * space.diameter
+    release = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="tangents", beta=FALSE_ALARM)
+    assert release.error() < 0.05 * space.diameter
     points = rng.random((1_000_000, 2)) * [1, 2]
     exact = sum(_curve(people[:, i], points[:, i]) for i in range(2))
-    assert np.abs(released.mean_distance(points) - exact).max() <= released.error()
+    assert np.abs(release.mean_distance(points) - exact).max() <= release.error()
 
 
 def _curve(
@@ -45,16 +45,16 @@ def _curve(
 
 def test_answers_have_the_shape_of_the_question(synopsis: mp.Synopsis) -> None:
     """One point: a float. Points: an array. A frame: a Series with its index, columns found by name."""
-    one = synopsis.mean_distance([2, 3])
-    assert isinstance(one, float)
-    many = synopsis.mean_distance([[2, 3], [5, 5]])
-    assert many.shape == (2,)
-    assert many[0] == one
+    answer = synopsis.mean_distance([2, 3])
+    assert isinstance(answer, float)
+    answers = synopsis.mean_distance([[2, 3], [5, 5]])
+    assert answers.shape == (2,)
+    assert answers[0] == answer
     frame = pd.DataFrame({"north": [3.0, 5.0], "name": ["a", "b"], "east": [2.0, 5.0]}, index=[10, 20])
     series = synopsis.mean_distance(frame)
     assert series.index.tolist() == [10, 20]
-    np.testing.assert_array_equal(series, many)
-    assert synopsis.mean_distance(frame.loc[10, ["east", "north"]].astype(float)) == one
+    np.testing.assert_array_equal(series, answers)
+    assert synopsis.mean_distance(frame.loc[10, ["east", "north"]].astype(float)) == answer
     assert synopsis.mean_distance(np.empty((0, 2))).shape == (0,)
 
 
@@ -98,13 +98,13 @@ def test_a_file_answers_the_same_in_another_process(synopsis: mp.Synopsis, tmp_p
     path = tmp_path / "homes.milepost"
     synopsis.save(path)
     code = f"import milepost as mp; print(mp.load({str(path)!r}).mean_distance([[2, 3], [5.1, 5]]).tolist())"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
-    assert json.loads(printed) == synopsis.mean_distance([[2, 3], [5.1, 5]]).tolist()
-    again = mp.load(path)
-    assert again.card == synopsis.card
-    assert again.error() == synopsis.error()
-    assert "each single row" in again.statement()
-    assert repr(again) == repr(synopsis)
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    assert json.loads(output) == synopsis.mean_distance([[2, 3], [5.1, 5]]).tolist()
+    loaded_synopsis = mp.load(path)
+    assert loaded_synopsis.card == synopsis.card
+    assert loaded_synopsis.error() == synopsis.error()
+    assert "each single row" in loaded_synopsis.statement()
+    assert repr(loaded_synopsis) == repr(synopsis)
 
 
 def test_damaged_files_are_refused(synopsis: mp.Synopsis, tmp_path: Path) -> None:
@@ -112,30 +112,30 @@ def test_damaged_files_are_refused(synopsis: mp.Synopsis, tmp_path: Path) -> Non
     path = tmp_path / "homes.milepost"
     synopsis.save(path)
     content = path.read_bytes()
-    bad = tmp_path / "bad.milepost"
+    bad_path = tmp_path / "bad.milepost"
 
-    def refused(replacement: bytes) -> str:
-        bad.write_bytes(replacement)
-        with pytest.raises(mp.MilepostError, match=r"bad\.milepost") as caught:
-            mp.load(bad)
-        return str(caught.value)
+    def load_error(replacement: bytes) -> str:
+        bad_path.write_bytes(replacement)
+        with pytest.raises(mp.MilepostError, match=r"bad\.milepost") as error:
+            mp.load(bad_path)
+        return str(error.value)
 
     for length in (0, 4, 8, 100, len(content) // 2, len(content) - 1):
-        assert "damaged" in refused(content[:length])
+        assert "damaged" in load_error(content[:length])
     rng = np.random.default_rng(0)
     for position in [*range(8), *rng.integers(8, len(content), 60).tolist()]:
         flipped = bytearray(content)
         flipped[position] ^= 1 << int(rng.integers(8))
-        refused(bytes(flipped))
-    assert "not a milepost" in refused(b"east,north\n1,2\n")
-    assert "no 'milepost' card" in refused(safetensors.numpy.save({"x": np.zeros(3)}))
+        load_error(bytes(flipped))
+    assert "not a milepost" in load_error(b"east,north\n1,2\n")
+    assert "no 'milepost' card" in load_error(safetensors.numpy.save({"x": np.zeros(3)}))
     tensors = synopsis.statistic.tensors()
-    file_format.write(bad, synopsis.card | {"format": synopsis.card["format"] + 1}, tensors)
-    assert "newer" in refused(bad.read_bytes())
-    file_format.write(bad, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
-    assert "space" in refused(bad.read_bytes())
-    file_format.write(bad, synopsis.card | {"mechanism": "magic"}, tensors)
-    refused(bad.read_bytes())
+    file_format.write(bad_path, synopsis.card | {"format": synopsis.card["format"] + 1}, tensors)
+    assert "newer" in load_error(bad_path.read_bytes())
+    file_format.write(bad_path, {key: value for key, value in synopsis.card.items() if key != "space"}, tensors)
+    assert "space" in load_error(bad_path.read_bytes())
+    file_format.write(bad_path, synopsis.card | {"mechanism": "magic"}, tensors)
+    load_error(bad_path.read_bytes())
     with pytest.raises(mp.MilepostError, match="no file"):
         mp.load(tmp_path / "nowhere.milepost")
 
@@ -162,9 +162,9 @@ def test_columns_keep_their_order_in_a_file(columns: tuple[str, str], tmp_path: 
     space = mp.L1(dict(zip(columns, [(0, 1), (0, 10)], strict=True)))
     synopsis = mp.release(people, space, epsilon=100, delta=1e-6)
     synopsis.save(tmp_path / "a.milepost")
-    again = mp.load(tmp_path / "a.milepost")
-    assert again.space == space
-    assert again.mean_distance([0.1, 9]) == synopsis.mean_distance([0.1, 9])
+    loaded_synopsis = mp.load(tmp_path / "a.milepost")
+    assert loaded_synopsis.space == space
+    assert loaded_synopsis.mean_distance([0.1, 9]) == synopsis.mean_distance([0.1, 9])
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ def spark() -> Iterator[Any]:
     require("java")
     from milepost.spark import session
 
-    made = session(2, **SETTINGS)
-    yield made
-    made.stop()
+    spark_session = session(2, **SETTINGS)
+    yield spark_session
+    spark_session.stop()
 
 
 @pytest.fixture(scope="session")
@@ -54,11 +54,11 @@ def people() -> pa.Table:
 @pytest.fixture(scope="session")
 def folder(people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in five files, one of them empty."""
-    place = tmp_path_factory.mktemp("people") / "people.parquet"
-    place.mkdir()
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    path.mkdir()
     for k, (start, rows) in enumerate([(0, 900), (900, 0), (900, 100), (1000, 2500), (3500, 500)]):
-        pq.write_table(people.slice(start, rows), place / f"{k}.parquet")
-    return place
+        pq.write_table(people.slice(start, rows), path / f"{k}.parquet")
+    return path
 
 
 @pytest.fixture(scope="session")

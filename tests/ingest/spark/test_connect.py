@@ -47,7 +47,7 @@ spark.stop()
 def test_spark_connect_gives_the_same_release(folder: Path, people: pa.Table) -> None:
     require("java")
     pytest.importorskip("grpc")
-    done = subprocess.run(  # noqa: S603
+    process = subprocess.run(  # noqa: S603
         [sys.executable, "-c", SCRIPT, str(folder)],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": SHORT_LIVED},
         capture_output=True,
@@ -55,6 +55,6 @@ def test_spark_connect_gives_the_same_release(folder: Path, people: pa.Table) ->
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert process.returncode == 0, process.stderr[-2000:]
     assert len(people) == 4000
-    assert "column 'x' has a missing value" in done.stdout
+    assert "column 'x' has a missing value" in process.stdout

@@ -19,12 +19,12 @@ PAGE = (ROOT / "docs" / "spark.md").read_text()
 def test_the_guide_prints_what_it_shows(tmp_path: Path) -> None:
     """Exact answers are 4.984, 5.201 and 5.101, at least 0.034 from being rounded otherwise: 7 standard deviations."""
     names: dict[str, Any] = {}
-    printed = io.StringIO()
-    shown = ""
+    output = io.StringIO()
+    expected = ""
     for language, text in blocks(PAGE):
         if language == "python":
-            with contextlib.redirect_stdout(printed):
+            with contextlib.redirect_stdout(output):
                 exec(text.replace('"homes.parquet"', repr(str(tmp_path / "homes.parquet"))), names)  # noqa: S102
         else:
-            shown += text
-    assert printed.getvalue() == shown
+            expected += text
+    assert output.getvalue() == expected

@@ -38,12 +38,12 @@ Frame.__module__ = "pyspark.sql.classic.dataframe"
 def without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "pyspark"]:
         monkeypatch.delitem(sys.modules, name)
-    found = builtins.__import__
+    original_import = builtins.__import__
 
-    def without(name: str, *rest: Any, **words: Any) -> ModuleType:
+    def without(name: str, *args: Any, **kwargs: Any) -> ModuleType:
         if name.split(".")[0] == "pyspark":
             raise ImportError(name)
-        return found(name, *rest, **words)
+        return original_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
 
@@ -72,16 +72,18 @@ def test_without_java_it_is_said_which_one(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("version_output", "reason"),
     [
         ('openjdk version "11.0.2" 2019', "got Java 11 in JAVA_HOME"),
         ('java version "1.8.0_292"', "got Java 8 in"),
         ("who knows", "got one that does not say its version"),
     ],
 )
-def test_an_old_java_is_refused(said: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_old_java_is_refused(
+    version_output: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    (tmp_path / "bin" / "java").write_text(f"#!/bin/sh\necho '{version_output}' >&2\n")
     (tmp_path / "bin" / "java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(mp.MilepostError, match=reason):
@@ -101,9 +103,9 @@ def test_what_is_missing_is_skipped_or_fails(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_an_executor_without_milepost_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The function that travels needs none of it."""
-    there = portable_task(AddTask())
+    task = portable_task(AddTask())
     monkeypatch.setitem(sys.modules, "milepost.ingest.spark.tasks", None)
-    (row,) = there(iter(()))
+    (row,) = task(iter(()))
     assert row.column("trouble").to_pylist() == [
         "an executor has no milepost, or an old one; install there what the driver has"
     ]

@@ -27,7 +27,7 @@ SPACES: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-def scored(frame: Any, column: Any) -> Any:
+def column_values(frame: Any, column: Any) -> Any:
     return frame.select(column.alias("d")).toArrow().column("d")
 
 
@@ -35,29 +35,29 @@ def scored(frame: Any, column: Any) -> Any:
 def test_a_column_has_the_floats_of_the_synopsis(kind: str, people: pa.Table, frame: Any) -> None:
     space, columns = SPACES[kind]
     synopsis = mp.release(people, space, epsilon=8, columns=columns, groups="city", labels=["Bonn", "Ulm"])
-    found = scored(frame.coalesce(1).sort("person", "x"), mean_distance(synopsis, *columns, group="Ulm"))
+    answers = column_values(frame.coalesce(1).sort("person", "x"), mean_distance(synopsis, *columns, group="Ulm"))
     ordered = people.sort_by([("person", "ascending"), ("x", "ascending")]).select(columns)
-    assert np.array_equal(np.array(found), synopsis.mean_distance(ordered, group="Ulm"))
+    assert np.array_equal(np.array(answers), synopsis.mean_distance(ordered, group="Ulm"))
 
 
 def test_null_and_nan_give_null(spark: Any, people: pa.Table) -> None:
     """As Spark's own functions do; the space names the columns."""
     synopsis = mp.release(people, SPACES["l2"][0], epsilon=8)
     frame = spark.createDataFrame([(1.0, 2.0), (None, 2.0), (float("nan"), 2.0), (5.0, None)], "x double, y double")
-    found = scored(frame.coalesce(1), mean_distance(synopsis)).to_pylist()
-    assert found == [synopsis.mean_distance([1, 2]), None, None, None]
-    assert scored(frame.where("y > 99"), mean_distance(synopsis)).to_pylist() == []
+    answers = column_values(frame.coalesce(1), mean_distance(synopsis)).to_pylist()
+    assert answers == [synopsis.mean_distance([1, 2]), None, None, None]
+    assert column_values(frame.where("y > 99"), mean_distance(synopsis)).to_pylist() == []
 
 
 def test_columns_that_do_not_fit_are_refused_at_once(people: pa.Table) -> None:
     plain = mp.release(people, SPACES["l2"][0], epsilon=8)
     grouped = mp.release(people, SPACES["l2"][0], epsilon=8, groups="city", labels=["Bonn"])
-    words = mp.release(people, SPACES["any"][0], epsilon=8, columns="word")
+    word_synopsis = mp.release(people, SPACES["any"][0], epsilon=8, columns="word")
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: mean_distance(plain, "x"), r"expected 2 columns \(x, y\), got 1"),
         (lambda: mean_distance(grouped, "x", "y"), "name one with group"),
         (lambda: mean_distance(plain, "x", "y", group="Bonn"), "no groups"),
-        (lambda: mean_distance(words), "expected the columns of a query"),
+        (lambda: mean_distance(word_synopsis), "expected the columns of a query"),
     ]
     for call, reason in calls:
         with pytest.raises(mp.MilepostError, match=reason):

@@ -35,7 +35,7 @@ SPACES: dict[str, tuple[Any, Any, Any]] = {  # space, columns, queries
         None,
         [[1, "a", True], [2, "other", False]],
     ),
-    "any": (mp.AnyMetric(lambda one, other: abs(len(one) - len(other)), diameter=8, queries=WORDS), "word", None),
+    "any": (mp.AnyMetric(lambda left, right: abs(len(left) - len(right)), diameter=8, queries=WORDS), "word", None),
 }
 QUERIES = Queries(np.array([[1.0, 2.0], [7.0, 3.0]]), SPACES["l1"][0])
 GROUPS: dict[str, Any] = {"groups": "city", "labels": ["Bonn", "Ulm"]}
@@ -46,10 +46,10 @@ EVERYTHING = {**GROUPS, **PERSONS, "weights": "weight", "max_weight": 2.0}
 def tables(here: Any, there: Any, kind: str, neighbors: str, roles: dict[str, Any]) -> tuple[Table, Table]:
     """The same rows twice, read in the same way."""
     space, columns, _ = SPACES[kind]
-    said = RowColumns(**roles)
-    made = [open_table(data, space, said.change(neighbors), columns, said) for data in (here, there)]
-    assert [type(table) for table in made] == [Table, SparkTable]
-    return made[0], made[1]
+    row_columns = RowColumns(**roles)
+    result = [open_table(data, space, row_columns.change(neighbors), columns, row_columns) for data in (here, there)]
+    assert [type(table) for table in result] == [Table, SparkTable]
+    return result[0], result[1]
 
 
 READ = {
@@ -63,9 +63,9 @@ READ = {
 
 def arrays(people: pa.Table, kind: str) -> Table:
     """The points as an array of NumPy's, and a list for each role."""
-    said = EVERYTHING | {role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "unit", "weights")}
+    options = EVERYTHING | {role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "unit", "weights")}
     columns = [np.array(people[name].to_pylist(), dtype=object if kind == "gower" else None) for name in READ[kind]]
-    roles = RowColumns(**said)
+    roles = RowColumns(**options)
     points = columns[0] if kind == "any" else np.column_stack(columns)
     return Table(points, SPACES[kind][0], roles.change("add-remove"), None, roles)
 
@@ -128,9 +128,9 @@ def test_columns_with_awkward_names(spark: Any, people: pa.Table) -> None:
     names = ["a.b", "A.B", "`tick`", "kind", "kind"]
     frame = spark.createDataFrame(people.select(["x", "y", "weight", "kind", "city"])).toDF(*names)
     table = people.select(["x", "y", "weight"]).rename_columns(names[:3])
-    said = RowColumns(weights="`tick`", max_weight=2)
+    row_columns = RowColumns(weights="`tick`", max_weight=2)
     space = mp.L1({"A.B": (0, 10), "a.b": (0, 10)})
-    here, there = (open_table(data, space, said.change("replace"), None, said) for data in (table, frame))
+    here, there = (open_table(data, space, row_columns.change("replace"), None, row_columns) for data in (table, frame))
     same(here.sums(Queries(np.ones((1, 2)), space)), there.sums(Queries(np.ones((1, 2)), space)))
 
 

@@ -49,21 +49,21 @@ def test_parts_add_up_along_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("milepost.ingest.spark.tasks.CHUNK", 50)
     monkeypatch.setattr(rows, "NUMBERS", 64)
     statistic = SketchSpec(SPACE, 1, 64)
-    given: list[pa.RecordBatch] = []
+    parts: list[pa.RecordBatch] = []
     for partition, (start, stop) in enumerate([(0, 300), (300, 300), (300, 310), (310, 1000)]):
-        given += CountTask(ROWS, statistic).run(batches(POINTS[start:stop], 7), partition)
-    assert {batch.column("node")[0].as_py() for batch in given} == {0, 2, 3}
-    ordered = pa.Table.from_batches(given).sort_by([("node", "ascending"), ("chunk", "ascending")])
-    once = list(AddTask().run(iter(ordered.to_batches(max_chunksize=5)), 0))
-    assert len(once) == len(given)
-    ordered = pa.Table.from_batches(once).sort_by([("node", "ascending"), ("chunk", "ascending")])
-    found = statistic.empty()
-    views = list(chunks(found))
+        parts += CountTask(ROWS, statistic).run(batches(POINTS[start:stop], 7), partition)
+    assert {batch.column("node")[0].as_py() for batch in parts} == {0, 2, 3}
+    ordered = pa.Table.from_batches(parts).sort_by([("node", "ascending"), ("chunk", "ascending")])
+    sums = list(AddTask().run(iter(ordered.to_batches(max_chunksize=5)), 0))
+    assert len(sums) == len(parts)
+    ordered = pa.Table.from_batches(sums).sort_by([("node", "ascending"), ("chunk", "ascending")])
+    sketch = statistic.empty()
+    views = list(chunks(sketch))
     for batch in AddTask().run(iter(ordered.to_batches()), 0):
         views[batch.column("chunk")[0].as_py()] += decode_chunk(batch.column("content")[0])
     exact = read_sketch(POINTS, SPACE, cells=64)
     for name in ("counts", "offsets", "totals"):
-        assert np.array_equal(getattr(found, name), getattr(exact, name))
+        assert np.array_equal(getattr(sketch, name), getattr(exact, name))
 
 
 def test_rows_are_counted_from_one_batch_to_the_next() -> None:
@@ -77,13 +77,13 @@ def test_rows_in_no_group_have_no_keys() -> None:
     """They are none of the person's contributions."""
     roles = RowColumns(groups="city", labels=["Ulm"], unit="id")
     batch = pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 2.0], "c1": ["Ulm", "Bonn", "Ulm"], "c2": ["a", "a", "a"]})
-    passed = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
-    keys = RowKeysTask(RowReader(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), passed)
-    (found,) = keys.run(iter([batch]), 0)
-    assert found.schema.names == keys.schema.names == ["c0", "c1", "person", "place", "trouble"]
-    assert found.column("c0").to_pylist() == [1.0, 2.0]
-    assert len(set(found.column("person").to_pylist())) == 1
-    assert len(set(found.column("place").to_pylist())) == 2
+    payload_schema = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
+    keys = RowKeysTask(RowReader(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), payload_schema)
+    (key_batch,) = keys.run(iter([batch]), 0)
+    assert key_batch.schema.names == keys.schema.names == ["c0", "c1", "person", "place", "trouble"]
+    assert key_batch.column("c0").to_pylist() == [1.0, 2.0]
+    assert len(set(key_batch.column("person").to_pylist())) == 1
+    assert len(set(key_batch.column("place").to_pylist())) == 2
 
 
 def test_a_reason_goes_on_alone() -> None:

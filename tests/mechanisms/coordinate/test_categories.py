@@ -50,10 +50,10 @@ columns = st.one_of(
 shares = st.lists(st.sampled_from([0.0, 1.0, 0.5, 0.25]) | st.floats(0, 1), min_size=4, max_size=4)
 
 
-def row(space: mp.Gower | mp.Hamming, at: Sequence[float]) -> Sketch:
+def row(space: mp.Gower | mp.Hamming, row_shares: Sequence[float]) -> Sketch:
     """The statistic of one row at such shares of its columns, through the front door of the space."""
     cells: list[Any] = []
-    for part, share in zip(space.parts, at, strict=False):
+    for part, share in zip(space.parts, row_shares, strict=False):
         if isinstance(part, Category):
             cells.append((*part.labels, "other")[min(int(share * part.size), part.size - 1)])
         elif part.kind == "flag":
@@ -67,12 +67,12 @@ def row(space: mp.Gower | mp.Hamming, at: Sequence[float]) -> Sketch:
 
 def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], right: Sequence[float]) -> Fraction:
     """The share of the budget that a pair of rows costs, from the integers and scales handed to the noise functions."""
-    chosen, guarantee = MECHANISMS[mechanism]
+    implementation, guarantee = MECHANISMS[mechanism]
     first = Transcript()
     second = first.again()
-    for transcript, at in ((first, left), (second, right)):
+    for transcript, row_shares in ((first, left), (second, right)):
         with transcript.listen():
-            chosen.run(row(space, at), space.embedding, ProtectedChange(), guarantee)
+            implementation.run(row(space, row_shares), space.embedding, ProtectedChange(), guarantee)
     draws, epochs = pairs(first, second)
     assert not epochs
     return sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget)
@@ -128,9 +128,9 @@ def test_less_noise_is_seen(mechanism: str, factor: float) -> None:
 @mechanisms
 def test_shares_of_labels_add_up_to_1(mechanism: str) -> None:
     """So that the answers at all A labels of one column add up to w(A − 1), noise or not."""
-    chosen, guarantee = MECHANISMS[mechanism]
+    implementation, guarantee = MECHANISMS[mechanism]
     space = mp.Gower({"plan": mp.category(["a", "b", "c"])})
-    statistic = chosen.run(
+    statistic = implementation.run(
         read_sketch(["a", "b", "b", "new"] * 20, space), space.embedding, ProtectedChange(), guarantee
     )
     synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), 80)
@@ -142,16 +142,16 @@ for _ in range(3):
     CORNERS = np.block([[CORNERS, CORNERS], [CORNERS, -CORNERS]])  # Hadamard: rows are orthogonal
 
 
-def covariance(space: mp.Gower, rows: Sequence[Any], asked: Sequence[Any], mechanism: str) -> FloatArray:
+def covariance(space: mp.Gower, rows: Sequence[Any], queries: Sequence[Any], mechanism: str) -> FloatArray:
     """Of raw answers, in units of the variance of one query alone, without a draw: float64[points, points].
 
     Answers are linear in the released numbers, whose scales are those that the noise functions are handed.
     """
-    chosen, guarantee = MECHANISMS[mechanism]
-    places = space.position(space.read_queries(np.array(asked, dtype=object)))
+    implementation, guarantee = MECHANISMS[mechanism]
+    positions = space.position(space.read_queries(np.array(queries, dtype=object)))
     transcript = Transcript()
     with transcript.listen():
-        statistic = chosen.run(read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee)
+        statistic = implementation.run(read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee)
     scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
     tensors, unit = statistic.tensors(), 1 << 40
     numbers = tensors["numbers"]
@@ -160,33 +160,36 @@ def covariance(space: mp.Gower, rows: Sequence[Any], asked: Sequence[Any], mecha
         again = type(statistic).load(
             space.embedding, len(rows), statistic.parameters(), tensors | {"numbers": released}
         )
-        return again.values(places, raw=True)
+        return again.values(positions, raw=True)
 
     exact = answers(numbers)
-    moved = np.array([answers(numbers + unit * one) - exact for one in np.eye(len(numbers), dtype=np.int64)]) / unit
+    derivatives = (
+        np.array([answers(numbers + unit * direction) - exact for direction in np.eye(len(numbers), dtype=np.int64)])
+        / unit
+    )
     variances = scales**2 * (1 if mechanism == "slopes" else 2)
     single = 1 / (2 * guarantee.rho) if mechanism == "slopes" else 2 / guarantee.epsilon**2
-    return np.asarray(moved.T * variances @ moved / (single * (space.diameter / len(rows)) ** 2))
+    return np.asarray(derivatives.T * variances @ derivatives / (single * (space.diameter / len(rows)) ** 2))
 
 
 def test_numbers_and_flags_have_the_noise_of_one_query() -> None:
     """slopes: the variance of one query, and answers at orthogonal corners have independent noise."""
     rows = [(0.0, 1.0, 0.0, 1.0, True, True, False, False)] * 500
-    asked = [(*corner[:4], *(flag > 0 for flag in corner[4:])) for corner in np.maximum(CORNERS, 0).tolist()]
+    queries = [(*corner[:4], *(flag > 0 for flag in corner[4:])) for corner in np.maximum(CORNERS, 0).tolist()]
     equal = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4)
-    assert covariance(equal, rows, asked, "slopes") == pytest.approx(np.eye(8), abs=1e-3)
+    assert covariance(equal, rows, queries, "slopes") == pytest.approx(np.eye(8), abs=1e-3)
     unequal = mp.Gower([mp.number(0, 1)] * 4 + [mp.flag()] * 4, weights=[1, 2, 3, 1, 1, 2, 3, 1])
-    assert covariance(unequal, rows, asked[:1], "slopes") == pytest.approx(1, abs=1e-3)
+    assert covariance(unequal, rows, queries[:1], "slopes") == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize(("mechanism", "labels"), [("slopes", 50), ("slopes", 1), ("hats", 50), ("hats", 2)])
 def test_labels_have_the_noise_of_two_counts_less_their_mean(mechanism: str, labels: int) -> None:
     """A variance of 2(1 − 1/A) with `other` among the A labels, of 4(1 − 1/A) for hats."""
     space = mp.Gower([mp.category(range(labels))])
-    asked = [(k,) for k in range(labels)] + [("other",)]
-    found = covariance(space, [(0,)] * 300 + [("new",)] * 200, asked, mechanism)
+    queries = [(k,) for k in range(labels)] + [("other",)]
+    matrix = covariance(space, [(0,)] * 300 + [("new",)] * 200, queries, mechanism)
     size = labels + 1
-    assert np.diag(found) == pytest.approx((2 if mechanism == "slopes" else 4) * (1 - 1 / size), rel=1e-3)
+    assert np.diag(matrix) == pytest.approx((2 if mechanism == "slopes" else 4) * (1 - 1 / size), rel=1e-3)
 
 
 RELEASES = 1000
@@ -205,27 +208,27 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
 
     Noise that is claimed 35 % too small would leave a rate of 0.80, or 0.86 where it is Laplace's.
     """
-    chosen, guarantee = MECHANISMS[mechanism]
+    implementation, guarantee = MECHANISMS[mechanism]
     sketch, exact = read_sketch(GUESTS, STAY), mp.exact(GUESTS, STAY, EVERYWHERE)
-    places = STAY.position(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
-    covered, within = np.zeros(len(EVERYWHERE)), 0
+    positions = STAY.position(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
+    point_counts, band_count = np.zeros(len(EVERYWHERE)), 0
     for _ in range(RELEASES):
-        statistic = chosen.run(sketch, STAY.embedding, ProtectedChange(), guarantee)
-        off = np.abs(statistic.values(places, raw=True) - exact)
-        covered += off <= statistic.half_widths(places, 0.95)
-        within += int(off.max() <= statistic.half_width(0.95, uniform=True))
-    assert_rate(covered, RELEASES, at_least=0.95, against=0.86)
-    assert_rate(within, RELEASES, at_least=0.95, against=0.86)
+        statistic = implementation.run(sketch, STAY.embedding, ProtectedChange(), guarantee)
+        off = np.abs(statistic.values(positions, raw=True) - exact)
+        point_counts += off <= statistic.half_widths(positions, 0.95)
+        band_count += int(off.max() <= statistic.half_width(0.95, uniform=True))
+    assert_rate(point_counts, RELEASES, at_least=0.95, against=0.86)
+    assert_rate(band_count, RELEASES, at_least=0.95, against=0.86)
     # the mean over points is in 0..1 as a coin is, and its tail at most e times as heavy
-    assert_rate(covered.mean(), RELEASES, at_most=0.96, comparisons=3)
+    assert_rate(point_counts.mean(), RELEASES, at_most=0.96, comparisons=3)
 
 
 @pytest.mark.parametrize("mechanism", ["slopes", "hats", "tangents"])
 def test_a_prediction_is_what_a_release_says(mechanism: str) -> None:
     """Labels have no interpolation, so nothing about the table is left to guess."""
     space, delta = mp.Hamming(["ACGT"] * 3), 1e-6
-    predicted = {p.mechanism: p for p in mp.plan(space, n=3000, epsilon=1, delta=delta).predictions}[mechanism]
+    prediction = {p.mechanism: p for p in mp.plan(space, n=3000, epsilon=1, delta=delta).predictions}[mechanism]
     with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else nullcontext():
         synopsis = mp.release(["ACG", "TTT", "NNN"] * 1000, space, epsilon=1, delta=delta, mechanism=mechanism)
-    assert synopsis.error() == pytest.approx(predicted.error, rel=1e-6)
-    assert synopsis.error(uniform=True) == pytest.approx(predicted.uniform, rel=1e-6)
+    assert synopsis.error() == pytest.approx(prediction.error, rel=1e-6)
+    assert synopsis.error(uniform=True) == pytest.approx(prediction.uniform, rel=1e-6)

@@ -26,8 +26,8 @@ def sums(records: IntArray, levels: int, quanta: int = QUANTA) -> IntArray:
 
 def changes(pairs: IntArray, levels: int, quanta: int) -> IntArray:
     """Σ|change| of the coefficients of each scale when one of a pair replaces the other: int64[k, levels + 1]."""
-    moved = np.abs(np.diff(faber_schauder.analyse(sums(pairs[..., None], levels, quanta)), axis=1))[:, 0]
-    return np.stack([moved[:, part].sum(axis=1) for part in faber_schauder.parts(levels)], axis=1)
+    differences = np.abs(np.diff(faber_schauder.analyse(sums(pairs[..., None], levels, quanta)), axis=1))[:, 0]
+    return np.stack([differences[:, part].sum(axis=1) for part in faber_schauder.parts(levels)], axis=1)
 
 
 def all_pairs(quanta: int) -> IntArray:
@@ -109,11 +109,11 @@ def test_no_pair_of_records_costs_more_than_epsilon(levels: int, epsilon: float,
     borders = st.integers(0, 2**levels).map(lambda j: j * (QUANTA >> levels))
     position = borders | st.integers(0, QUANTA)
     third = round(2**levels / 3) * (QUANTA >> levels)  # where all levels move at once
-    known = [[0, QUANTA], [third, QUANTA - third], [0, third], [third, QUANTA]]
-    pairs = np.array([[data.draw(position), data.draw(position)], *known])
-    spent = (changes(pairs, levels, QUANTA) / (faber_schauder.scales(levels) * QUANTA / epsilon)).sum(axis=1)
-    assert (spent <= epsilon).all()
-    assert spent.max() >= 0.8 * epsilon
+    worst_pairs = [[0, QUANTA], [third, QUANTA - third], [0, third], [third, QUANTA]]
+    pairs = np.array([[data.draw(position), data.draw(position)], *worst_pairs])
+    costs = (changes(pairs, levels, QUANTA) / (faber_schauder.scales(levels) * QUANTA / epsilon)).sum(axis=1)
+    assert (costs <= epsilon).all()
+    assert costs.max() >= 0.8 * epsilon
 
 
 @pytest.mark.parametrize("levels", range(1, 13))
@@ -148,8 +148,8 @@ def test_variance_is_that_of_the_synthesis_at_and_between_borders(scales: FloatA
     assert np.allclose(faber_schauder.variance(scales), noise @ matrix**2, rtol=1e-12)
     for share in (0.5, 0.3):
         between = [(1 - share) * left + share * right for left, right in pairwise(matrix.T)]
-        places = (np.arange(2**levels) + share) / 2**levels
-        assert np.allclose(faber_schauder.variance(scales, places), np.square(between) @ noise, rtol=1e-9)
+        positions = (np.arange(2**levels) + share) / 2**levels
+        assert np.allclose(faber_schauder.variance(scales, positions), np.square(between) @ noise, rtol=1e-9)
     assert np.array_equal(
         faber_schauder.variance(scales, np.array([-3.0, 7.0])), faber_schauder.variance(scales)[[0, -1]]
     )
@@ -169,13 +169,6 @@ def test_a_simulated_error_is_a_synthesis_with_public_total(levels: int) -> None
     assert np.allclose(errors, noise @ synthesis(levels))
 
 
-def test_the_largest_error_is_taken_over_all_borders_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    scales = faber_schauder.scales(6)
-    whole = np.abs(faber_schauder.simulate(scales, np.random.default_rng(2), 100)).max(axis=1)
-    monkeypatch.setattr(faber_schauder, "BLOCK", 64 * 7)
-    assert np.array_equal(faber_schauder.simulate_max_error(scales, np.random.default_rng(2), 100), whole)
-
-
 @pytest.mark.parametrize("levels", [-1, 25])
 def test_levels_finer_than_a_quantum_are_refused(levels: int) -> None:
     with pytest.raises(MilepostError, match="levels"):
@@ -187,12 +180,12 @@ def test_one_record_more_costs_as_much_as_single_says(levels: int) -> None:
     """Lemma 2 of docs/proofs/change.md by brute force over a small interval: 0.50 to 0.62 of a pair's cost."""
     quanta = 16 << levels
     borders = np.arange((1 << levels) + 1) * 16
-    found = faber_schauder.analyse(np.abs(np.arange(quanta + 1)[:, None] - borders))
-    found[:, 0] -= quanta // 2
+    coefficients = faber_schauder.analyse(np.abs(np.arange(quanta + 1)[:, None] - borders))
+    coefficients[:, 0] -= quanta // 2
     scales = (
         np.repeat(faber_schauder.scales(levels), [part.stop - part.start for part in faber_schauder.parts(levels)])
         * quanta
     )
-    most = float((np.abs(found) / scales).sum(axis=1).max())
-    assert most == pytest.approx(faber_schauder.single(levels), rel=2e-9)
-    assert 0.495 < most < 0.625
+    max_cost = float((np.abs(coefficients) / scales).sum(axis=1).max())
+    assert max_cost == pytest.approx(faber_schauder.single(levels), rel=2e-9)
+    assert 0.495 < max_cost < 0.625

@@ -30,9 +30,9 @@ def test_answers_are_the_same_in_any_company(mechanism: str) -> None:
     synopsis = mp.release(rows, mp.GreatCircle((52.52, 13.4), 50, 16), epsilon=50, delta=1e-6, mechanism=mechanism)
     points = rows[: CACHE_NUMBERS // 16 + 500]
     answers, widths = synopsis.mean_distance(points), synopsis.interval(points)
-    for some in (slice(0, 1), slice(7, 8), slice(3, 90), slice(None, None, -1)):
-        assert np.array_equal(synopsis.mean_distance(points[some]), answers[some])
-        assert np.array_equal(synopsis.interval(points[some]), widths[some])
+    for selection in (slice(0, 1), slice(7, 8), slice(3, 90), slice(None, None, -1)):
+        assert np.array_equal(synopsis.mean_distance(points[selection]), answers[selection])
+        assert np.array_equal(synopsis.interval(points[selection]), widths[selection])
 
 
 def test_no_rows() -> None:

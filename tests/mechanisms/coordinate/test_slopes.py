@@ -27,8 +27,8 @@ def cost(embedding: Embedding, rho: float, bits: list[int], left: list[int], rig
     """Σᵢ ‖aᵢ(q) − aᵢ(q′)‖₂²/(2sᵢ²) with the scales that the mechanism draws with."""
     total = Fraction(0)
     for i, scale in enumerate(slopes.scales_of(embedding, embedding.sensitivity_bound / rho, bits)):
-        moved = mark_change(left[i], right[i], bits[i], int(embedding.span[i]))
-        total += Fraction(moved) / (2 * Fraction(scale) ** 2)
+        difference = mark_change(left[i], right[i], bits[i], int(embedding.span[i]))
+        total += Fraction(difference) / (2 * Fraction(scale) ** 2)
     return total
 
 
@@ -58,8 +58,8 @@ def test_no_pair_costs_more_than_rho(
             for span, b in zip(spans, bits, strict=True)
         )
     )
-    found = [list(data.draw(quanta)), list(data.draw(quanta))]
-    inside = [np.minimum(q, spans).tolist() for q in found]
+    pair = [list(data.draw(quanta)), list(data.draw(quanta))]
+    inside = [np.minimum(q, spans).tolist() for q in pair]
     corners = [0] * len(spans), spans
     for left, right in (inside, corners):
         assert cost(embedding, rho, bits, left, right) <= Fraction(rho)

@@ -34,9 +34,9 @@ def test_private_game_runs_the_grid_learner() -> None:
     learner = GridLearner(np.zeros(2), np.full(2, float(QUANTA)), SPACE.embedding.spread / 2, cells)
     borders = sketch.borders()
     game = PrivateGame(learner, borders, SPACE.embedding, margins)
-    asked = np.random.default_rng(1).integers(0, 257, (3000, 2))
-    answers = np.array([value for value, _, _ in game.ask(asked)])
-    exact = (borders.value[[0, 1], asked] * SPACE.embedding.quantum).sum(axis=1) / n
+    points = np.random.default_rng(1).integers(0, 257, (3000, 2))
+    answers = np.array([value for value, _, _ in game.ask(points)])
+    exact = (borders.value[[0, 1], points] * SPACE.embedding.quantum).sum(axis=1) / n
     assert np.abs(answers - exact).max() <= margins.alpha
     assert 0 < game.updates <= margins.updates
 
@@ -47,17 +47,17 @@ def test_the_tested_value_is_exact(unit: float) -> None:
     sketch, embedding = big_sketch(7), L1([(0, unit), (0, 3 * unit)]).embedding
     margins = interactive_margins(embedding, 7000, Guarantee(1), 10, 0.05)
     game = PrivateGame(convex_learner(embedding, margins), sketch.borders(), embedding, margins)
-    seen: list[int] = []
+    tested_values: list[int] = []
 
     class Spy:
         def above(self, value: int) -> bool:
-            seen.append(value)
+            tested_values.append(value)
             return False
 
     game._epoch = Spy()  # type: ignore[assignment]
     points = np.random.default_rng(0).integers(0, 257, (50, 2))
     list(game.ask(points))
-    for point, value in zip(points, seen, strict=True):
+    for point, value in zip(points, tested_values, strict=True):
         sums = [
             Fraction(float(t)) * int(v)
             for t, v in zip(embedding.quantum, sketch.borders().value[[0, 1], point], strict=True)

@@ -60,13 +60,13 @@ def adversary_of(
         mistakes = np.flatnonzero(error > alpha)
         if not len(mistakes):
             return None
-        pick = {
+        index = {
             "worst": mistakes[np.argmax(error[mistakes])],
             "least": mistakes[np.argmin(error[mistakes])],
             "first": mistakes[0],
             "any": rng.choice(mistakes),
         }[taste]
-        return np.asarray(candidates[pick])
+        return np.asarray(candidates[index])
 
     return choose
 

@@ -22,7 +22,7 @@ SIZES = np.array([10**k for k in range(4, 10)])
 APPROXIMATE, PURE = Guarantee(1, 1e-6), Guarantee(1)
 
 
-def paper_hosts(dimension: int) -> Embedding:
+def paper_embedding(dimension: int) -> Embedding:
     """The paper's normalisation: [0, 1]^ℓ, of diameter 1."""
     return Embedding(np.ones(dimension), np.zeros(dimension), np.ones(dimension), sensitivity_bound=1.0)
 
@@ -38,7 +38,7 @@ def offline_alpha(embedding: Embedding, n: int, guarantee: Guarantee) -> float:
 @pytest.mark.parametrize(("guarantee", "law"), [(APPROXIMATE, -4 / 5), (PURE, -2 / 3)])
 def test_alpha_falls_as_theorem_1_says(guarantee: Guarantee, law: float) -> None:
     """Solved α over n = 10⁴..10⁹ at a fixed number of queries: n^{−4/5} for (ε, δ), n^{−2/3} for pure ε."""
-    alpha = [interactive_margins(paper_hosts(1), int(n), guarantee, 10_000, 0.05).alpha for n in SIZES]
+    alpha = [interactive_margins(paper_embedding(1), int(n), guarantee, 10_000, 0.05).alpha for n in SIZES]
     assert exponent(SIZES, alpha) == pytest.approx(law, abs=0.03)
 
 
@@ -47,23 +47,23 @@ def test_alpha_falls_as_theorem_1_says(guarantee: Guarantee, law: float) -> None
 def test_offline_alpha_falls_as_theorem_2_says(guarantee: Guarantee, power: float) -> None:
     """(log(n/β)/n)^{4/5} and (log(n/β)/n)^{2/3}; beyond n = 10⁸ the sketch's finest grid is reached."""
     sizes = SIZES[:5]
-    alpha = [offline_alpha(paper_hosts(1), int(n), guarantee) for n in sizes]
+    alpha = [offline_alpha(paper_embedding(1), int(n), guarantee) for n in sizes]
     assert exponent(sizes / np.log(sizes / 0.05), alpha) == pytest.approx(power * -1, abs=0.1)
     assert exponent(sizes, alpha) < -power + 0.05
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("guarantee", "most"), [(APPROXIMATE, 9 / 5), (PURE, 7 / 3)])
-def test_alpha_grows_with_dimension_at_most_as_the_paper(guarantee: Guarantee, most: float) -> None:
+@pytest.mark.parametrize(("guarantee", "max_exponent"), [(APPROXIMATE, 9 / 5), (PURE, 7 / 3)])
+def test_alpha_grows_with_dimension_at_most_as_the_paper(guarantee: Guarantee, max_exponent: float) -> None:
     """Exponents in ℓ, in the paper's normalisation, in both settings."""
     dimensions = [4, 8, 16, 32]
     n = 10**8
-    both = [
-        [interactive_margins(paper_hosts(d), n, guarantee, 10_000, 0.05).alpha for d in dimensions],
-        [offline_alpha(paper_hosts(d), n, guarantee) for d in dimensions],
+    alphas = [
+        [interactive_margins(paper_embedding(d), n, guarantee, 10_000, 0.05).alpha for d in dimensions],
+        [offline_alpha(paper_embedding(d), n, guarantee) for d in dimensions],
     ]
-    for alpha in both:
-        assert exponent(dimensions, alpha) <= most
+    for alpha in alphas:
+        assert exponent(dimensions, alpha) <= max_exponent
 
 
 @pytest.mark.parametrize("guarantee", [APPROXIMATE, PURE, Guarantee(0.1, 1e-9), Guarantee(10)])
@@ -71,7 +71,7 @@ def test_alpha_grows_with_dimension_at_most_as_the_paper(guarantee: Guarantee, m
 @pytest.mark.parametrize("n", [100, 10**6])
 def test_solved_alpha_is_below_lemma_3(guarantee: Guarantee, dimension: int, n: int) -> None:
     """The paper's constant 3000 is never needed."""
-    embedding = paper_hosts(dimension)
+    embedding = paper_embedding(dimension)
     paper = lemma3.interactive_alpha(dimension, n, guarantee, 10_000, 0.05)
     assert interactive_margins(embedding, n, guarantee, 10_000, 0.05).alpha <= paper
     assert offline_alpha(embedding, n, guarantee) <= lemma3.offline_alpha(dimension, n, guarantee, 0.05)
@@ -89,7 +89,7 @@ def test_lemma_3_is_solved() -> None:
 def test_offline_alpha_takes_no_query_count() -> None:
     """Remark 2.1: the offline margins have no such argument; the interactive α grows with the logarithm of it."""
     assert "max_queries" not in Tangents.scans.__code__.co_varnames
-    few, many = (interactive_margins(paper_hosts(1), 10**6, PURE, k, 0.05).alpha for k in (10**3, 10**9))
+    few, many = (interactive_margins(paper_embedding(1), 10**6, PURE, k, 0.05).alpha for k in (10**3, 10**9))
     assert few < many < 3 * few
 
 
@@ -112,11 +112,11 @@ def test_the_cost_never_passes_the_budget(
 def full_moves(embedding: Embedding) -> Iterator[FloatArray]:
     """Where a convex cost is largest: some coordinates from end to end, and another as far as the reach then allows."""
     for order in itertools.permutations(range(embedding.dimension)):
-        moved, left = np.zeros(embedding.dimension), embedding.sensitivity_bound
+        change, remaining = np.zeros(embedding.dimension), embedding.sensitivity_bound
         for i in order:
-            moved[i] = min(1.0, left / embedding.spread[i])
-            left = max(0.0, left - embedding.spread[i])
-        yield moved
+            change[i] = min(1.0, remaining / embedding.spread[i])
+            remaining = max(0.0, remaining - embedding.spread[i])
+        yield change
 
 
 @settings(max_examples=30, deadline=None)
@@ -138,8 +138,8 @@ def test_no_pair_of_records_costs_more_than_values_are_paid_for(
         slope = np.sum(1 / margins.slope_scale) if guarantee.pure else np.sum(1 / margins.slope_scale**2) / 2
         test = margins.epsilon_test if guarantee.pure else margins.epsilon_test**2 / 2
         costs = []
-        for moved in (random, *full_moves(embedding)):
-            value = np.sum(moved / scale) if guarantee.pure else np.sum(moved**2 / scale**2) / 2
+        for change in (random, *full_moves(embedding)):
+            value = np.sum(change / scale) if guarantee.pure else np.sum(change**2 / scale**2) / 2
             costs.append(margins.updates * (value + slope + test))
         assert max(costs) <= guarantee.budget
         if guarantee.pure or embedding is box:
@@ -148,17 +148,17 @@ def test_no_pair_of_records_costs_more_than_values_are_paid_for(
 
 def test_json_round_trip() -> None:
     """A card keeps every number to the bit."""
-    margins = interactive_margins(paper_hosts(2), 10**5, APPROXIMATE, 100, 0.05)
+    margins = interactive_margins(paper_embedding(2), 10**5, APPROXIMATE, 100, 0.05)
     again = Margins.from_json(margins.to_json())
     assert again.to_json() == margins.to_json()
 
 
 @pytest.mark.parametrize(
-    ("queries", "beta", "word"),
+    ("queries", "beta", "argument"),
     [(0, 0.1, "max_queries"), (-1, 0.1, "max_queries"), (2.5, 0.1, "max_queries"), (True, 0.1, "max_queries")]
     + [(1, beta, "beta") for beta in (0, 1, -1, math.nan, math.inf, "x")],
 )
-def test_impossible_games_are_refused(queries: int, beta: float, word: str) -> None:
+def test_impossible_games_are_refused(queries: int, beta: float, argument: str) -> None:
     """The error names the argument."""
-    with pytest.raises(MilepostError, match=word):
+    with pytest.raises(MilepostError, match=argument):
         check_game(queries, beta)

@@ -58,9 +58,9 @@ def interactive_failures(kind: str, variant: str) -> int:
     """
     sketch, guarantee = table(kind), GUARANTEES[kind]
     n = int(sketch.totals[0])
-    solved = interactive_margins(SPACE.embedding, n, guarantee, 1000, BETA)
-    assert solved.alpha <= 0.1 * SPACE.diameter, "a promise this weak proves nothing"
-    margins = VARIANTS[variant](solved)
+    base_margins = interactive_margins(SPACE.embedding, n, guarantee, 1000, BETA)
+    assert base_margins.alpha <= 0.1 * SPACE.diameter, "a promise this weak proves nothing"
+    margins = VARIANTS[variant](base_margins)
     borders = sketch.borders()
     exact = borders.value * SPACE.embedding.quantum[:, None] / n
     quiet = 2 * margins.threshold * margins.lattice - margins.alpha  # α − 2·(margin of the test)
@@ -74,7 +74,7 @@ def interactive_failures(kind: str, variant: str) -> int:
             below = np.stack([e - part.predict(POSITIONS) for e, part in zip(exact, learner.learners, strict=True)])
             candidates = rng.integers(0, 1025, (2000, 2))
             error = below[[0, 1], candidates].sum(axis=1)
-            asked = np.concatenate(
+            points = np.concatenate(
                 [
                     [below.argmin(axis=1), below.argmax(axis=1)],
                     candidates[np.argsort(np.where(error > margins.alpha, error, np.inf))[:4]],
@@ -82,8 +82,8 @@ def interactive_failures(kind: str, variant: str) -> int:
                     candidates[:6],
                 ]
             )
-            answers = np.array([value for value, _, _ in game.ask(asked)]) + margins.alpha / 2
-            truth = exact[[0, 1], asked].sum(axis=1)
+            answers = np.array([value for value, _, _ in game.ask(points)]) + margins.alpha / 2
+            truth = exact[[0, 1], points].sum(axis=1)
             wrong |= bool(np.abs(answers - truth).max() > margins.alpha / 2 * (1 + 1e-9))
         assert game.updates <= margins.updates
         failures += wrong
@@ -93,19 +93,19 @@ def interactive_failures(kind: str, variant: str) -> int:
 def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: pytest.MonkeyPatch) -> int:
     """Releases of some columns in which some point of a fine grid was off by more than α/2."""
     space = L1([((0, 1), (0, 2))[i] for i in columns])
-    whole, guarantee = table(kind), GUARANTEES[kind]
+    full_sketch, guarantee = table(kind), GUARANTEES[kind]
     sketch = Sketch(len(columns), cells=1024)
-    sketch.counts, sketch.offsets = whole.counts[:, columns], whole.offsets[:, columns]
-    sketch.totals = whole.totals
+    sketch.counts, sketch.offsets = full_sketch.counts[:, columns], full_sketch.offsets[:, columns]
+    sketch.totals = full_sketch.totals
     n = int(sketch.totals[0])
     mechanism = Tangents(beta=BETA)
-    solved = mechanism.scans(space.embedding, n, guarantee, sketch.bits)
-    assert sum(scan.alpha for scan in solved) <= 0.1 * space.diameter, "a promise this weak proves nothing"
-    changed = []
-    for scan, spread in zip(solved, space.embedding.spread, strict=True):
+    base_scans = mechanism.scans(space.embedding, n, guarantee, sketch.bits)
+    assert sum(scan.alpha for scan in base_scans) <= 0.1 * space.diameter, "a promise this weak proves nothing"
+    new_scans = []
+    for scan, spread in zip(base_scans, space.embedding.spread, strict=True):
         margins = VARIANTS[variant](scan.margins)
-        changed.append(Scan(margins, scan.bits, scan.cells, margins.alpha + spread / scan.cells / 2))
-    monkeypatch.setattr(Tangents, "scans", lambda *_: tuple(changed))
+        new_scans.append(Scan(margins, scan.bits, scan.cells, margins.alpha + spread / scan.cells / 2))
+    monkeypatch.setattr(Tangents, "scans", lambda *_: tuple(new_scans))
     exact = sketch.borders().value * space.embedding.quantum[:, None] / n
     failures = 0
     for _ in range(2 * RUNS):
@@ -115,7 +115,7 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
         middle = lines.alpha / 2
         worst = max(abs(sum(b.max() for b in below) - middle), abs(sum(b.min() for b in below) - middle))
         failures += bool(worst > middle * (1 + 1e-9))
-        for i, scan in enumerate(changed):
+        for i, scan in enumerate(new_scans):
             assert sum(line.coordinate == i for line in lines.lines) <= scan.margins.updates
     return failures
 
@@ -141,6 +141,6 @@ def test_offline_promise(kind: str, columns: list[int], monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", ["approximate", "pure"])
 def test_the_promise_tests_can_fail(kind: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise × 16, or margins of 0, break both promises nearly always: 2 runs of 5 keep one at most."""
-    kept = RUNS - interactive_failures(kind, variant), 2 * RUNS - offline_failures(kind, variant, [1], monkeypatch)
-    for count, runs in zip(kept, (RUNS, 2 * RUNS), strict=True):
+    successes = RUNS - interactive_failures(kind, variant), 2 * RUNS - offline_failures(kind, variant, [1], monkeypatch)
+    for count, runs in zip(successes, (RUNS, 2 * RUNS), strict=True):
         assert_wrong_rate(count, runs, at_least=1 - BETA, truth=0.4)

@@ -22,22 +22,22 @@ SHAPES = ["random", "clustered", "equal", "in a line", "at corners"]
 def fractions(shape: str, width: int, count: int) -> FloatArray:
     """Points in fractions of the columns' widths."""
     rng = np.random.default_rng(count)
-    some = rng.random((count, width))
+    random_points = rng.random((count, width))
     return {
-        "random": some,
-        "clustered": some[rng.integers(0, 3, count)] + 1e-9 * rng.random((count, width)),
-        "equal": np.repeat(some[:1], count, axis=0),
+        "random": random_points,
+        "clustered": random_points[rng.integers(0, 3, count)] + 1e-9 * rng.random((count, width)),
+        "equal": np.repeat(random_points[:1], count, axis=0),
         "in a line": np.linspace(0, 1, count)[:, None].repeat(width, axis=1),
         "at corners": rng.integers(0, 2, (count, width)).astype(np.float64),
     }[shape]
 
 
-def made(space: Any, most: int) -> CholeskyFactor:
-    noise = Field().noise(space, most, ProtectedChange(), APPROXIMATE)
-    return CholeskyFactor(noise.kernel, most, noise.unit)
+def make_factor(space: Any, max_points: int) -> CholeskyFactor:
+    noise = Field().noise(space, max_points, ProtectedChange(), APPROXIMATE)
+    return CholeskyFactor(noise.kernel, max_points, noise.unit)
 
 
-def asked(space: Any, rows: FloatArray) -> AnyArray:
+def points_at(space: Any, rows: FloatArray) -> AnyArray:
     points = inside(space, rows)
     return points if points.dtype == np.float64 else np.asarray(space.inside(space.read_queries(points)))
 
@@ -50,13 +50,13 @@ def square(rows: FloatArray) -> FloatArray:
     return np.asarray(high @ high.T * 2.0**40 + (cross + cross.T) * 2.0**20 + low @ low.T)
 
 
-def excess(own: CholeskyFactor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
+def excess(factor: CholeskyFactor, rows: FloatArray, points: AnyArray) -> tuple[float, float]:
     """The least and largest eigenvalue of unit²ℓℓᵀ − C − (λ/2)I, in λ; computed to 1e-9 of it and better."""
-    kernel, nugget = own.kernel, NUGGET * own.kernel.max_variance
+    kernel, nugget = factor.kernel, NUGGET * factor.kernel.max_variance
     half = kernel.half(points)
     covariance = half[:, None] + half[None] - 2 * kernel.apart(points, points)
     covariance[np.diag_indices(len(points))] = 2 * half
-    values = np.linalg.eigvalsh(square(rows) * own.unit**2 - covariance)
+    values = np.linalg.eigvalsh(square(rows) * factor.unit**2 - covariance)
     return float(values.min() / nugget - 0.5), float(values.max() / nugget - 0.5)
 
 
@@ -65,9 +65,9 @@ def excess(own: CholeskyFactor, rows: FloatArray, points: AnyArray) -> tuple[flo
 def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
     """In blocks of several sizes, one by one among them; and by λ/2 at most, so that no noise is wasted."""
     space = SPACES[name]
-    points = asked(space, fractions(shape, space.width, 40))
-    own = made(space, len(points))
-    parts = [own.extend(points[a:b]) for a, b in ((0, 1), (1, 2), (2, 3), (3, 20), (20, 40))]
+    points = points_at(space, fractions(shape, space.width, 40))
+    factor = make_factor(space, len(points))
+    parts = [factor.extend(points[a:b]) for a, b in ((0, 1), (1, 2), (2, 3), (3, 20), (20, 40))]
     rows = np.zeros((40, 40))
     for start, part in zip((0, 1, 2, 3, 20), parts, strict=True):
         rows[start : start + len(part), : part.shape[1]] = part
@@ -75,8 +75,8 @@ def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
     assert np.array_equal(rows, np.tril(rows))
     assert (np.diag(rows) > 0).all()
     assert np.abs(rows).max() < 2.0**40
-    least, largest = excess(own, rows, points)
-    assert least >= 0
+    smallest, largest = excess(factor, rows, points)
+    assert smallest >= 0
     assert largest <= 0.51
 
 
@@ -86,46 +86,46 @@ def test_its_square_covers_the_kernel(name: str, shape: str) -> None:
 @pytest.mark.parametrize("at_once", [1, 97, 600])
 def test_its_square_covers_the_kernel_at_many_points(name: str, shape: str, at_once: int) -> None:
     space = SPACES[name]
-    points = asked(space, fractions(shape, space.width, 600))
-    own = made(space, 600)
+    points = points_at(space, fractions(shape, space.width, 600))
+    factor = make_factor(space, 600)
     for start in range(0, 600, at_once):
-        own.extend(points[start : start + at_once])
-    least, largest = excess(own, own._rows[:600, :600], points)
-    assert least >= 0
+        factor.extend(points[start : start + at_once])
+    smallest, largest = excess(factor, factor._rows[:600, :600], points)
+    assert smallest >= 0
     assert largest <= 0.51
 
 
 def test_too_small_a_nugget_would_be_seen() -> None:
     """The check above fails for a diagonal that is one part in 500 too small."""
     space = SPACES["disc"]
-    points = asked(space, fractions("random", 2, 40))
-    own = made(space, 40)
-    rows = own.extend(points).copy()
+    points = points_at(space, fractions("random", 2, 40))
+    factor = make_factor(space, 40)
+    rows = factor.extend(points).copy()
     rows[np.diag_indices(40)] *= 0.998
-    assert excess(own, rows, points)[0] < 0
+    assert excess(factor, rows, points)[0] < 0
 
 
 def test_one_by_one_and_at_once_are_the_same_to_rounding() -> None:
     space = SPACES["cap"]
-    points = asked(space, fractions("random", 2, 30))
-    single, at_once = made(space, 30), made(space, 30)
-    for place in range(30):
-        single.extend(points[place : place + 1])
+    points = points_at(space, fractions("random", 2, 30))
+    single, at_once = make_factor(space, 30), make_factor(space, 30)
+    for index in range(30):
+        single.extend(points[index : index + 1])
     rows = at_once.extend(points)
     assert np.abs(single._rows[:30, :30] - rows).max() <= 64
 
 
 def test_more_points_than_were_promised_are_refused() -> None:
     space = SPACES["disc"]
-    points = asked(space, fractions("random", 2, 11))
-    own = made(space, 10)
-    own.extend(points[:8])
+    points = points_at(space, fractions("random", 2, 11))
+    factor = make_factor(space, 10)
+    factor.extend(points[:8])
     with pytest.raises(mp.MilepostError, match="10 points cannot take 11"):
-        own.extend(points[8:])
-    assert own.count == 8
-    assert own.extend(points[8:10]).shape == (2, 10)
+        factor.extend(points[8:])
+    assert factor.count == 8
+    assert factor.extend(points[8:10]).shape == (2, 10)
     with pytest.raises(mp.MilepostError):
-        own.extend(points[10:])
+        factor.extend(points[10:])
 
 
 class Broken(Exception):  # noqa: N818
@@ -136,14 +136,14 @@ class Broken(Exception):  # noqa: N818
 def test_a_failure_leaves_it_as_it_was(fails: int) -> None:
     """Wherever the metric fails among three blocks: what follows is as if these points had never come."""
     space = SPACES["disc"]
-    points = asked(space, fractions("random", 2, 60))
+    points = points_at(space, fractions("random", 2, 60))
     with patched([(cholesky, "BLOCK", 16)]):
-        plain = made(space, 60)
+        plain = make_factor(space, 60)
         plain.extend(points[:10])
-        wanted = plain.extend(points[50:]).copy()
-        own = made(space, 60)
-        own.extend(points[:10])
-        kernel, calls = own.kernel, 0
+        expected = plain.extend(points[50:]).copy()
+        factor = make_factor(space, 60)
+        factor.extend(points[:10])
+        kernel, calls = factor.kernel, 0
 
         def apart(left: AnyArray, right: AnyArray) -> FloatArray:
             nonlocal calls
@@ -152,13 +152,13 @@ def test_a_failure_leaves_it_as_it_was(fails: int) -> None:
                 raise Broken
             return kernel.apart(left, right)
 
-        own.kernel = replace(kernel, apart=apart)
+        factor.kernel = replace(kernel, apart=apart)
         if fails <= 6:  # two distances a block
             with pytest.raises(Broken):
-                own.extend(points[10:50])
-            assert own.count == 10
-        own.kernel = kernel
-        assert np.array_equal(own.extend(points[50:]), wanted)
+                factor.extend(points[10:50])
+            assert factor.count == 10
+        factor.kernel = kernel
+        assert np.array_equal(factor.extend(points[50:]), expected)
 
 
 def graph(left: AnyArray, right: AnyArray) -> FloatArray:
@@ -178,11 +178,11 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
     nodes = np.arange(5.0)[:, None]
     with pytest.raises(mp.MilepostError, match="negative type"):
         CholeskyFactor(kernel, 5, 2.0**-38).extend(nodes)
-    own = CholeskyFactor(kernel, 5, 2.0**-38)
-    own.extend(nodes[:4])
+    factor = CholeskyFactor(kernel, 5, 2.0**-38)
+    factor.extend(nodes[:4])
     with pytest.raises(mp.MilepostError, match="negative type"):
-        own.extend(nodes[4:])
-    assert own.count == 4
+        factor.extend(nodes[4:])
+    assert factor.count == 4
 
 
 LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
@@ -196,13 +196,13 @@ LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoilt", "most", "words"), LIMITS)
-def test_limits_are_said_beforehand(spoilt: Callable[[Kernel], Kernel], most: int, words: str) -> None:
+@pytest.mark.parametrize(("change", "max_points", "message"), LIMITS)
+def test_limits_are_said_beforehand(change: Callable[[Kernel], Kernel], max_points: int, message: str) -> None:
     noise = Field().noise(SPACES["disc"], 10, ProtectedChange(), APPROXIMATE)
-    with pytest.raises(mp.MilepostError, match=words):
-        check_points(spoilt(noise.kernel), most, noise.unit)
-    with pytest.raises(mp.MilepostError, match=words):
-        CholeskyFactor(spoilt(noise.kernel), most, noise.unit)
+    with pytest.raises(mp.MilepostError, match=message):
+        check_points(change(noise.kernel), max_points, noise.unit)
+    with pytest.raises(mp.MilepostError, match=message):
+        CholeskyFactor(change(noise.kernel), max_points, noise.unit)
     check_points(noise.kernel, 8192, noise.unit)
 
 
@@ -212,13 +212,13 @@ def test_rounding_that_is_allowed_for_is_covered(radius: float) -> None:
     space = mp.GreatCircle((50, 8), radius)
     noise = Field().noise(space, 200, ProtectedChange(), APPROXIMATE)
     kernel = noise.kernel
-    points = asked(space, fractions("random", 2, 200))
+    points = points_at(space, fractions("random", 2, 200))
     sign = np.where(np.arange(200) % 2, 1.0, -1.0)
     off = kernel.distance_error * sign[:, None] * sign[None]
     np.fill_diagonal(off, 0)
     wrong = replace(kernel, apart=lambda left, right: kernel.apart(left, right) + off[: len(left), : len(right)])
     with patched([(cholesky, "BLOCK", 200)]):
-        own = CholeskyFactor(wrong, 200, noise.unit)
-        rows = own.extend(points)
-    own.kernel = kernel
-    assert excess(own, rows, points)[0] >= 0
+        factor = CholeskyFactor(wrong, 200, noise.unit)
+        rows = factor.extend(points)
+    factor.kernel = kernel
+    assert excess(factor, rows, points)[0] >= 0

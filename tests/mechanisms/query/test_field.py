@@ -46,31 +46,31 @@ from tests.quick import some_quick
 
 KERNELS = {name: space for name, space in SPACES.items() if name != "towns"}
 BUDGET = Fraction(APPROXIMATE.rho)
-MOST = 40
+MAX_QUERIES = 40
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 spaces = pytest.mark.parametrize(
     "name", some_quick(KERNELS, ["unequal weights", "steps", "disc", "box", "cap", "angles", "letters"])
 )
 
 
-def clusters(width: int, most: int = MOST) -> st.SearchStrategy[list[list[float]]]:
+def clusters(width: int, max_points: int = MAX_QUERIES) -> st.SearchStrategy[list[list[float]]]:
     """Points in fractions of the columns' widths: some places, and copies around them that are hardly apart."""
-    place = st.lists(places, min_size=width, max_size=width)
-    cluster = st.tuples(place, st.integers(1, 12), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1]))
+    point = st.lists(places, min_size=width, max_size=width)
+    cluster = st.tuples(point, st.integers(1, 12), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1]))
 
-    def spread(drawn: list[tuple[list[float], int, float]]) -> list[list[float]]:
-        rng = np.random.default_rng(len(drawn))
-        rows = [np.array(center) + size * rng.uniform(-1, 1, (count, width)) for center, count, size in drawn]
-        found: list[list[float]] = np.clip(np.concatenate(rows), -0.1, 1.1)[:most].tolist()
-        return found
+    def spread(specs: list[tuple[list[float], int, float]]) -> list[list[float]]:
+        rng = np.random.default_rng(len(specs))
+        rows = [np.array(center) + size * rng.uniform(-1, 1, (count, width)) for center, count, size in specs]
+        result: list[list[float]] = np.clip(np.concatenate(rows), -0.1, 1.1)[:max_points].tolist()
+        return result
 
     return st.lists(cluster, min_size=1, max_size=6).map(spread)
 
 
 def queries_at(space: Any, rows: Any) -> AnyArray:
     """Points of the space at fractions, as a user would give them; those of a cap within its border."""
-    asked = points(space, rows)
-    return np.clip(asked, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else asked
+    queries = points(space, rows)
+    return np.clip(queries, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else queries
 
 
 def cost(first: Transcript, second: Transcript) -> Fraction:
@@ -80,13 +80,13 @@ def cost(first: Transcript, second: Transcript) -> Fraction:
 
 def pair_cost(
     space: Any,
-    asked: Any,
+    query_points: Any,
     tables: Sequence[Any],
     change: ProtectedChange = ProtectedChange(),  # noqa: B008
     sums_of: Callable[[DistanceSums], DistanceSums] = lambda sums: sums,
 ) -> Fraction:
     """What one table and its neighbor, both arrays of records, cost in a release at some points."""
-    queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
+    queries = Queries(np.asarray(space.inside(space.read_queries(query_points))), space)
     first = Transcript()
     second = first.again()
     for transcript, table in zip((first, second), tables, strict=True):
@@ -102,18 +102,23 @@ def pair_cost(
 def search(space: Any, examples: int, change: ProtectedChange) -> None:
     """Opposite ends, asked about at both; then let Hypothesis look for records, tables and points that cost more."""
     for left, right in opposites(space):
-        for own in ((left, right),) if change.replaces else ((left, left[:0]), (right, right[:0])):
-            assert pair_cost(space, queries_at(space, [[0.0] * space.width, [1.0] * space.width]), own, change) <= 1
+        for neighbor_tables in ((left, right),) if change.replaces else ((left, left[:0]), (right, right[:0])):
+            assert (
+                pair_cost(space, queries_at(space, [[0.0] * space.width, [1.0] * space.width]), neighbor_tables, change)
+                <= 1
+            )
     record = st.lists(places, min_size=space.width, max_size=space.width)
 
     @settings(QUICK, max_examples=examples)
     @given(record, record, st.lists(record, max_size=3), clusters(space.width))
-    def no_pair_costs_more(left: list[float], right: list[float], rest: Any, asked: Any) -> None:
+    def no_pair_costs_more(left: list[float], right: list[float], rest: Any, fractions: Any) -> None:
         pair = [left], [right] if change.replaces else []
-        tables = [points(space, [*own, *rest]) if [*own, *rest] else points(space, [left])[:0] for own in pair]
-        found = float(pair_cost(space, queries_at(space, asked), tables, change))
-        assert found <= 1, f"{found:.12g} of the budget"
-        target(found)
+        tables = [
+            points(space, [*records, *rest]) if [*records, *rest] else points(space, [left])[:0] for records in pair
+        ]
+        share = float(pair_cost(space, queries_at(space, fractions), tables, change))
+        assert share <= 1, f"{share:.12g} of the budget"
+        target(share)
 
     no_pair_costs_more()
 
@@ -153,10 +158,10 @@ def test_no_pair_costs_more_than_the_budget_in_odd_spaces(name: str) -> None:
 @pytest.mark.parametrize("size", [1e200, 1e-200])
 def test_vectors_of_any_length_cost_no_more(size: float) -> None:
     """Seven vectors of one direction are one point, however long they are."""
-    asked = np.array([[size * k, 0, 0] for k in range(1, 8)])
+    query_points = np.array([[size * k, 0, 0] for k in range(1, 8)])
     tables = [np.array([[end, 0.0, 0.0]]) for end in (1, -1)]
     with np.errstate(all="ignore"):
-        assert pair_cost(mp.Angular(3), asked, tables) <= 1
+        assert pair_cost(mp.Angular(3), query_points, tables) <= 1
 
 
 FAR: dict[str, Callable[[Any], Any]] = {
@@ -176,13 +181,15 @@ def test_boxes_far_from_0_cost_no_more(kind: str, steps: int) -> None:
     low, high = 2.0**30, 2.0**30 + 256 + steps / 16
     rng = np.random.default_rng(0)
     near = [low + (high - low) * rng.random((60, 2)) * size for size in (1.0, 0.3)]
-    asked = np.vstack([[[low, low], [high, high]], *near, *[low + high - part for part in near]])
+    query_points = np.vstack([[[low, low], [high, high]], *near, *[low + high - part for part in near]])
     tables = [np.array([[end, end]]) for end in (low, high)]
-    found = pair_cost(FAR[kind]([(low, high)] * 2), asked, tables)
-    assert 0.9 < found <= 1, float(found)
+    share = pair_cost(FAR[kind]([(low, high)] * 2), query_points, tables)
+    assert 0.9 < share <= 1, float(share)
 
 
-def release(space: Any, people: Sequence[Person], neighbors: str, who: dict[str, Any], asked: AnyArray) -> mp.Synopsis:
+def release(
+    space: Any, people: Sequence[Person], neighbors: str, who: dict[str, Any], queries: AnyArray
+) -> mp.Synopsis:
     """The release of a table of people, sized for a public number of rows."""
     rows = [(number, row) for number, person in enumerate(people) for row in person.rows]
     roles: dict[str, tuple[str, Any]] = {
@@ -190,10 +197,12 @@ def release(space: Any, people: Sequence[Person], neighbors: str, who: dict[str,
         "max_weight": ("weights", [row.weight for _, row in rows]),
         "contributions": ("unit", [number for number, _ in rows]),
     }
-    given: dict[str, Any] = dict(role for word, role in roles.items() if word in who)
+    role_columns: dict[str, Any] = dict(role for option, role in roles.items() if option in who)
     table = points(space, [row.position for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
-    options: dict[str, Any] = {"mechanism": "field", "neighbors": neighbors, "queries": asked, "n": 40}
-    return mp.release(table, space, epsilon=APPROXIMATE.epsilon, delta=APPROXIMATE.delta, **options, **who, **given)
+    options: dict[str, Any] = {"mechanism": "field", "neighbors": neighbors, "queries": queries, "n": 40}
+    return mp.release(
+        table, space, epsilon=APPROXIMATE.epsilon, delta=APPROXIMATE.delta, **options, **who, **role_columns
+    )
 
 
 @pytest.mark.parametrize(("neighbors", "who"), CASES)
@@ -214,17 +223,17 @@ def test_no_person_costs_more_than_the_budget(name: str, neighbors: str, who: st
     others = [Person([Row([0.3] * space.width)]), Person([Row([0.9] * space.width, "b", 2.0)])]
 
     @settings(QUICK, max_examples=5)
-    @given(rows, rows, clusters(space.width, most=8))
-    def no_change_costs_more(mine: list[Row], theirs: list[Row], asked: Any) -> None:
+    @given(rows, rows, clusters(space.width, max_points=8))
+    def no_change_costs_more(mine: list[Row], theirs: list[Row], fractions: Any) -> None:
         first = Transcript()
         second = first.again()
         after = Person(theirs if neighbors == "replace" else [])
         for transcript, person in ((first, Person(mine)), (second, after)):
             with transcript.listen():
-                release(space, [person, *others], neighbors, roles, queries_at(space, asked))
-        found = float(cost(first, second) / BUDGET)
-        assert found <= 1, f"{found:.12g} of the budget"
-        target(found)
+                release(space, [person, *others], neighbors, roles, queries_at(space, fractions))
+        share = float(cost(first, second) / BUDGET)
+        assert share <= 1, f"{share:.12g} of the budget"
+        target(share)
 
     no_change_costs_more()
 
@@ -245,14 +254,14 @@ class Noisy(Transcript):
 
 def ask_adaptively(session: mp.Session, space: Any, rows: Sequence[list[float]], sizes: Sequence[int]) -> None:
     """In batches of these sizes; each is moved by what was answered before."""
-    start, moved = 0, 0.0
+    start, shift = 0, 0.0
     for size in [*sizes, len(rows)]:
         batch = np.array(rows[start : start + size])
         if not len(batch):
             break
-        asked = queries_at(space, np.clip(batch + moved, -0.1, 1.1))
-        answers = session.ask_many(list(asked))
-        moved = (answers[-1].value / space.diameter - 0.5) * 1e-3
+        queries = queries_at(space, np.clip(batch + shift, -0.1, 1.1))
+        answers = session.ask_many(list(queries))
+        shift = (answers[-1].value / space.diameter - 0.5) * 1e-3
         start += size
 
 
@@ -265,37 +274,37 @@ def search_sessions(space: Any, examples: int, neighbors: str, copies: int = 1, 
         record,
         record,
         st.lists(record, min_size=1, max_size=3),
-        clusters(space.width, most=20),
+        clusters(space.width, max_points=20),
         st.lists(st.integers(1, 7), max_size=6),
         st.integers(0, 99),
         st.sampled_from([0.0, 1.0, 30.0]),
     )
     def no_session_costs_more(
-        left: list[float], right: list[float], rest: Any, asked: Any, sizes: list[int], seed: int, size: float
+        left: list[float], right: list[float], rest: Any, fractions: Any, sizes: list[int], seed: int, size: float
     ) -> None:
         first = Noisy(seed, size)
         second = first.again()
         pair = [left] * copies, [right] * copies if neighbors == "replace" else []
-        for transcript, own in zip((first, second), pair, strict=True):
-            given = {word: role(len(own), len(rest)) for word, role in roles.items() if callable(role)}
-            plain = {word: role for word, role in roles.items() if not callable(role)}
+        for transcript, records in zip((first, second), pair, strict=True):
+            role_columns = {option: role(len(records), len(rest)) for option, role in roles.items() if callable(role)}
+            plain = {option: role for option, role in roles.items() if not callable(role)}
             with transcript.listen(), patched([(record_source, "MAX_CELLS", 1 << 12)]):
                 session = mp.interactive(
-                    points(space, [*own, *rest]),
+                    points(space, [*records, *rest]),
                     space,
                     epsilon=APPROXIMATE.epsilon,
                     delta=APPROXIMATE.delta,
-                    max_queries=MOST,
+                    max_queries=MAX_QUERIES,
                     mechanism="field",
                     neighbors=neighbors,
-                    **given,
+                    **role_columns,
                     **plain,
                     n=None if neighbors == "replace" and not roles else 4,
                 )
-                ask_adaptively(session, space, asked, sizes)
-        found = float(cost(first, second) / BUDGET)
-        assert found <= 1, f"{found:.12g} of the budget"
-        target(found)
+                ask_adaptively(session, space, fractions, sizes)
+        share = float(cost(first, second) / BUDGET)
+        assert share <= 1, f"{share:.12g} of the budget"
+        target(share)
 
     no_session_costs_more()
 
@@ -338,40 +347,42 @@ def test_no_session_with_persons_costs_more_than_the_budget(name: str) -> None:
 def test_a_session_goes_on_after_a_failure() -> None:
     """Noise that could not be drawn, or an interrupt then: what is asked afterwards costs no more, and is answered."""
     space, noise = SPACES["disc"], Field().noise(SPACES["disc"], 6, ProtectedChange(), APPROXIMATE)
-    asked = np.array([[1.0, -2.0], [1.0, 0.9], [2.0, -3.0], [0.0, -2.0]])
+    query_points = np.array([[1.0, -2.0], [1.0, 0.9], [2.0, -3.0], [0.0, -2.0]])
     first = Transcript()
     second = first.again()
 
-    def interrupted(*_: Any) -> IntArray:
+    def raise_interrupt(*_: Any) -> IntArray:
         raise KeyboardInterrupt
 
     answers = []
     for transcript, record in ((first, [1.0, 1.0]), (second, [1.0, -5.0])):
-        sums = read_sums(np.array([record]), space, Queries(asked, space)).values[0].tolist()
+        sums = read_sums(np.array([record]), space, Queries(query_points, space)).values[0].tolist()
         innovations = Innovations(noise, 1)
         with transcript.listen():
-            innovations.ask(asked[:1], sums[:1])
-            with patched([(field, "gaussian", interrupted)]), pytest.raises(KeyboardInterrupt):
-                innovations.ask(asked[1:2], sums[1:2])
-            answers = innovations.ask(asked[2:], sums[2:])[0].tolist()
+            innovations.ask(query_points[:1], sums[:1])
+            with patched([(field, "gaussian", raise_interrupt)]), pytest.raises(KeyboardInterrupt):
+                innovations.ask(query_points[1:2], sums[1:2])
+            answers = innovations.ask(query_points[2:], sums[2:])[0].tolist()
     assert cost(first, second) <= BUDGET
-    exact = read_sums(np.array([[1.0, 1.0]]), space, Queries(asked[2:], space)).values[0] - noise.anchors(asked[2:])
+    exact = read_sums(np.array([[1.0, 1.0]]), space, Queries(query_points[2:], space)).values[0] - noise.anchors(
+        query_points[2:]
+    )
     assert answers == pytest.approx(exact, abs=64)  # without noise
 
 
 # The budget is spent, so that a little less noise would be seen.
 
 
-def worst(space: Any, pair: Any, asked: Any, change: ProtectedChange = ProtectedChange()) -> Fraction:  # noqa: B008
-    return pair_cost(space, np.array(asked), [np.array([record]) for record in pair], change)
+def worst(space: Any, pair: Any, query_points: Any, change: ProtectedChange = ProtectedChange()) -> Fraction:  # noqa: B008
+    return pair_cost(space, np.array(query_points), [np.array([record]) for record in pair], change)
 
 
 def ball(width: int, count: int = 60) -> tuple[Any, Any, AnyArray]:
     """Opposite points of the border, asked about at both and on the way between them."""
     space = mp.L2(center=[0] * width, radius=1)
-    asked = np.zeros((count, width))
-    asked[:, 0] = np.linspace(-1, 1, count)
-    return space, ([-1.0] + [0.0] * (width - 1), [1.0] + [0.0] * (width - 1)), asked
+    query_points = np.zeros((count, width))
+    query_points[:, 0] = np.linspace(-1, 1, count)
+    return space, ([-1.0] + [0.0] * (width - 1), [1.0] + [0.0] * (width - 1)), query_points
 
 
 LINE = mp.L1([(0, 1)])
@@ -386,8 +397,8 @@ TIGHT: dict[str, tuple[tuple[Any, Any, Any], Fraction]] = {
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
-    case, least = TIGHT[name]
-    assert least <= worst(*case) <= 1
+    case, min_share = TIGHT[name]
+    assert min_share <= worst(*case) <= 1
 
 
 def test_the_budget_is_spent_on_one_record_added() -> None:
@@ -405,16 +416,18 @@ def spoilt(space: Any, change: Callable[[Kernel], Kernel]) -> Any:
 
 SPOILT: dict[str, Callable[[Kernel], Kernel]] = {
     "pair": lambda kernel: replace(kernel, pair=0.9 * kernel.pair),
-    "half": lambda kernel: replace(kernel, half=lambda asked: kernel.half(asked) - 0.02 * kernel.max_variance),
+    "half": lambda kernel: replace(
+        kernel, half=lambda query_points: kernel.half(query_points) - 0.02 * kernel.max_variance
+    ),
     "apart": lambda kernel: replace(kernel, apart=lambda left, right: 1.3 * kernel.apart(left, right)),
 }
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_a_pair_that_is_too_small_is_seen(name: str) -> None:
-    (space, pair, asked), _ = TIGHT[name]
-    assert worst(spoilt(space, lambda kernel: kernel), pair, asked) == worst(space, pair, asked)
-    assert worst(spoilt(space, SPOILT["pair"]), pair, asked) > 1
+    (space, pair, query_points), _ = TIGHT[name]
+    assert worst(spoilt(space, lambda kernel: kernel), pair, query_points) == worst(space, pair, query_points)
+    assert worst(spoilt(space, SPOILT["pair"]), pair, query_points) > 1
 
 
 def over_the_disc() -> AnyArray:
@@ -434,32 +447,32 @@ HALF: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", HALF)
 def test_a_constant_that_is_too_small_is_seen(name: str) -> None:
     """A variance that lacks 4 % of the largest: between the centre and the border of a disc the constant matters."""
-    space, pair, asked = HALF[name]
-    assert worst(space, pair, asked) <= 1
-    assert worst(spoilt(space, SPOILT["half"]), pair, asked) > 1
+    space, pair, query_points = HALF[name]
+    assert worst(space, pair, query_points) <= 1
+    assert worst(spoilt(space, SPOILT["half"]), pair, query_points) > 1
 
 
 def test_distances_that_are_too_large_are_seen() -> None:
     """A covariance of longer distances than the records have: nearby points are then less alike than they should be."""
-    asked = np.linspace(0, 0.3, 30)[:, None]
-    assert worst(LINE, ([0.0], [1.0]), asked) <= 1
-    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [0.3]), asked) <= 1
-    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [1.0]), asked) > 1
+    query_points = np.linspace(0, 0.3, 30)[:, None]
+    assert worst(LINE, ([0.0], [1.0]), query_points) <= 1
+    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [0.3]), query_points) <= 1
+    assert worst(spoilt(LINE, SPOILT["apart"]), ([0.0], [1.0]), query_points) > 1
 
 
 def test_a_single_that_is_too_small_is_seen() -> None:
     tables = [np.array([[0.0], [0.3]]), np.array([[0.3]])]
     small = spoilt(LINE, lambda kernel: replace(kernel, single=0.9 * kernel.single))
     assert pair_cost(small, np.array([[0.0]]), tables, ProtectedChange("add-remove")) > 1
-    other = spoilt(LINE, lambda kernel: replace(kernel, anchor=lambda asked: kernel.anchor(asked) + 0.05))
+    other = spoilt(LINE, lambda kernel: replace(kernel, anchor=lambda query_points: kernel.anchor(query_points) + 0.05))
     assert pair_cost(other, np.array([[0.0]]), tables, ProtectedChange("add-remove")) > 1
 
 
-def coarse(asked: AnyArray, rng: np.random.Generator) -> Fraction:
+def coarse(query_points: AnyArray, rng: np.random.Generator) -> Fraction:
     """The worst of some pairs of records from end to end, in a table of others."""
     rest = rng.random((3, 1))
     return max(
-        pair_cost(LINE, asked, [np.vstack([[[left]], rest]), np.vstack([[[right]], rest])])
+        pair_cost(LINE, query_points, [np.vstack([[[left]], rest]), np.vstack([[[right]], rest])])
         for left, right in ((0.0, 1.0), (0.0, 0.999), (0.001, 1.0), (1.0, 0.0), (0.002, 0.9995))
     )
 
@@ -468,35 +481,35 @@ def coarse(asked: AnyArray, rng: np.random.Generator) -> Fraction:
 def test_rounding_of_innovations_is_paid_for(bits: int) -> None:
     """With innovations of few bits: within the budget, and beyond it when rounding is left out."""
     rng, of = np.random.default_rng(bits), FieldNoise.of
-    seen = 0
+    violations = 0
     with patched([(field, "STEP_BITS", bits)]):
         for _ in range(6):
-            asked = np.concatenate([[[0.0], [1.0]], rng.random((30, 1))])
-            assert coarse(asked, rng) <= 1
-            with patched([(FieldNoise, "of", lambda *given: replace_split(of, *given))]):
-                seen += coarse(asked, rng) > 1
-    assert seen
+            query_points = np.concatenate([[[0.0], [1.0]], rng.random((30, 1))])
+            assert coarse(query_points, rng) <= 1
+            with patched([(FieldNoise, "of", lambda *args: replace_split(of, *args))]):
+                violations += coarse(query_points, rng) > 1
+    assert violations
 
 
-def replace_split(of: Callable[..., FieldNoise], *given: Any) -> FieldNoise:
-    kernel, _, _, change, rho = given
-    return replace(of(*given), split=change.gaussian(kernel.pair, kernel.single, rho, 0.5))
+def replace_split(of: Callable[..., FieldNoise], *args: Any) -> FieldNoise:
+    kernel, _, _, change, rho = args
+    return replace(of(*args), split=change.gaussian(kernel.pair, kernel.single, rho, 0.5))
 
 
 def test_innovations_against_noisy_answers_are_seen() -> None:
     """Each step then has the noise of an innovation only, and what came before does not count for it."""
-    space, asked = LINE, np.array([[0.0], [1e-3], [2e-3], [3e-3]])
+    space, query_points = LINE, np.array([[0.0], [1e-3], [2e-3], [3e-3]])
     noise = Field().noise(space, 4, ProtectedChange(), APPROXIMATE)
     costs = []
     for kind in (Innovations, AgainstNoisy):
         first = Noisy(3, 1.0)
         second = first.again()
         for transcript, record in ((first, 0.0), (second, 1.0)):
-            sums = read_sums(np.array([[record]]), space, Queries(asked, space)).values[0].tolist()
+            sums = read_sums(np.array([[record]]), space, Queries(query_points, space)).values[0].tolist()
             innovations = kind(noise, 1)
             with transcript.listen():
-                for place, value in enumerate(sums):
-                    innovations.ask(asked[place : place + 1], [value])
+                for index, value in enumerate(sums):
+                    innovations.ask(query_points[index : index + 1], [value])
         costs.append(cost(first, second))
     assert costs[0] <= BUDGET < costs[1]
 
@@ -511,12 +524,12 @@ LAWS: dict[str, tuple[Any, AnyArray]] = {
 }
 
 
-def claimed(noise: FieldNoise, asked: AnyArray) -> FloatArray:
+def claimed_covariance(noise: FieldNoise, query_points: AnyArray) -> FloatArray:
     """The covariance of noisy sums, in the units of the distance."""
     kernel = noise.kernel
-    half = kernel.half(asked)
-    result = half[:, None] + half[None] - 2 * kernel.apart(asked, asked)
-    result[np.diag_indices(len(asked))] = 2 * half + NUGGET * kernel.max_variance
+    half = kernel.half(query_points)
+    result = half[:, None] + half[None] - 2 * kernel.apart(query_points, query_points)
+    result[np.diag_indices(len(query_points))] = 2 * half + NUGGET * kernel.max_variance
     return np.asarray(noise.split.power / 2 * result)
 
 
@@ -527,39 +540,39 @@ def directions(covariance: FloatArray, others: Sequence[FloatArray] = ()) -> lis
     of the others, where its variance differs most from 1.
     """
     white = np.linalg.inv(np.linalg.cholesky(covariance))
-    own = [direction[None] @ white for direction in (*np.eye(len(white)), *_pairs(len(white)))]
+    projections = [direction[None] @ white for direction in (*np.eye(len(white)), *_pairs(len(white)))]
     for other in others:
         values, vectors = np.linalg.eigh(white @ other @ white.T)
-        own.append(vectors[:, np.argmax(np.abs(np.log(values)))][None] @ white)
-    return [white, *own]
+        projections.append(vectors[:, np.argmax(np.abs(np.log(values)))][None] @ white)
+    return [white, *projections]
 
 
-def clearest(tried: Sequence[FloatArray], other: FloatArray) -> tuple[FloatArray, float]:
+def clearest_direction(candidates: Sequence[FloatArray], other: FloatArray) -> tuple[FloatArray, float]:
     """The direction in which errors of another covariance are seen best, and the one scale that they have in it."""
-    best, found, most = tried[0], 1.0, 0.0
-    for direction in tried:
+    best, scale, max_signal = candidates[0], 1.0, 0.0
+    for direction in candidates:
         variances = np.linalg.eigvalsh(direction @ other @ direction.T)
-        seen = math.sqrt(len(variances)) * abs(math.log(variances[0]))
-        if math.isclose(variances[0], variances[-1], rel_tol=1e-6) and seen > most:
-            best, found, most = direction, math.sqrt(variances[0]), seen
-    return best, found
+        signal = math.sqrt(len(variances)) * abs(math.log(variances[0]))
+        if math.isclose(variances[0], variances[-1], rel_tol=1e-6) and signal > max_signal:
+            best, scale, max_signal = direction, math.sqrt(variances[0]), signal
+    return best, scale
 
 
 def assert_covariance(errors: FloatArray, covariance: FloatArray, against: Sequence[FloatArray]) -> None:
     """Errors float64[n, k] are normal with this covariance; each of the others would be noticed."""
-    tried = directions(covariance, against)
-    for direction in tried:
-        assert_scale(errors @ direction.T, against=1.2, comparisons=len(tried))
+    candidates = directions(covariance, against)
+    for direction in candidates:
+        assert_scale(errors @ direction.T, against=1.2, comparisons=len(candidates))
     for other in against:
-        direction, factor = clearest(tried, other)
-        assert_scale(errors @ direction.T, against=factor, comparisons=len(tried))
+        direction, factor = clearest_direction(candidates, other)
+        assert_scale(errors @ direction.T, against=factor, comparisons=len(candidates))
 
 
-def assert_other_covariance(errors: FloatArray, claimed: FloatArray, truth: FloatArray) -> None:
+def assert_other_covariance(errors: FloatArray, covariance: FloatArray, truth: FloatArray) -> None:
     """Errors of one covariance are not taken for those of another."""
-    tried = directions(claimed, [truth])
-    direction, factor = clearest(tried, truth)
-    assert_wrong_scale(errors @ direction.T, factor, comparisons=len(tried))
+    candidates = directions(covariance, [truth])
+    direction, factor = clearest_direction(candidates, truth)
+    assert_wrong_scale(errors @ direction.T, factor, comparisons=len(candidates))
 
 
 def _pairs(width: int) -> list[FloatArray]:
@@ -578,21 +591,21 @@ def test_answers_have_the_covariance_that_they_claim(name: str) -> None:
     sums = read_sums(people, space, queries)
     exact = sums.values[0] - 50 * noise.anchors(queries.points)
     with drawn_ahead():
-        found = [Innovations(noise, 50).ask(queries.points, sums.values[0].tolist()) for _ in range(RELEASES)]
-    errors = np.array([answers - exact for answers, _ in found]) * noise.quantum
-    right = claimed(noise, queries.points)
-    assert found[0][1] * noise.quantum == pytest.approx(np.sqrt(np.diag(right)), rel=1e-6)
+        releases = [Innovations(noise, 50).ask(queries.points, sums.values[0].tolist()) for _ in range(RELEASES)]
+    errors = np.array([answers - exact for answers, _ in releases]) * noise.quantum
+    right = claimed_covariance(noise, queries.points)
+    assert releases[0][1] * noise.quantum == pytest.approx(np.sqrt(np.diag(right)), rel=1e-6)
     longer = replace(noise.kernel, apart=lambda left, other: 1.15 * noise.kernel.apart(left, other))
     wrong = [
         1.15 * right,
         right / 1.15,
         np.diag(np.diag(right)),
-        claimed(replace(noise, kernel=longer), queries.points),
+        claimed_covariance(replace(noise, kernel=longer), queries.points),
     ]
-    wrong = [one for one in wrong if np.linalg.eigvalsh(one).min() > 0]
+    wrong = [wrong_covariance for wrong_covariance in wrong if np.linalg.eigvalsh(wrong_covariance).min() > 0]
     assert_covariance(errors, right, against=wrong)
-    for one in wrong:
-        assert_other_covariance(errors, one, right)
+    for wrong_covariance in wrong:
+        assert_other_covariance(errors, wrong_covariance, right)
     independent = np.random.default_rng(1).standard_normal(errors.shape) * np.sqrt(np.diag(right))
     assert_other_covariance(independent, right, np.diag(np.diag(right)))
 
@@ -612,12 +625,12 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
     sums = read_sums(rows, space, queries)
     exact = sums.values[0] - 6 * noise.anchors(rows)
     with drawn_ahead():
-        found = [Innovations(noise, 6).ask(rows, sums.values[0].tolist())[0] - exact for _ in range(10_000)]
-    errors, right = np.array(found) * noise.quantum, claimed(noise, rows)
+        differences = [Innovations(noise, 6).ask(rows, sums.values[0].tolist())[0] - exact for _ in range(10_000)]
+    errors, right = np.array(differences) * noise.quantum, claimed_covariance(noise, rows)
     wrong = [right + noise.split.power / 2 * more for more in (constant, -constant)]
     assert_covariance(errors, right, against=wrong)
-    for one in wrong:
-        assert_other_covariance(errors, one, right)
+    for wrong_covariance in wrong:
+        assert_other_covariance(errors, wrong_covariance, right)
 
 
 # Predictions, refusals.
@@ -626,15 +639,15 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
 @spaces
 def test_the_prediction_is_what_the_release_says(name: str) -> None:
     space = KERNELS[name]
-    asked = inside(space, [[k / 7] * space.width for k in range(8)])
-    queries = Queries(np.asarray(space.inside(space.read_queries(asked))), space)
+    query_points = inside(space, [[k / 7] * space.width for k in range(8)])
+    queries = Queries(np.asarray(space.inside(space.read_queries(query_points))), space)
     with silent():
-        predicted = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE)
+        prediction = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE)
     sums = read_sums(points(space, [[0.3] * space.width] * 300), space, queries)
-    found = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
-    assert predicted.rms == pytest.approx(found.deviation, rel=1e-6)
-    assert predicted.error == pytest.approx(min(found.half_width(0.95), space.diameter), rel=1e-6)
-    assert predicted.uniform == pytest.approx(min(found.half_width(0.95, uniform=True), space.diameter), rel=1e-6)
+    noisy_sums = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
+    assert prediction.rms == pytest.approx(noisy_sums.deviation, rel=1e-6)
+    assert prediction.error == pytest.approx(min(noisy_sums.half_width(0.95), space.diameter), rel=1e-6)
+    assert prediction.uniform == pytest.approx(min(noisy_sums.half_width(0.95, uniform=True), space.diameter), rel=1e-6)
 
 
 def test_what_cannot_be_is_refused_before_spending() -> None:
@@ -657,9 +670,9 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
         (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
     with silent():
-        for refused, words in cases:
-            with pytest.raises(mp.MilepostError, match=words):
-                refused()
+        for call, message in cases:
+            with pytest.raises(mp.MilepostError, match=message):
+                call()
 
 
 def test_the_answers_without_noise_are_the_exact_sums() -> None:
@@ -667,14 +680,14 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
     for name in ("disc", "cap", "angles", "table"):
         space = KERNELS[name]
         rows = np.random.default_rng(0).random((30, space.width))
-        asked = np.asarray(space.inside(space.read_queries(inside(space, rows))))
-        queries = Queries(asked, space)
+        query_points = np.asarray(space.inside(space.read_queries(inside(space, rows))))
+        queries = Queries(query_points, space)
         sums = read_sums(points(space, rows), space, queries)
         with Transcript().listen():
-            found = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
-        exact = sums.values[0] - 30 * found.anchors
-        assert np.abs(found.sums - exact).max() <= 24
-        assert found.values(np.arange(30), raw=True) == pytest.approx(
+            noisy_sums = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
+        exact = sums.values[0] - 30 * noisy_sums.anchors
+        assert np.abs(noisy_sums.sums - exact).max() <= 24
+        assert noisy_sums.values(np.arange(30), raw=True) == pytest.approx(
             mp.exact(points(space, rows), space, inside(space, rows)), abs=2 * queries.bias + queries.quantum
         )
 
@@ -682,7 +695,7 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
 def test_a_factor_of_the_noise_has_its_unit() -> None:
     """A row times innovations is in 2⁻³⁴ quanta: unit²·ℓℓᵀ is the covariance, λ included."""
     noise = Field().noise(LINE, 3, ProtectedChange(), APPROXIMATE)
-    asked = np.array([[0.0], [0.3], [1.0]])
-    rows = CholeskyFactor(noise.kernel, 3, noise.unit).extend(asked)
-    own = 1 - 2 * np.abs(asked - asked.T) + NUGGET * np.eye(3)
-    assert noise.unit**2 * (rows @ rows.T) == pytest.approx(own, rel=1e-6)
+    query_points = np.array([[0.0], [0.3], [1.0]])
+    rows = CholeskyFactor(noise.kernel, 3, noise.unit).extend(query_points)
+    covariance = 1 - 2 * np.abs(query_points - query_points.T) + NUGGET * np.eye(3)
+    assert noise.unit**2 * (rows @ rows.T) == pytest.approx(covariance, rel=1e-6)

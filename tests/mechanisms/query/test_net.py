@@ -72,9 +72,9 @@ def sums_of(
     queries: Queries, rows: Any, change: ProtectedChange | None = None, group: Any = None, weight: Any = None
 ) -> DistanceSums:
     """Of records at distances int[n, k] in quanta."""
-    counted = Net().summands(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
+    summands = Net().summands(queries, np.array(rows, dtype=np.int64).reshape(-1, queries.count))
     sums = DistanceSums(len(LinkDesigns.of(queries)), 1 if change is None else change.groups or 1)
-    sums.add(counted, group, weight)
+    sums.add(summands, group, weight)
     return sums
 
 
@@ -88,8 +88,8 @@ def cost(pair: Sequence[DistanceSums], queries: Queries, change: ProtectedChange
                 Net().run(sums, queries, change, guarantee, n=None if change.public_total else 5, group=group)
     (law,) = {draw.law for draw in first.draws}
     assert law == "laplace" or not guarantee.pure
-    spent = [one.cost(other, law == "laplace") for one, other in zip(first.draws, second.draws, strict=True)]
-    return sum(spent, Fraction(0)) / Fraction(guarantee.epsilon if law == "laplace" else guarantee.rho)
+    costs = [call.cost(other, law == "laplace") for call, other in zip(first.draws, second.draws, strict=True)]
+    return sum(costs, Fraction(0)) / Fraction(guarantee.epsilon if law == "laplace" else guarantee.rho)
 
 
 # What a pair of records costs.
@@ -122,16 +122,16 @@ quanta = st.one_of(st.sampled_from([0, 1, MIDDLE - 1, MIDDLE, QUANTA - 1, QUANTA
 @given(data=st.data())
 def test_no_person_costs_more_than_the_budget(kind: str, change: ProtectedChange, data: st.DataObject) -> None:
     """Added, replaced, moved to another group, several rows and any weights: the worst that is known, and others."""
-    queries = SHAPED[data.draw(st.sampled_from(list(SHAPED)))]
+    queries = QUERY_SETS[data.draw(st.sampled_from(list(QUERY_SETS)))]
     groups, steps = change.groups or 1, change.steps
-    near, far = (place.tolist() for place in worst_rows(queries))
+    near, far = (record.tolist() for record in worst_rows(queries))
     pair: list[Any] = []
     for left, right in ((near, far), (far, near)):
         pair = []
-        for place, where in ((left, 0), (right, groups - 1)):
-            whole = [] if pair and not change.replaces else [place] * change.contributions
-            marks = (np.full(len(whole), mark, dtype=np.int64) for mark in (where, steps))
-            pair.append(sums_of(queries, whole, change, *marks))
+        for record, group_index in ((left, 0), (right, groups - 1)):
+            records = [] if pair and not change.replaces else [record] * change.contributions
+            marks = (np.full(len(records), mark, dtype=np.int64) for mark in (group_index, steps))
+            pair.append(sums_of(queries, records, change, *marks))
         assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
     row = st.tuples(
         st.lists(quanta, min_size=queries.count, max_size=queries.count),
@@ -145,13 +145,13 @@ def test_no_person_costs_more_than_the_budget(kind: str, change: ProtectedChange
         sides[1] = []
     pair = []
     for rows in sides:
-        group, weight = (np.array([one[part] for one in rows], dtype=np.int64) for part in (1, 2))
-        pair.append(sums_of(queries, [one[0] for one in rows], change, group, weight))
+        group, weight = (np.array([entry[part] for entry in rows], dtype=np.int64) for part in (1, 2))
+        pair.append(sums_of(queries, [entry[0] for entry in rows], change, group, weight))
     if change.public_total or any(int(side.totals.sum()) for side in pair):
         assert cost(pair, queries, change, GUARANTEES[kind]) <= 1
 
 
-SHAPED = {
+QUERY_SETS = {
     "one": Queries(np.array([[0.3]]), LINE),
     "twins": Queries(np.array([[0.3], [0.3], [0.30001]]), LINE),
     "plane": in_the_plane(12),
@@ -169,11 +169,11 @@ def worst_rows(queries: Queries) -> tuple[IntArray, IntArray]:
     return near, QUANTA - near
 
 
-@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("name", QUERY_SETS)
 @pytest.mark.parametrize("epsilon", [0.01, 1, 3.7, 1000])
 def test_a_tree_spends_its_budget_on_the_worst_pair(name: str, epsilon: float) -> None:
     """All links move by twice their length at once; a tenth less noise would be too little."""
-    queries, guarantee = SHAPED[name], mp.Guarantee(epsilon)
+    queries, guarantee = QUERY_SETS[name], mp.Guarantee(epsilon)
     pair = [sums_of(queries, row) for row in worst_rows(queries)]
     assert 1 - Fraction(1, 10**9) <= cost(pair, queries, ProtectedChange(), guarantee) <= 1
     with patched([(net, "SLACK", 0.9)]):
@@ -196,37 +196,37 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
         assert cost(pair, queries, ProtectedChange(), APPROXIMATE) > 1
 
 
-@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("name", QUERY_SETS)
 @changes
 def test_links_are_paid_for_to_the_last_digit(name: str, change: ProtectedChange) -> None:
     """Σ(2ℓ)²/(2σ²) of the mesh and Σ2ℓ/b of the tree are what a replaced record may cost, and no more than it."""
-    shapes = LinkDesigns.of(SHAPED[name])
+    shapes = LinkDesigns.of(QUERY_SETS[name])
     for pure, guarantee in ((False, APPROXIMATE), (True, PURE)):
         shape = shapes.tree if pure else shapes.mesh
-        found = NetNoise.of(shape, change, guarantee, pure)
+        net_noise = NetNoise.of(shape, change, guarantee, pure)
         shares = [
-            Fraction(int(length)) / Fraction(found.unit * scale)
+            Fraction(int(length)) / Fraction(net_noise.unit * scale)
             for length, scale in zip(shape.links.lengths.tolist(), shape.scales.tolist(), strict=True)
         ]
-        one = sum(shares) if pure else sum(share * share for share in shares) / 2
-        total = Fraction(found.total) if found.total else None
+        record_cost = sum(shares) if pure else sum(share * share for share in shares) / 2
+        total = Fraction(net_noise.total) if net_noise.total else None
         ends = 2 if change.replaces and (change.groups or 1) > 1 else 1
-        more = 0 if total is None else 1 / total if pure else 1 / (2 * total * total)
-        most = Fraction(guarantee.budget) / Fraction(change.multiple) ** (1 if pure else 2)
-        replaced = one * (2 if pure else 4) if change.replaces else Fraction(0)
-        added = Fraction(0) if change.public_total else ends * (one + more)
-        assert 1 - Fraction(1, 10**9) <= max(replaced, added) / most <= 1
+        total_cost = 0 if total is None else 1 / total if pure else 1 / (2 * total * total)
+        budget = Fraction(guarantee.budget) / Fraction(change.multiple) ** (1 if pure else 2)
+        replacement_cost = record_cost * (2 if pure else 4) if change.replaces else Fraction(0)
+        addition_cost = Fraction(0) if change.public_total else ends * (record_cost + total_cost)
+        assert 1 - Fraction(1, 10**9) <= max(replacement_cost, addition_cost) / budget <= 1
 
 
 def test_differences_are_cut_whatever_the_distance_is() -> None:
     """A record next to one query and far from its neighbor, which no metric has."""
-    queries = SHAPED["plane"]
+    queries = QUERY_SETS["plane"]
     rows = np.where(np.arange(queries.count) % 2, QUANTA, 0)[None]
-    counted = Net().summands(queries, rows)[0]
+    summands = Net().summands(queries, rows)[0]
     shapes = LinkDesigns.of(queries)
     lengths = np.concatenate([shapes.mesh.links.lengths, shapes.tree.links.lengths])
-    assert (np.abs(counted) <= lengths).all()
-    assert (np.abs(counted) == lengths).any()
+    assert (np.abs(summands) <= lengths).all()
+    assert (np.abs(summands) == lengths).any()
 
 
 METRICS: dict[str, tuple[Space, Any, Any]] = {
@@ -245,8 +245,8 @@ METRICS: dict[str, tuple[Space, Any, Any]] = {
 @pytest.mark.parametrize("name", METRICS)
 def test_nothing_of_a_metric_is_cut(name: str) -> None:
     """The triangle inequality, rounding included; so noiseless links give the distances back."""
-    space, asked, rows = METRICS[name]
-    queries = given_queries(space, asked)
+    space, query_points, rows = METRICS[name]
+    queries = given_queries(space, query_points)
     assert queries is not None
     shapes = LinkDesigns.of(queries)
     exact = queries.quantize(space.distance(next(read_points(rows, space)), queries.points))
@@ -273,14 +273,14 @@ def test_the_noise_has_its_scales(kind: str) -> None:
     """On every link; a tenth less or more is rejected."""
     queries, pure = in_the_plane(60), kind == "pure"
     shapes = LinkDesigns.of(queries)
-    found = NetNoise.of(shapes.tree if pure else shapes.mesh, ProtectedChange(), GUARANTEES[kind], pure)
-    exact, law = np.arange(len(found.design.links)) << 20, LAWS[kind]
+    net_noise = NetNoise.of(shapes.tree if pure else shapes.mesh, ProtectedChange(), GUARANTEES[kind], pure)
+    exact, law = np.arange(len(net_noise.design.links)) << 20, LAWS[kind]
     runs, add = -(-max(scale_draws(factor, law=law) for factor in (0.9, 1.1)) // len(exact)), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]), drawn_ahead():
-            drawn = [found.add_noise(exact) - exact for _ in range(runs)]
-        return np.concatenate([one / (found.unit * found.design.scales) for one in drawn])
+            samples = [net_noise.add_noise(exact) - exact for _ in range(runs)]
+        return np.concatenate([sample / (net_noise.unit * net_noise.design.scales) for sample in samples])
 
     assert_scale(errors(1), law=law, against=1.1)
     for factor in (0.9, 1.1):
@@ -302,59 +302,59 @@ def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
     releases, truth = RELEASES[kind]
     queries, guarantee, change = in_the_plane(25), GUARANTEES[kind], CHANGES[name]
     people = np.random.default_rng(1).beta(2, 3, (4000, 2))
-    exact, places = mp.exact(people, PLANE, queries.points), np.arange(queries.count)
+    exact, positions = mp.exact(people, PLANE, queries.points), np.arange(queries.count)
     sums = read_sums(people, PLANE, queries, transform=Net().summands)
     each, every, narrow = 0, 0, 0
     with drawn_ahead():
         for number in range(releases):
-            found = Net().run(sums, queries, change, guarantee, n=4000)
-            off = np.abs(found.values(places, raw=True) - exact)
-            one = number % queries.count
-            (width,) = found.half_widths(places[one : one + 1], 0.95)
-            each += int(off[one] <= width)
-            narrow += int(off[one] <= 0.8 * width)
-            every += int(off.max() <= found.half_width(0.95, uniform=True))
+            noisy_sums = Net().run(sums, queries, change, guarantee, n=4000)
+            off = np.abs(noisy_sums.values(positions, raw=True) - exact)
+            index = number % queries.count
+            (width,) = noisy_sums.half_widths(positions[index : index + 1], 0.95)
+            each += int(off[index] <= width)
+            narrow += int(off[index] <= 0.8 * width)
+            every += int(off.max() <= noisy_sums.half_width(0.95, uniform=True))
     assert_rate(each, releases, at_least=0.95, at_most=0.96, against=0.9)
     assert_rate(every, releases, at_least=0.95, against=0.9)
     assert_wrong_rate(narrow, releases, at_least=0.95, truth=truth)
 
 
 @guarantees
-@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("name", QUERY_SETS)
 def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
     """To the bit, without data or noise."""
-    queries, guarantee = SHAPED[name], GUARANTEES[kind]
+    queries, guarantee = QUERY_SETS[name], GUARANTEES[kind]
     with silent():
-        predicted = Net().predict(queries, 300, ProtectedChange(), guarantee)
-    found = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, ProtectedChange(), guarantee)
-    assert predicted.error == min(found.half_width(0.95), found.max_error)
-    assert predicted.uniform == min(found.half_width(0.95, uniform=True), found.max_error)
-    assert predicted.rms == found.deviation
+        prediction = Net().predict(queries, 300, ProtectedChange(), guarantee)
+    noisy_sums = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, ProtectedChange(), guarantee)
+    assert prediction.error == min(noisy_sums.half_width(0.95), noisy_sums.max_error)
+    assert prediction.uniform == min(noisy_sums.half_width(0.95, uniform=True), noisy_sums.max_error)
+    assert prediction.rms == noisy_sums.deviation
 
 
-def largest(queries: Queries, guarantee: mp.Guarantee) -> float:
+def largest_deviation(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
-    found = LinkDesigns.of(queries).noise(ProtectedChange(), guarantee)
-    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if found.pure else (2 * guarantee.rho) ** -0.5)
-    return found.unit * float(np.sqrt(found.design.variances.max())) / single
+    net_noise = LinkDesigns.of(queries).noise(ProtectedChange(), guarantee)
+    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if net_noise.pure else (2 * guarantee.rho) ** -0.5)
+    return net_noise.unit * float(np.sqrt(net_noise.design.variances.max())) / single
 
 
 @pytest.mark.slow
 def test_near_queries_have_much_less_noise() -> None:
     """Half as much as the farthest-point tree of DESIGN.md and less; far ones have what gaussian and laplace give."""
-    assert largest(in_the_plane(300), APPROXIMATE) < 3
-    assert largest(in_the_plane(300), PURE) < 60
-    assert largest(far_apart(100), APPROXIMATE) == pytest.approx(10, rel=1e-9)
-    assert largest(far_apart(100), PURE) == pytest.approx(100, rel=1e-9)
-    assert largest(SHAPED["one"], PURE) == pytest.approx(1, rel=1e-9)
-    assert largest(SHAPED["twins"], PURE) < 1.01
+    assert largest_deviation(in_the_plane(300), APPROXIMATE) < 3
+    assert largest_deviation(in_the_plane(300), PURE) < 60
+    assert largest_deviation(far_apart(100), APPROXIMATE) == pytest.approx(10, rel=1e-9)
+    assert largest_deviation(far_apart(100), PURE) == pytest.approx(100, rel=1e-9)
+    assert largest_deviation(QUERY_SETS["one"], PURE) == pytest.approx(1, rel=1e-9)
+    assert largest_deviation(QUERY_SETS["twins"], PURE) < 1.01
 
 
 def test_a_delta_is_spent_as_rho() -> None:
     """A ledger counts ρ where δ > 0, which Laplace noise would cost much more of."""
-    for name in SHAPED:
-        assert not LinkDesigns.of(SHAPED[name]).noise(ProtectedChange(), APPROXIMATE).pure
-        assert LinkDesigns.of(SHAPED[name]).noise(ProtectedChange(), PURE).pure
+    for name in QUERY_SETS:
+        assert not LinkDesigns.of(QUERY_SETS[name]).noise(ProtectedChange(), APPROXIMATE).pure
+        assert LinkDesigns.of(QUERY_SETS[name]).noise(ProtectedChange(), PURE).pure
 
 
 @pytest.mark.parametrize("core", [1, 5, 40])
@@ -378,27 +378,27 @@ def test_queries_outside_the_core_have_the_same_largest_noise(core: int) -> None
 @guarantees
 def test_a_release_is_saved_and_answers_bit_for_bit(kind: str, tmp_path: Path) -> None:
     """With a private total too; no metric is needed to read it."""
-    words = mp.AnyMetric(lambda x, y: float(abs(len(x) - len(y))), 9, ["a", "aaa", "aaaaaa"])
+    text_space = mp.AnyMetric(lambda x, y: float(abs(len(x) - len(y))), 9, ["a", "aaa", "aaaaaa"])
     for neighbors in ("replace", "add-remove"):
-        made = mp.release(
+        synopsis = mp.release(
             ["a", "aa", "aaaa"] * 200,
-            words,
+            text_space,
             epsilon=50,
             delta=GUARANTEES[kind].delta,
             mechanism="net",
             neighbors=neighbors,
         )
-        made.save(tmp_path / "file.milepost")
+        synopsis.save(tmp_path / "file.milepost")
         again = mp.load(tmp_path / "file.milepost")
-        asked = list(words.queries)
-        assert again.mean_distance(asked).tolist() == made.mean_distance(asked).tolist()
-        assert again.interval(asked).tolist() == made.interval(asked).tolist()
-        exact = mp.exact(["a", "aa", "aaaa"] * 200, words, asked)
-        assert_promised(made, asked, exact, at_most=0.1 * words.diameter)
+        queries = list(text_space.queries)
+        assert again.mean_distance(queries).tolist() == synopsis.mean_distance(queries).tolist()
+        assert again.interval(queries).tolist() == synopsis.interval(queries).tolist()
+        exact = mp.exact(["a", "aa", "aaaa"] * 200, text_space, queries)
+        assert_promised(synopsis, queries, exact, at_most=0.1 * text_space.diameter)
 
 
 def test_delta_zero_draws_no_gaussian_noise() -> None:
-    queries, draw = SHAPED["far"], noise._add
+    queries, draw = QUERY_SETS["far"], noise._add
 
     def no_gaussian(law: str, values: IntArray, scale: float) -> IntArray:
         assert law == "laplace"
@@ -410,7 +410,7 @@ def test_delta_zero_draws_no_gaussian_noise() -> None:
 
 def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
     """Of other queries, of groups that are not paid for, of no records, of too many queries, of too small an ε."""
-    queries = SHAPED["plane"]
+    queries = QUERY_SETS["plane"]
     many = Queries(np.zeros((5000, 1)), LINE)
     grouped = DistanceSums(len(LinkDesigns.of(queries)), groups=2)
     cases: list[tuple[Callable[[], Any], str]] = [
@@ -422,31 +422,31 @@ def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
         (lambda: Net().predict(in_the_plane(50), 5, ProtectedChange(), mp.Guarantee(1e-9, 1e-50)), "too small"),
     ]
     with silent():
-        for refused, words in cases:
-            with pytest.raises(mp.MilepostError, match=words):
-                refused()
-    planned = mp.plan(LINE, n=1000, epsilon=1, queries=np.linspace(0, 1, 5000)[:, None])
-    assert "4,096" in planned.refused["net"]
+        for call, message in cases:
+            with pytest.raises(mp.MilepostError, match=message):
+                call()
+    plan = mp.plan(LINE, n=1000, epsilon=1, queries=np.linspace(0, 1, 5000)[:, None])
+    assert "4,096" in plan.refused["net"]
 
 
 def test_shapes_are_found_once_and_go_along_with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The links that are counted are those that are paid for, on other computers, too."""
     queries = in_the_plane(9)
     assert LinkDesigns.of(queries) is LinkDesigns.of(queries)
-    copied = deepcopy(queries)
+    queries_copy = deepcopy(queries)
     monkeypatch.setattr(net, "lengths_between", None)
-    assert np.array_equal(LinkDesigns.of(copied).mesh.links.lengths, LinkDesigns.of(queries).mesh.links.lengths)
+    assert np.array_equal(LinkDesigns.of(queries_copy).mesh.links.lengths, LinkDesigns.of(queries).mesh.links.lengths)
 
 
 def test_the_private_input_is_left_alone() -> None:
-    queries = SHAPED["plane"]
+    queries = QUERY_SETS["plane"]
     rows = RANDOM.integers(0, QUANTA, (5, queries.count))
-    kept = rows.copy()
+    original = rows.copy()
     sums = sums_of(queries, rows)
     values, totals = sums.values.copy(), sums.totals.copy()
-    found = Net().run(sums, queries, ProtectedChange(), PURE)
-    assert isinstance(found, NoisySums)
-    assert np.array_equal(rows, kept)
+    noisy_sums = Net().run(sums, queries, ProtectedChange(), PURE)
+    assert isinstance(noisy_sums, NoisySums)
+    assert np.array_equal(rows, original)
     assert np.array_equal(sums.values, values)
     assert np.array_equal(sums.totals, totals)
 
@@ -463,19 +463,22 @@ def test_links_to_the_ground_count_from_half_the_diameter() -> None:
 def test_lipschitz_answers_keep_the_promise_for_all_at_once() -> None:
     """No two differ by more than their points' distance, and the largest error is no larger."""
     rng = np.random.default_rng(0)
-    asked = rng.random((40, 2))
+    query_points = rng.random((40, 2))
     people = rng.random((400, 2)) ** 2
-    exact = mp.exact(people, PLANE, asked)
-    apart = PLANE.between(asked, asked)
+    exact = mp.exact(people, PLANE, query_points)
+    apart = PLANE.between(query_points, query_points)
     for _ in range(20):
-        found = mp.release(people, PLANE, epsilon=1, mechanism="net", queries=asked)
-        plain, moved = found.mean_distance(asked), found.mean_distance(asked, lipschitz=True)
-        assert (np.abs(moved[:, None] - moved[None]) <= apart + 1e-12).all()
-        assert np.abs(moved - exact).max() <= np.abs(plain - exact).max() + 1e-12
-        assert found.mean_distance(asked[7], lipschitz=True) == moved[7]
-    words = mp.AnyMetric(mp.edit_distance, 9, ["mile", "miles", "post"])
-    spelt = mp.release(["mild"] * 50, words, epsilon=1, mechanism="laplace")
-    near = spelt.mean_distance(["mile", "miles", "post"], lipschitz=True)
+        synopsis = mp.release(people, PLANE, epsilon=1, mechanism="net", queries=query_points)
+        plain, lipschitz_answers = (
+            synopsis.mean_distance(query_points),
+            synopsis.mean_distance(query_points, lipschitz=True),
+        )
+        assert (np.abs(lipschitz_answers[:, None] - lipschitz_answers[None]) <= apart + 1e-12).all()
+        assert np.abs(lipschitz_answers - exact).max() <= np.abs(plain - exact).max() + 1e-12
+        assert synopsis.mean_distance(query_points[7], lipschitz=True) == lipschitz_answers[7]
+    text_space = mp.AnyMetric(mp.edit_distance, 9, ["mile", "miles", "post"])
+    text_synopsis = mp.release(["mild"] * 50, text_space, epsilon=1, mechanism="laplace")
+    near = text_synopsis.mean_distance(["mile", "miles", "post"], lipschitz=True)
     assert abs(near[0] - near[1]) <= 1 + 1e-12
     with pytest.raises(mp.MilepostError, match="given queries"):
-        mp.release(people, PLANE, epsilon=1).mean_distance(asked, lipschitz=True)
+        mp.release(people, PLANE, epsilon=1).mean_distance(query_points, lipschitz=True)

@@ -58,10 +58,10 @@ def broken_metric(rows: dict[str, list[float | None]]) -> Callable[[Any, Any], f
     def distance(x: Any, y: Any) -> float:
         if not isinstance(x, str):
             return float(abs(x - y))
-        found: float | None = rows[x][y]
-        if found is None:
+        value: float | None = rows[x][y]
+        if value is None:
             raise Nothing
-        return found
+        return value
 
     return distance
 
@@ -73,9 +73,9 @@ def pair_cost(law: str, space: Space, queries: Queries, pair: Sequence[Any], res
     for transcript, record in zip((first, second), pair, strict=True):
         with transcript.listen():
             PerQuery(law).run(read_sums([record, *rest], space, queries), queries, ProtectedChange(), guarantee)
-    (one,), (other,) = first.draws, second.draws
-    assert one.law == law
-    return one.cost(other, pure=law == "laplace")
+    (draw,), (other,) = first.draws, second.draws
+    assert draw.law == law
+    return draw.cost(other, pure=law == "laplace")
 
 
 distances = st.one_of(
@@ -95,9 +95,9 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
     rows = {"left": data.draw(row), "right": data.draw(row), "other": data.draw(row)}
     guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), 1e-6 if law == "gaussian" else 0)
     space = mp.AnyMetric(broken_metric(rows), diameter=5, queries=list(range(count)))
-    asked = Queries(space.known, space)
+    queries = Queries(space.known, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
-    cost = pair_cost(law, space, asked, ["left", "right"], rest, guarantee)
+    cost = pair_cost(law, space, queries, ["left", "right"], rest, guarantee)
     assert cost <= budget(law, guarantee)
 
 
@@ -106,17 +106,17 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
 @pytest.mark.parametrize("epsilon", [0.01, 1, 3.7, 1000])
 def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: float) -> None:
     """One end of the line and the other, asked about at one end; a tenth less noise would be too little."""
-    asked = Queries(np.zeros((count, 1)), LINE)
+    queries = Queries(np.zeros((count, 1)), LINE)
     guarantee = mp.Guarantee(epsilon, 1e-6 if law == "gaussian" else 0)
 
     def worst() -> Any:
-        return pair_cost(law, LINE, asked, [[0.0], [1.0]], [[0.5]], guarantee)
+        return pair_cost(law, LINE, queries, [[0.0], [1.0]], [[0.5]], guarantee)
 
-    most = budget(law, guarantee)
-    assert most * (1 - Fraction(1, 10**9)) <= worst() <= most
+    limit = budget(law, guarantee)
+    assert limit * (1 - Fraction(1, 10**9)) <= worst() <= limit
     scales = PerQuery.scales
     with patched([(PerQuery, "scales", lambda *args: (0.9 * scales(*args)[0], 0.0))]):
-        assert worst() > most
+        assert worst() > limit
 
 
 def test_the_scales_are_those_of_the_sensitivity() -> None:
@@ -151,7 +151,7 @@ def test_the_noise_has_its_scale(law: chance.Law) -> None:
 
 
 @dataclass
-class Covered:
+class CoverageCounts:
     """How often answers were within their half-widths: one by one, and all of a release at once."""
 
     each: int = 0
@@ -171,21 +171,21 @@ def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     """
     releases, queries, guarantee = 1200, on_the_line(10), LAWS[law]
     people = np.random.default_rng(0).beta(2, 3, (5000, 1))
-    exact, places = mp.exact(people, LINE, queries.points), np.arange(10)
+    exact, positions = mp.exact(people, LINE, queries.points), np.arange(10)
     sums = read_sums(people, LINE, queries)
-    raw, moved = Covered(), Covered()
+    raw, default = CoverageCounts(), CoverageCounts()
     for _ in range(releases):
-        found = PerQuery(law).run(sums, queries, ProtectedChange(), guarantee)
-        widths = found.half_width(0.95), found.half_width(0.95, uniform=True)
-        assert (found.half_widths(places, 0.95) == widths[0]).all()
+        noisy_sums = PerQuery(law).run(sums, queries, ProtectedChange(), guarantee)
+        widths = noisy_sums.half_width(0.95), noisy_sums.half_width(0.95, uniform=True)
+        assert (noisy_sums.half_widths(positions, 0.95) == widths[0]).all()
         assert widths[1] < LINE.diameter
-        errors = found.values(places, raw=True) - exact
+        errors = noisy_sums.values(positions, raw=True) - exact
         raw.count(errors, *widths)
-        moved.count(found.values(places) - exact, *widths)
+        default.count(noisy_sums.values(positions) - exact, *widths)
     assert_rate(raw.each, 10 * releases, at_least=0.95, at_most=0.95, against=0.91)
     assert_rate(raw.every, releases, at_least=0.95, at_most=0.95, against=0.87)
-    assert moved.each >= raw.each  # answers are moved to where the truth can be
-    assert moved.every >= raw.every
+    assert default.each >= raw.each  # answers are moved to where the truth can be
+    assert default.every >= raw.every
 
 
 @laws
@@ -193,11 +193,11 @@ def test_the_prediction_is_what_the_release_says(law: chance.Law) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = on_the_line(7), LAWS[law]
     with silent():
-        predicted = PerQuery(law).predict(queries, 300, ProtectedChange(), guarantee)
-    found = PerQuery(law).run(read_sums(np.zeros((300, 1)), LINE, queries), queries, ProtectedChange(), guarantee)
-    assert predicted.error == found.half_width(0.95)
-    assert predicted.uniform == found.half_width(0.95, uniform=True)
-    assert predicted.rms == found.deviation
+        prediction = PerQuery(law).predict(queries, 300, ProtectedChange(), guarantee)
+    noisy_sums = PerQuery(law).run(read_sums(np.zeros((300, 1)), LINE, queries), queries, ProtectedChange(), guarantee)
+    assert prediction.error == noisy_sums.half_width(0.95)
+    assert prediction.uniform == noisy_sums.half_width(0.95, uniform=True)
+    assert prediction.rms == noisy_sums.deviation
 
 
 # Files.
@@ -209,20 +209,20 @@ def shared(x: Any, y: Any) -> float:
 
 
 PLANE = np.random.default_rng(1).random((500, 2))
-ASKED = [[0.1, 0.2], [0.5, 0.5], [1 / 3, 0.9]]
+QUERIES = [[0.1, 0.2], [0.5, 0.5], [1 / 3, 0.9]]
 SETS = [(1, 2), (2, 3, 4), ()]
 
 
 @dataclass(frozen=True)
-class Stored:
+class FileCase:
     """A release for a file; in another process points come as JSON has them, sets by position."""
 
     space: Space
     data: Any
     mechanism: str
-    asked: Any
+    points: Any
     queries: Any = None
-    elsewhere: Any = None
+    json_points: Any = None
 
     def release(self) -> mp.Synopsis:
         delta = 0 if self.mechanism in ("laplace", "hats") else 1e-6
@@ -231,98 +231,100 @@ class Stored:
 
 
 BOX = {"x": (0, 1), "y": (0, 1)}
-PLACES = np.random.default_rng(2).normal([60, 179], 5, (200, 2))
+LOCATIONS = np.random.default_rng(2).normal([60, 179], 5, (200, 2))
 TABLE = mp.Gower({"plan": mp.category(["b", "a"]), "age": mp.number(0, 9), "member": mp.flag()})
 ROWS_OF_TABLE = [["a", 3.5, True], ["b", 0.0, False], ["z", 9.0, True]] * 50
-STORED = {
-    "l1, gaussian": Stored(mp.L1(BOX), PLANE, "gaussian", ASKED, ASKED),
-    "l1, laplace": Stored(mp.L1([(0, 1)] * 2), PLANE, "laplace", ASKED, ASKED),
-    "l1, slopes": Stored(mp.L1(BOX), PLANE, "slopes", ASKED),
-    "disc, gaussian": Stored(mp.L2(center=[0.5, 0.5], radius=0.6), PLANE, "gaussian", ASKED, ASKED),
-    "disc, slopes": Stored(mp.L2(center=[0.5, 0.5], radius=0.6, directions=8), PLANE, "slopes", ASKED),
-    "box, hats": Stored(mp.L2(BOX, directions=16), PLANE, "hats", ASKED),
-    "lp, laplace": Stored(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "laplace", ASKED, ASKED),
-    "lp, slopes": Stored(mp.Lp(1.5, [(0, 1)] * 2, directions=16), PLANE, "slopes", ASKED),
-    "cap, slopes": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "slopes", [[60.0, 179.0], [55.0, -178.0]]),
-    "cap, laplace": Stored(mp.GreatCircle((60, 179), 2000), PLACES, "laplace", [[60.0, 179.0]], [[60.0, 179.0]]),
-    "angles, hats": Stored(mp.Angular(2, directions=16), PLANE, "hats", ASKED),
-    "angles, gaussian": Stored(mp.Angular(2), PLANE, "gaussian", ASKED, ASKED),
-    "table, slopes": Stored(TABLE, ROWS_OF_TABLE, "slopes", [["a", 3.5, True], ["b", 0.0, False]]),
-    "table, laplace": Stored(
+FILE_CASES = {
+    "l1, gaussian": FileCase(mp.L1(BOX), PLANE, "gaussian", QUERIES, QUERIES),
+    "l1, laplace": FileCase(mp.L1([(0, 1)] * 2), PLANE, "laplace", QUERIES, QUERIES),
+    "l1, slopes": FileCase(mp.L1(BOX), PLANE, "slopes", QUERIES),
+    "disc, gaussian": FileCase(mp.L2(center=[0.5, 0.5], radius=0.6), PLANE, "gaussian", QUERIES, QUERIES),
+    "disc, slopes": FileCase(mp.L2(center=[0.5, 0.5], radius=0.6, directions=8), PLANE, "slopes", QUERIES),
+    "box, hats": FileCase(mp.L2(BOX, directions=16), PLANE, "hats", QUERIES),
+    "lp, laplace": FileCase(mp.Lp(1.5, [(0, 1)] * 2), PLANE, "laplace", QUERIES, QUERIES),
+    "lp, slopes": FileCase(mp.Lp(1.5, [(0, 1)] * 2, directions=16), PLANE, "slopes", QUERIES),
+    "cap, slopes": FileCase(mp.GreatCircle((60, 179), 2000), LOCATIONS, "slopes", [[60.0, 179.0], [55.0, -178.0]]),
+    "cap, laplace": FileCase(mp.GreatCircle((60, 179), 2000), LOCATIONS, "laplace", [[60.0, 179.0]], [[60.0, 179.0]]),
+    "angles, hats": FileCase(mp.Angular(2, directions=16), PLANE, "hats", QUERIES),
+    "angles, gaussian": FileCase(mp.Angular(2), PLANE, "gaussian", QUERIES, QUERIES),
+    "table, slopes": FileCase(TABLE, ROWS_OF_TABLE, "slopes", [["a", 3.5, True], ["b", 0.0, False]]),
+    "table, laplace": FileCase(
         TABLE, ROWS_OF_TABLE, "laplace", [["a", 3.5, True], ["b", 0.0, False]], [["a", 3.5, True], ["b", 0.0, False]]
     ),
-    "letters, hats": Stored(mp.Hamming(["AB"] * 3), ["ABA", "BBB"] * 50, "hats", ["AAA", "ABB"]),
-    "edit, gaussian": Stored(
+    "letters, hats": FileCase(mp.Hamming(["AB"] * 3), ["ABA", "BBB"] * 50, "hats", ["AAA", "ABB"]),
+    "edit, gaussian": FileCase(
         mp.AnyMetric(mp.edit_distance, 9, ["mile", "post", "é"]), ["miles", "past"] * 50, "gaussian", ["é", "mile"]
     ),
-    "edit, slopes": Stored(
+    "edit, slopes": FileCase(
         mp.AnyMetric(mp.edit_distance, 9, ["mile", "post", "é"]), ["miles", "past"] * 50, "slopes", ["é", "mile"]
     ),
-    "lambda, gaussian": Stored(
+    "lambda, gaussian": FileCase(
         mp.AnyMetric(lambda x, y: float(len(set(x) ^ set(y))), 5, SETS), [(1, 9), (3,), (2, 4)] * 40, "gaussian", SETS
     ),
-    "lambda, hats, calibrated": Stored(
+    "lambda, hats, calibrated": FileCase(
         mp.AnyMetric(lambda x, y: float(len(set(x) ^ set(y))), 5, SETS, calibrate=True),
         [(1, 9), (3,)] * 40,
         "hats",
         SETS,
     ),
-    "sets, laplace": Stored(
+    "sets, laplace": FileCase(
         mp.AnyMetric(shared, 5, [frozenset(s) for s in SETS]),
         [frozenset({1, 9})] * 40,
         "laplace",
         [frozenset(s) for s in SETS],
-        elsewhere=[0, 1, 2],
+        json_points=[0, 1, 2],
     ),
-    "sets, slopes": Stored(
+    "sets, slopes": FileCase(
         mp.AnyMetric(shared, 5, [frozenset(s) for s in SETS]),
         [frozenset({1, 9})] * 40,
         "slopes",
         [frozenset(s) for s in SETS],
-        elsewhere=[0, 1, 2],
+        json_points=[0, 1, 2],
     ),
 }
 wide = pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
 
 
 @lru_cache
-def released(name: str) -> mp.Synopsis:
+def cached_release(name: str) -> mp.Synopsis:
     """One release of each, for all tests of files."""
-    return STORED[name].release()
+    return FILE_CASES[name].release()
 
 
-def said(synopsis: mp.Synopsis, asked: Any) -> list[Any]:
+def all_answers(synopsis: mp.Synopsis, points: Any) -> list[Any]:
     """All that a synopsis says about some points; floats that JSON gives back to the bit."""
-    values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
-    return [*values, synopsis.interval(asked).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+    values = [synopsis.mean_distance(points, raw=raw).tolist() for raw in (False, True)]
+    return [*values, synopsis.interval(points).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
 
 
 @wide
-@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("name", FILE_CASES)
 def test_a_file_answers_bit_for_bit(name: str, tmp_path: Path) -> None:
     """Saved and loaded: the same answers, card, statement and errors; saved once more, the same file."""
-    case = STORED[name]
-    synopsis = released(name)
+    case = FILE_CASES[name]
+    synopsis = cached_release(name)
     synopsis.save(tmp_path / "one.milepost")
     again = mp.load(tmp_path / "one.milepost")
-    assert said(again, case.elsewhere or case.asked) == said(synopsis, case.asked)
+    assert all_answers(again, case.json_points or case.points) == all_answers(synopsis, case.points)
     assert again.card == json.loads(json.dumps(synopsis.card))
     assert again.statement() == synopsis.statement()
     assert repr(again) == repr(synopsis)
     again.save(tmp_path / "two.milepost")
-    assert said(mp.load(tmp_path / "two.milepost"), case.elsewhere or case.asked) == said(synopsis, case.asked)
+    assert all_answers(mp.load(tmp_path / "two.milepost"), case.json_points or case.points) == all_answers(
+        synopsis, case.points
+    )
 
 
 @pytest.mark.slow
 @wide
 def test_a_file_answers_bit_for_bit_in_another_process(tmp_path: Path) -> None:
     """Which has none of the metrics that were made here."""
-    wanted = {}
-    for number, (name, case) in enumerate(STORED.items()):
-        synopsis = released(name)
+    expected = {}
+    for number, (name, case) in enumerate(FILE_CASES.items()):
+        synopsis = cached_release(name)
         synopsis.save(tmp_path / f"{number}.milepost")
-        wanted[name] = said(synopsis, case.asked)
-    asked = [case.elsewhere or case.asked for case in STORED.values()]
+        expected[name] = all_answers(synopsis, case.points)
+    points = [case.json_points or case.points for case in FILE_CASES.values()]
     code = """
 import json, sys, milepost as mp
 result = []
@@ -333,9 +335,9 @@ for number, asked in enumerate(json.load(sys.stdin)):
 print(json.dumps(result))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]
-    printed = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True).stdout  # noqa: S603
-    for name, found in zip(STORED, json.loads(printed), strict=True):
-        assert found == wanted[name], name
+    output = subprocess.run(command, input=json.dumps(points), capture_output=True, text=True, check=True).stdout  # noqa: S603
+    for name, answers in zip(FILE_CASES, json.loads(output), strict=True):
+        assert answers == expected[name], name
 
 
 # Which queries are answered.
@@ -345,17 +347,17 @@ def test_a_delta_of_zero_is_honoured() -> None:
     """gaussian is refused before anything is drawn, and laplace never draws Gaussian noise, whatever δ is."""
     queries = on_the_line(3)
     sums = read_sums(np.zeros((50, 1)), LINE, queries)
-    table, asked = np.zeros((50, 1)), [[0.0], [0.5]]
-    refusing: list[Callable[[], Any]] = [
+    table, query_points = np.zeros((50, 1)), [[0.0], [0.5]]
+    calls: list[Callable[[], Any]] = [
         lambda: PerQuery("gaussian").check(ProtectedChange(), PURE),
         lambda: PerQuery("gaussian").run(sums, queries, ProtectedChange(), PURE),
         lambda: PerQuery("gaussian").predict(queries, 50, ProtectedChange(), PURE),
-        lambda: mp.release(table, LINE, epsilon=1, mechanism="gaussian", queries=asked),
+        lambda: mp.release(table, LINE, epsilon=1, mechanism="gaussian", queries=query_points),
     ]
     with silent():
-        for refused in refusing:
+        for call in calls:
             with pytest.raises(mp.MilepostError, match=r"needs delta > 0"):
-                refused()
+                call()
     draw = noise._add
 
     def no_gaussian(law: str, values: IntArray, scale: float) -> IntArray:
@@ -365,7 +367,7 @@ def test_a_delta_of_zero_is_honoured() -> None:
     with patched([(noise, "_add", no_gaussian)]):
         for guarantee in (PURE, APPROXIMATE):
             PerQuery("laplace").run(sums, queries, ProtectedChange(), guarantee)
-        assert mp.release(table, LINE, epsilon=1, queries=asked).mechanism in ("laplace", "hats", "tangents")
+        assert mp.release(table, LINE, epsilon=1, queries=query_points).mechanism in ("laplace", "hats", "tangents")
 
 
 @laws
@@ -380,32 +382,32 @@ def test_queries_must_be_given(law: str) -> None:
         (plane, [[1.0]], "shape 1 × 1"),
     ]
     with silent():
-        for space, queries, words in cases:
-            with pytest.raises(mp.MilepostError, match=words):
+        for space, queries, message in cases:
+            with pytest.raises(mp.MilepostError, match=message):
                 mp.release(np.zeros((50, space.width)), space, epsilon=1, delta=1e-6, mechanism=law, queries=queries)
-    own = mp.AnyMetric(mp.edit_distance, 5, ["a", "bb"])
-    found = mp.release(["ab"] * 500, own, mechanism=law, epsilon=50, delta=1e-6)
-    assert_promised(found, ["a", "bb"], [1, 1], at_most=0.1 * own.diameter)
+    metric_space = mp.AnyMetric(mp.edit_distance, 5, ["a", "bb"])
+    synopsis = mp.release(["ab"] * 500, metric_space, mechanism=law, epsilon=50, delta=1e-6)
+    assert_promised(synopsis, ["a", "bb"], [1, 1], at_most=0.1 * metric_space.diameter)
 
 
 @laws
 def test_other_points_are_refused(law: str) -> None:
     """A release knows its queries only, and says so; so does the rest that needs more."""
-    found = mp.release(
+    synopsis = mp.release(
         np.full((500, 2), 0.5), mp.L1(BOX), epsilon=50, delta=1e-6, mechanism=law, queries=[[0, 0], [1, 0.5]]
     )
-    assert_promised(found, [1, 0.5], 0.5, at_most=0.1 * found.space.diameter)
+    assert_promised(synopsis, [1, 0.5], 0.5, at_most=0.1 * synopsis.space.diameter)
     with pytest.raises(mp.MilepostError, match=r"2 queries .* no others; \[0\.5, 0\.5\] is not among them"):
-        found.mean_distance([[0, 0], [0.5, 0.5]])
-    refusing: list[Callable[[], Any]] = [
-        lambda: found.cdf("x", 0.5),
-        lambda: found.quantile("x", 0.5),
-        lambda: found.explain([0, 0]),
-        lambda: found.mean_distance([0], columns=["x"]),
+        synopsis.mean_distance([[0, 0], [0.5, 0.5]])
+    calls: list[Callable[[], Any]] = [
+        lambda: synopsis.cdf("x", 0.5),
+        lambda: synopsis.quantile("x", 0.5),
+        lambda: synopsis.explain([0, 0]),
+        lambda: synopsis.mean_distance([0], columns=["x"]),
     ]
-    for refused in refusing:
+    for call in calls:
         with pytest.raises(mp.MilepostError, match="its queries only"):
-            refused()
+            call()
 
 
 OUTSIDE: dict[str, tuple[Space, AnyArray]] = {
@@ -419,19 +421,19 @@ OUTSIDE: dict[str, tuple[Space, AnyArray]] = {
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_queries_outside_are_moved_into_the_space(law: str, name: str) -> None:
     """With a warning that says how many; they are then found as they were written, and answered at the border."""
-    space, asked = OUTSIDE[name]
+    space, query_points = OUTSIDE[name]
     people = space.read(np.random.default_rng(0).random((2000, 2)))
-    moved = int((space.inside(asked) != asked).any(axis=1).sum())
-    with pytest.warns(mp.PromiseWarning, match=f"{moved} of {len(asked)} queries lie outside"):
-        found = mp.release(people, space, epsilon=900, delta=1e-6, mechanism=law, queries=asked)
-    exact = mp.exact(people, space, space.inside(asked))
-    assert_promised(found, asked, exact, at_most=0.1 * space.diameter)
+    count = int((space.inside(query_points) != query_points).any(axis=1).sum())
+    with pytest.warns(mp.PromiseWarning, match=f"{count} of {len(query_points)} queries lie outside"):
+        synopsis = mp.release(people, space, epsilon=900, delta=1e-6, mechanism=law, queries=query_points)
+    exact = mp.exact(people, space, space.inside(query_points))
+    assert_promised(synopsis, query_points, exact, at_most=0.1 * space.diameter)
 
 
 CENTERS: dict[str, tuple[Space, Any]] = {
-    "l1": (mp.L1([(0, 1)] * 2), ASKED),
-    "disc": (mp.L2(center=[0.5, 0.5], radius=0.6), ASKED),
-    "box": (mp.L2([(0, 1)] * 2), ASKED),
+    "l1": (mp.L1([(0, 1)] * 2), QUERIES),
+    "disc": (mp.L2(center=[0.5, 0.5], radius=0.6), QUERIES),
+    "box": (mp.L2([(0, 1)] * 2), QUERIES),
 }
 
 
@@ -439,22 +441,22 @@ CENTERS: dict[str, tuple[Space, Any]] = {
 @pytest.mark.parametrize("name", CENTERS)
 def test_the_center_is_one_of_the_queries(law: str, name: str) -> None:
     """The one with the least answer, and it can be asked about."""
-    space, asked = CENTERS[name]
+    space, query_points = CENTERS[name]
     with Transcript().listen():  # without noise
-        found = mp.release(PLANE, space, epsilon=900, delta=1e-6, mechanism=law, queries=asked)
-    assert found.center().tolist() == [0.5, 0.5]
-    assert found.mean_distance(found.center()) == found.mean_distance(asked).min()
+        synopsis = mp.release(PLANE, space, epsilon=900, delta=1e-6, mechanism=law, queries=query_points)
+    assert synopsis.center().tolist() == [0.5, 0.5]
+    assert synopsis.mean_distance(synopsis.center()) == synopsis.mean_distance(query_points).min()
 
 
 @laws
 def test_a_center_at_the_border_can_be_asked_about(law: str) -> None:
     """Queries that were moved to the border of a ball are found again where they are now."""
-    space, asked = OUTSIDE["disc"]
+    space, query_points = OUTSIDE["disc"]
     with pytest.warns(mp.PromiseWarning, match="outside"):
-        found = mp.release(
-            space.read(asked), space, epsilon=900, delta=1e-6, mechanism=law, queries=asked[[0, 2, 3, 4]]
+        synopsis = mp.release(
+            space.read(query_points), space, epsilon=900, delta=1e-6, mechanism=law, queries=query_points[[0, 2, 3, 4]]
         )
-    assert found.mean_distance(found.center()) == found.mean_distance(asked[[0, 2, 3, 4]]).min()
+    assert synopsis.mean_distance(synopsis.center()) == synopsis.mean_distance(query_points[[0, 2, 3, 4]]).min()
 
 
 @laws
@@ -479,9 +481,9 @@ def test_bad_sums_are_refused_before_anything_is_drawn(law: chance.Law) -> None:
         (lambda: mechanism.predict(many, 5, ProtectedChange(), tiny), "too small"),
     ]
     with silent():
-        for refused, words in cases:
-            with pytest.raises(mp.MilepostError, match=words):
-                refused()
+        for call, message in cases:
+            with pytest.raises(mp.MilepostError, match=message):
+                call()
 
 
 @laws
@@ -496,37 +498,39 @@ def test_bad_tables_are_refused_before_anything_is_drawn(law: str, table: Any) -
 @pytest.mark.parametrize("rows", [1, 1000])
 def test_one_query_and_one_row(law: str, rows: int) -> None:
     """Both are enough: a list of one point gives a list, and the point itself a number."""
-    found = mp.release(np.full((rows, 1), 0.25), LINE, epsilon=900, delta=1e-6, mechanism=law, queries=[[1.0]])
-    assert found.n == rows
-    assert found.mean_distance([[1.0]]).shape == (1,)
-    assert_promised(found, [1.0], 0.75, at_most=0.2)
-    assert found.error() == found.error(uniform=True)
-    assert found.interval([1.0])[0] <= found.mean_distance([1.0]) <= found.interval([1.0])[1]
+    synopsis = mp.release(np.full((rows, 1), 0.25), LINE, epsilon=900, delta=1e-6, mechanism=law, queries=[[1.0]])
+    assert synopsis.n == rows
+    assert synopsis.mean_distance([[1.0]]).shape == (1,)
+    assert_promised(synopsis, [1.0], 0.75, at_most=0.2)
+    assert synopsis.error() == synopsis.error(uniform=True)
+    assert synopsis.interval([1.0])[0] <= synopsis.mean_distance([1.0]) <= synopsis.interval([1.0])[1]
 
 
 @laws
 def test_duplicated_queries_have_one_answer(law: str) -> None:
     """The first one's; −0.0 and 0.0 are the same point."""
-    asked = [[0.0], [0.5], [-0.0], [0.5]]
-    found = mp.release(np.full((500, 1), 0.25), LINE, epsilon=9, delta=1e-6, mechanism=law, queries=asked)
-    answers = found.mean_distance(asked)
-    assert answers[0] == answers[2] == found.mean_distance([0.0])
+    query_points = [[0.0], [0.5], [-0.0], [0.5]]
+    synopsis = mp.release(np.full((500, 1), 0.25), LINE, epsilon=9, delta=1e-6, mechanism=law, queries=query_points)
+    answers = synopsis.mean_distance(query_points)
+    assert answers[0] == answers[2] == synopsis.mean_distance([0.0])
     assert answers[1] == answers[3]
-    words = mp.AnyMetric(mp.edit_distance, 5, ["a", "bb", "a"])
-    twice = mp.release(["ab"] * 500, words, epsilon=9, delta=1e-6, mechanism=law).mean_distance(["a", "bb", "a"])
-    assert twice[0] == twice[2]
+    text_space = mp.AnyMetric(mp.edit_distance, 5, ["a", "bb", "a"])
+    text_answers = mp.release(["ab"] * 500, text_space, epsilon=9, delta=1e-6, mechanism=law).mean_distance(
+        ["a", "bb", "a"]
+    )
+    assert text_answers[0] == text_answers[2]
 
 
 @laws
 def test_answers_stay_where_some_table_could_be(law: str) -> None:
     """0..diameter, unless raw; the interval covers the answer."""
     with pytest.warns(mp.PromiseWarning, match="quarter"):
-        found = mp.release([[0.25]], LINE, epsilon=0.01, delta=1e-6, mechanism=law, queries=np.zeros((200, 1)))
-    places = np.arange(200)
-    assert ((found.statistic.values(places) >= 0) & (found.statistic.values(places) <= 1)).all()
+        synopsis = mp.release([[0.25]], LINE, epsilon=0.01, delta=1e-6, mechanism=law, queries=np.zeros((200, 1)))
+    positions = np.arange(200)
+    assert ((synopsis.statistic.values(positions) >= 0) & (synopsis.statistic.values(positions) <= 1)).all()
     # 200 draws of a scale over 5,000: one is within 1 with less than 1e-3, all of them with 1e-600
-    assert np.abs(found.statistic.values(places, raw=True)).max() > 1
-    assert found.error() == found.error(0.5, uniform=True) == LINE.diameter
+    assert np.abs(synopsis.statistic.values(positions, raw=True)).max() > 1
+    assert synopsis.error() == synopsis.error(0.5, uniform=True) == LINE.diameter
 
 
 @laws
@@ -544,9 +548,9 @@ def test_data_and_order_do_not_show(law: str, tmp_path: Path) -> None:
     """Card and file size follow from public numbers."""
     cards, sizes = [], []
     for table in (np.zeros((500, 1)), np.linspace(0, 1, 500)[:, None], np.linspace(1, 0, 500)[:, None]):
-        found = mp.release(table, LINE, epsilon=9, delta=1e-6, mechanism=law, queries=[[0.1], [0.7]])
-        found.save(tmp_path / "file.milepost")
-        cards.append(found.card)
+        synopsis = mp.release(table, LINE, epsilon=9, delta=1e-6, mechanism=law, queries=[[0.1], [0.7]])
+        synopsis.save(tmp_path / "file.milepost")
+        cards.append(synopsis.card)
         sizes.append((tmp_path / "file.milepost").stat().st_size)
     assert cards[0] == cards[1] == cards[2]
     assert sizes[0] == sizes[1] == sizes[2]

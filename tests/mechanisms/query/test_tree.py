@@ -35,56 +35,56 @@ def every_link(count: int) -> Links:
     return Links(left, right, np.zeros(len(left), dtype=np.int64))
 
 
-def tree_loss(made: Tree) -> float:
+def tree_loss(link_tree: Tree) -> float:
     """The largest deviation of an answer ÷ that of one query alone."""
-    return float(np.sum(made.links.lengths / HALF / made.scales) * np.sqrt(made.variances.max() / 2))
+    return float(np.sum(link_tree.links.lengths / HALF / link_tree.scales) * np.sqrt(link_tree.variances.max() / 2))
 
 
-def mesh_loss(made: Mesh) -> float:
-    return float(np.sqrt(np.sum((made.links.lengths / HALF / made.scales) ** 2) * made.variances.max()))
+def mesh_loss(link_mesh: Mesh) -> float:
+    return float(np.sqrt(np.sum((link_mesh.links.lengths / HALF / link_mesh.scales) ** 2) * link_mesh.variances.max()))
 
 
-def least_of_tree(lengths: FloatArray, parents: tuple[int, ...]) -> float:
+def min_tree_cost(lengths: FloatArray, parents: tuple[int, ...]) -> float:
     """By a general optimiser: the least cost of scales whose squares add up to at most 1 on every way."""
     count = len(parents)
     ways = []
     for query in range(count):
-        way, at = [], query
-        while at != ROOT:
-            way.append(at)
-            at = parents[at]
+        way, node = [], query
+        while node != ROOT:
+            way.append(node)
+            node = parents[node]
         ways.append(way)
-    own = np.array([1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)])
+    link_lengths = np.array([1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)])
 
     def cost(logs: FloatArray) -> float:
         squares = np.exp(logs)
         longest = max(sum(squares[step] for step in way) for way in ways)
-        return float(np.sum(own / np.sqrt(squares)) * math.sqrt(longest))
+        return float(np.sum(link_lengths / np.sqrt(squares)) * math.sqrt(longest))
 
     options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12}
-    starts = [np.zeros(count), np.log(own)]
+    starts = [np.zeros(count), np.log(link_lengths)]
     return min(float(minimize(cost, start, method="Nelder-Mead", options=options).fun) for start in starts)
 
 
 def trees(count: int) -> list[tuple[int, ...]]:
     """All parents without a cycle."""
-    found = []
+    result = []
     for parents in itertools.product(range(-1, count), repeat=count):
-        at = list(range(count))
+        nodes = list(range(count))
         for _ in range(count):
-            at = [ROOT if place == ROOT else parents[place] for place in at]
-        if set(at) == {ROOT}:
-            found.append(parents)
-    return found
+            nodes = [ROOT if node == ROOT else parents[node] for node in nodes]
+        if set(nodes) == {ROOT}:
+            result.append(parents)
+    return result
 
 
 @pytest.mark.parametrize("parents", [(-1, 0, 1, 0), (-1, 0, 0, -1), (-1, 0, 1, 2), (-1, -1, -1, -1)])
 def test_the_best_scales_of_a_tree_follow_from_its_leaves(parents: tuple[int, ...]) -> None:
     """A general optimiser finds none that cost less."""
     lengths = planar(4) / HALF
-    own = [1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)]
-    _, below = tree._costs(parents, own, tree._parents_first(parents))
-    assert least_of_tree(lengths, parents) == pytest.approx(below[ROOT], rel=1e-4)
+    link_lengths = [1.0 if parent == ROOT else lengths[query, parent] for query, parent in enumerate(parents)]
+    _, below = tree._costs(parents, link_lengths, tree._parents_first(parents))
+    assert min_tree_cost(lengths, parents) == pytest.approx(below[ROOT], rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -92,8 +92,10 @@ def test_small_trees_are_the_best_there_are(seed: int) -> None:
     """Of all 125 trees of four queries, but for the rounding of scales to powers of 2^(1/16)."""
     lengths, costs = planar(4, seed), []
     for parents in trees(4):
-        own = [1.0 if parent == ROOT else lengths[query, parent] / HALF for query, parent in enumerate(parents)]
-        costs.append(tree._costs(parents, own, tree._parents_first(parents))[1][ROOT])
+        link_lengths = [
+            1.0 if parent == ROOT else lengths[query, parent] / HALF for query, parent in enumerate(parents)
+        ]
+        costs.append(tree._costs(parents, link_lengths, tree._parents_first(parents))[1][ROOT])
     assert 1 - 1e-6 < tree_loss(Tree.of(lengths, every_link(4))) / min(costs) < 1.03
 
 
@@ -103,22 +105,22 @@ def test_small_trees_are_the_best_there_are(seed: int) -> None:
 def test_every_way_leads_to_the_ground_and_variances_add_up_along_it(count: int, seed: int) -> None:
     """And the largest is what the cost of the tree says, up to the rounding of scales."""
     lengths = planar(count, seed)
-    made = Tree.of(lengths, Mesh.of(lengths).links)
-    assert sorted(made.order.tolist()) == list(range(count))
-    fourth = 12 * made.scales**4
+    link_tree = Tree.of(lengths, Mesh.of(lengths).links)
+    assert sorted(link_tree.order.tolist()) == list(range(count))
+    fourth = 12 * link_tree.scales**4
     for query in range(count):
-        variance, moment, at, steps = 0.0, 0.0, query, 0
-        while at != ROOT:
-            variance, moment = variance + 2 * made.scales[at] ** 2, moment + fourth[at]
-            at, steps = int(made.links.right[at]), steps + 1
+        variance, moment, node, steps = 0.0, 0.0, query, 0
+        while node != ROOT:
+            variance, moment = variance + 2 * link_tree.scales[node] ** 2, moment + fourth[node]
+            node, steps = int(link_tree.links.right[node]), steps + 1
             assert steps <= count
-        assert made.variances[query] == pytest.approx(variance)
-        assert made.kurtoses[query] == pytest.approx(moment / variance**2)
-    leaves = np.setdiff1d(np.arange(count), made.links.right)
-    assert made.variances[leaves] == pytest.approx(made.variances.max(), rel=0.1)
+        assert link_tree.variances[query] == pytest.approx(variance)
+        assert link_tree.kurtoses[query] == pytest.approx(moment / variance**2)
+    leaves = np.setdiff1d(np.arange(count), link_tree.links.right)
+    assert link_tree.variances[leaves] == pytest.approx(link_tree.variances.max(), rel=0.1)
 
 
-def least_of_mesh(lengths: FloatArray) -> float:
+def mesh_lower_bound(lengths: FloatArray) -> float:
     """A bound from below of the largest deviation at cost 1, by many plain rounds on all pairs (weak duality).
 
     For any importances p, no precisions w of cost 1 have Σp·variance under (Σp·variance)² ÷ max over links of
@@ -157,18 +159,18 @@ def least_of_mesh(lengths: FloatArray) -> float:
 )
 def test_a_mesh_is_near_the_best_there_is(lengths: IntArray) -> None:
     """Within 6 % of a lower bound for every choice of links and precisions: rounds, pruning and rounding of scales."""
-    least = least_of_mesh(lengths / HALF)
-    assert least * (1 - 1e-6) <= mesh_loss(Mesh.of(lengths)) <= 1.06 * least
+    lower_bound = mesh_lower_bound(lengths / HALF)
+    assert lower_bound * (1 - 1e-6) <= mesh_loss(Mesh.of(lengths)) <= 1.06 * lower_bound
 
 
 @pytest.mark.slow
 def test_a_mesh_beats_every_tree() -> None:
     """With Gaussian noise: averages over many ways, where a tree has one."""
     lengths = planar(200)
-    made = Tree.of(lengths, every_link(200))
+    link_tree = Tree.of(lengths, every_link(200))
     costs = np.zeros(201)
-    for query in made.order[::-1].tolist():
-        costs[made.links.right[query]] += (made.links.lengths[query] / HALF + math.sqrt(costs[query])) ** 2
+    for query in link_tree.order[::-1].tolist():
+        costs[link_tree.links.right[query]] += (link_tree.links.lengths[query] / HALF + math.sqrt(costs[query])) ** 2
     assert mesh_loss(Mesh.of(lengths)) < 0.75 * math.sqrt(costs[ROOT])
 
 
@@ -177,11 +179,14 @@ def test_queries_outside_the_core_hang_on_it(core: int) -> None:
     """Each on one link, near queries on the nearest of the core and far ones on the ground; none has more noise."""
     for lengths in (planar(30), uniform(30, 1.5), uniform(30, 1e-4)):
         with patched([(mesh, "CORE", core)]):
-            made = Mesh.of(lengths)
-        outer = made.links.left[made.inner :]
-        assert sorted([*made.core, *outer]) == list(range(30))
-        assert len(made.core) <= core
-        assert made.variances.max() <= 1.1 * np.median(made.variances) + made.variances[made.core].max()
+            link_mesh = Mesh.of(lengths)
+        outer = link_mesh.links.left[link_mesh.inner :]
+        assert sorted([*link_mesh.core, *outer]) == list(range(30))
+        assert len(link_mesh.core) <= core
+        assert (
+            link_mesh.variances.max()
+            <= 1.1 * np.median(link_mesh.variances) + link_mesh.variances[link_mesh.core].max()
+        )
     with patched([(mesh, "CORE", core)]):
         assert mesh_loss(Mesh.of(uniform(30, 1.5))) == pytest.approx(math.sqrt(30), rel=0.05)
 
@@ -189,16 +194,16 @@ def test_queries_outside_the_core_hang_on_it(core: int) -> None:
 def test_scales_are_few() -> None:
     """So that noise is drawn in long vectors."""
     lengths = planar(300)
-    made = Mesh.of(lengths)
-    assert len(np.unique(made.scales)) < 200 < len(made.scales)
-    assert len(np.unique(Tree.of(lengths, made.links).scales)) < 60
+    link_mesh = Mesh.of(lengths)
+    assert len(np.unique(link_mesh.scales)) < 200 < len(link_mesh.scales)
+    assert len(np.unique(Tree.of(lengths, link_mesh.links).scales)) < 60
 
 
 def test_shapes_are_the_same_every_time() -> None:
     """Nothing in them is random."""
     for lengths in (planar(50), uniform(50, 0.3)):
-        one, two = Mesh.of(lengths), Mesh.of(lengths.copy())
-        assert np.array_equal(one.links.left, two.links.left)
-        assert np.array_equal(one.scales, two.scales)
-        first, second = (Tree.of(lengths, made.links) for made in (one, two))
+        first_mesh, second_mesh = Mesh.of(lengths), Mesh.of(lengths.copy())
+        assert np.array_equal(first_mesh.links.left, second_mesh.links.left)
+        assert np.array_equal(first_mesh.scales, second_mesh.scales)
+        first, second = (Tree.of(lengths, link_mesh.links) for link_mesh in (first_mesh, second_mesh))
         assert np.array_equal(first.links.right, second.links.right)

@@ -16,7 +16,7 @@ from milepost.storage.sqlite import MAX_INTEGER
 EPSILONS = st.floats(1e-9, 1e3)
 
 
-def written(number: Decimal, rounding: str) -> int:
+def billionths(number: Decimal, rounding: str) -> int:
     """Billionths of a decimal number, by Decimal's own rounding."""
     with localcontext(Context(prec=100)):
         return int((number * NANO).to_integral_value(rounding))
@@ -30,15 +30,15 @@ def test_pure_costs_add_up_exactly_and_round_up_once(epsilons: list[float]) -> N
     with localcontext(Context(prec=100)):
         total = sum((Decimal(repr(epsilon)) for epsilon in epsilons), Decimal(0))
         squares = sum((Decimal(repr(epsilon)) ** 2 / 2 for epsilon in epsilons), Decimal(0))
-    assert cap.price(cost(guarantees, pure=True), spent=1) == written(total, ROUND_CEILING)
-    assert cap.price(cost(guarantees, pure=False), spent=1) == written(squares, ROUND_CEILING)
+    assert cap.price(cost(guarantees, pure=True), spent=1) == billionths(total, ROUND_CEILING)
+    assert cap.price(cost(guarantees, pure=False), spent=1) == billionths(squares, ROUND_CEILING)
 
 
 @given(EPSILONS)
 def test_a_cap_is_rounded_down(epsilon: float) -> None:
     """To whole billionths; one below that is refused."""
-    assert Cap.of(epsilon, 0, None).nano == written(Decimal(repr(epsilon)), ROUND_FLOOR)
-    assert Cap.of(None, 0, epsilon).nano == written(Decimal(repr(epsilon)), ROUND_FLOOR)
+    assert Cap.of(epsilon, 0, None).nano == billionths(Decimal(repr(epsilon)), ROUND_FLOOR)
+    assert Cap.of(None, 0, epsilon).nano == billionths(Decimal(repr(epsilon)), ROUND_FLOOR)
 
 
 @settings(max_examples=30)
@@ -46,12 +46,12 @@ def test_a_cap_is_rounded_down(epsilon: float) -> None:
 def test_a_guarantee_costs_its_rho_and_fills_its_own_cap(epsilon: float, exponent: float) -> None:
     """Rounded up beside others, and not passing a cap of the same words when it is alone."""
     delta = 10**exponent
-    asked = cost([Guarantee(epsilon, delta)], pure=False)
-    assert asked == Fraction(repr(rho_of(epsilon, delta)))
+    rho_cost = cost([Guarantee(epsilon, delta)], pure=False)
+    assert rho_cost == Fraction(repr(rho_of(epsilon, delta)))
     cap = Cap.of(epsilon, delta, None)
-    assert cap.nano <= asked * NANO <= cap.price(asked, spent=1) <= cap.nano + 1
-    assert cap.price(asked, spent=0) == cap.nano
-    assert cap.price(asked * 2, spent=0) > cap.nano
+    assert cap.nano <= rho_cost * NANO <= cap.price(rho_cost, spent=1) <= cap.nano + 1
+    assert cap.price(rho_cost, spent=0) == cap.nano
+    assert cap.price(rho_cost * 2, spent=0) > cap.nano
 
 
 def test_a_float_is_read_as_python_prints_it() -> None:
@@ -65,8 +65,8 @@ def test_a_float_is_read_as_python_prints_it() -> None:
 
 def test_a_shared_guarantee_costs_its_whole() -> None:
     """`for_each` divides what one image may spend, and all of them together spend everything."""
-    whole = Guarantee(1, 1e-6)
-    assert cost([whole.for_each(5)], pure=False) == cost([whole], pure=False)
+    guarantee = Guarantee(1, 1e-6)
+    assert cost([guarantee.for_each(5)], pure=False) == cost([guarantee], pure=False)
     assert cost([Guarantee(1).for_each(5)], pure=True) == 1
 
 
@@ -83,7 +83,7 @@ def test_a_pure_cap_takes_pure_charges_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         ((None, 0.0, None), "neither"),
         ((1, 0.0, 1), "both"),
@@ -102,9 +102,9 @@ def test_a_pure_cap_takes_pure_charges_only() -> None:
         ((None, 0.0, 9e-10), "less than one billionth"),
     ],
 )
-def test_what_is_no_cap_is_refused(words: tuple[float, float, float], message: str) -> None:
+def test_what_is_no_cap_is_refused(arguments: tuple[float, float, float], message: str) -> None:
     with pytest.raises(MilepostError, match=message):
-        Cap.of(*words)
+        Cap.of(*arguments)
 
 
 def test_an_amount_is_told_in_both_ways() -> None:

@@ -24,10 +24,10 @@ from tests.docs.test_guides import blocks, run
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """`homes` with a zCDP cap, `names` with a pure one of ε = 1."""
-    made = Ledger(tmp_path / "ledger.db")
-    made.create("homes", epsilon=3, delta=1e-6)
-    made.create("names", epsilon=1)
-    return made
+    result = Ledger(tmp_path / "ledger.db")
+    result.create("homes", epsilon=3, delta=1e-6)
+    result.create("names", epsilon=1)
+    return result
 
 
 def states(ledger: Ledger, dataset: str) -> list[str]:
@@ -56,11 +56,11 @@ def test_charges_of_all_kinds_add_up_as_rho(ledger: Ledger) -> None:
     assert [entry.cost.rho for entry in ledger.history("homes")] == pytest.approx(parts, abs=1 / NANO)
     assert all(entry.cost.rho >= part for entry, part in zip(ledger.history("homes"), parts, strict=True))
     assert ledger.spent("homes").nano + ledger.left("homes").nano == ledger.account("homes").cap.nano
-    with pytest.raises(MilepostError) as refused:
+    with pytest.raises(MilepostError) as error:
         ledger.charge("homes", Guarantee(2, 1e-6))
     spent, left = ledger.spent("homes"), ledger.left("homes")
-    assert "does not allow ε = 2, δ = 1e-06 (ρ = 0.0881527)" in str(refused.value)
-    assert f"cap, ε = 3, δ = 1e-06, {spent} is spent, and {left} is left; nothing was read" in str(refused.value)
+    assert "does not allow ε = 2, δ = 1e-06 (ρ = 0.0881527)" in str(error.value)
+    assert f"cap, ε = 3, δ = 1e-06, {spent} is spent, and {left} is left; nothing was read" in str(error.value)
     assert f"ε = {left.epsilon():.4g} at δ = 1e-06" in str(left)
 
 
@@ -89,9 +89,9 @@ def test_a_pure_cap_refuses_delta_and_a_rho_cap_tells_no_epsilon_of_its_own(ledg
 def test_the_same_dataset_again_changes_nothing_and_another_cap_is_refused(ledger: Ledger) -> None:
     ledger.charge("homes", Guarantee(1, 1e-6))
     assert ledger.create("homes", epsilon=3, delta=1e-6).spent.nano > 0
-    for words in ({"epsilon": 4, "delta": 1e-6}, {"epsilon": 3}, {"rho": ledger.account("homes").cap.rho}):
+    for arguments in ({"epsilon": 4, "delta": 1e-6}, {"epsilon": 3}, {"rho": ledger.account("homes").cap.rho}):
         with pytest.raises(MilepostError, match="'homes' has a cap of ε = 3, δ = 1e-06 already"):
-            ledger.create("homes", **words)
+            ledger.create("homes", **arguments)
     assert [account.name for account in ledger.datasets()] == ["homes", "names"]
 
 
@@ -113,10 +113,10 @@ def test_an_unknown_dataset_is_refused_with_those_there_are(ledger: Ledger) -> N
         ledger.charge("home", Guarantee(1))
 
 
-@pytest.mark.parametrize("words", [{"what": "a\nb"}, {"label": "x" * 201}, {"label": 3}, {"protects": "\x1b[2J"}])
-def test_texts_are_single_lines(ledger: Ledger, words: dict[str, str]) -> None:
+@pytest.mark.parametrize("texts", [{"what": "a\nb"}, {"label": "x" * 201}, {"label": 3}, {"protects": "\x1b[2J"}])
+def test_texts_are_single_lines(ledger: Ledger, texts: dict[str, str]) -> None:
     with pytest.raises(MilepostError, match="one line"):
-        ledger.charge("names", Guarantee(0.1), **words)
+        ledger.charge("names", Guarantee(0.1), **texts)
 
 
 @pytest.mark.parametrize("guarantee", [(), 1.0, "1", [1.0], None])
@@ -240,9 +240,9 @@ def test_a_refund_that_fails_is_noted_beside_the_failure(ledger: Ledger, tmp_pat
             (tmp_path / "ledger.db").rename(tmp_path / "elsewhere.db")
             raise ReleaseError
 
-    with pytest.raises(ReleaseError) as raised:
+    with pytest.raises(ReleaseError) as error:
         release()
-    assert "budget of charge 1 was not given back: there is no ledger" in raised.value.__notes__[0]
+    assert "budget of charge 1 was not given back: there is no ledger" in error.value.__notes__[0]
     assert Ledger(tmp_path / "elsewhere.db").spent("names").epsilon() == 0.4
 
 
@@ -326,12 +326,12 @@ def test_integer_totals_are_exact_over_any_charges(steps: list[tuple[str, float]
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")
         cap = ledger.create("homes", **({"epsilon": 2.5} if pure else {"rho": 1.25})).cap.nano
-        kept: list[int] = []
+        costs: list[int] = []
         entries = 0
         for step, epsilon in steps:
             value = Fraction(repr(epsilon)) * NANO if pure else Fraction(repr(epsilon)) ** 2 * NANO / 2
             price = -(-value.numerator // value.denominator)
-            fits = sum(kept) + price <= cap
+            fits = sum(costs) + price <= cap
             try:
                 if step.startswith("fail"):
                     with ledger.spending("homes", Guarantee(epsilon)) as charge:
@@ -347,10 +347,10 @@ def test_integer_totals_are_exact_over_any_charges(steps: list[tuple[str, float]
             except MilepostError:
                 assert not fits
             entries += fits
-            kept += [price] * (fits and step not in ("refund", "fail"))
+            costs += [price] * (fits and step not in ("refund", "fail"))
             account = ledger.account("homes")
-            assert (account.spent.nano, account.left.nano, account.entries) == (sum(kept), cap - sum(kept), entries)
-        assert [entry.cost.nano for entry in ledger.history("homes") if entry.counts] == kept
+            assert (account.spent.nano, account.left.nano, account.entries) == (sum(costs), cap - sum(costs), entries)
+        assert [entry.cost.nano for entry in ledger.history("homes") if entry.counts] == costs
 
 
 NUMBER = r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])"
@@ -361,16 +361,16 @@ def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     guide = ROOT / "docs" / "ledger.md"
     names: dict[str, Any] = {}
-    printed = ""
+    output = ""
     texts = 0
     for language, text in blocks(guide.read_text()):
         if language != "text":
-            printed = run(language, text, names)
+            output = run(language, text, names)
             continue
-        shown, real = (re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "time", some) for some in (text, printed))
-        assert re.sub(f"─|{NUMBER}", "", shown).split() == re.sub(f"─|{NUMBER}", "", real).split()
-        found = [list(map(float, re.findall(NUMBER, some))) for some in (shown, real)]
-        assert found[0] == pytest.approx(found[1], rel=1e-3)
+        expected, actual = (re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "time", content) for content in (text, output))
+        assert re.sub(f"─|{NUMBER}", "", expected).split() == re.sub(f"─|{NUMBER}", "", actual).split()
+        numbers = [list(map(float, re.findall(NUMBER, content))) for content in (expected, actual)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-3)
         texts += 1
     assert texts == 5
     for link in re.findall(r"\]\(([^)#]+)", guide.read_text()):

@@ -74,29 +74,35 @@ def die() -> None:
     os._exit(9)
 
 
-def charged(path: Path) -> None:
+def make_charge(path: Path) -> None:
     Ledger(path).charge("homes", Guarantee(0.2))
 
 
-def given_back(path: Path) -> None:
+def make_refund(path: Path) -> None:
     Ledger(path).charge("homes", Guarantee(0.2)).refund()
 
 
-def released(path: Path) -> None:
+def make_release(path: Path) -> None:
     with Ledger(path).spending("homes", Guarantee(0.2)) as charge:
         charge.drawn()
 
 
-def created(path: Path) -> None:
+def create_dataset(path: Path) -> None:
     Ledger(path).create("names", epsilon=1)
 
 
-def made(path: Path) -> None:
+def create_ledger(path: Path) -> None:
     """In a file that is not there yet."""
     Ledger(path.with_name("new.db")).create("homes", epsilon=1)
 
 
-ACTIONS = {"charged": charged, "given back": given_back, "released": released, "created": created, "made": made}
+ACTIONS = {
+    "charged": make_charge,
+    "given back": make_refund,
+    "released": make_release,
+    "created": create_dataset,
+    "made": create_ledger,
+}
 
 
 def statements(action: Callable[[Path], None], path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -128,18 +134,18 @@ POSSIBLE: dict[str, list[list[str]]] = {
 }
 
 
-def check_usable(path: Path, action: str, well: bool | None) -> None:
-    """As before or as after, and nothing between; well: whether the action said that it is done."""
+def check_usable(path: Path, action: str, success: bool | None) -> None:
+    """As before or as after, and nothing between; success: whether the action said that it is done."""
     if action == "made":
         path = path.with_name("new.db")
-        if well or (path.exists() and path.stat().st_size):
+        if success or (path.exists() and path.stat().st_size):
             assert Ledger(path).left("homes").nano == NANO
         Ledger(path).create("homes", epsilon=1)
     ledger = Ledger(path)
     account = ledger.account("homes")
     states = [entry.state for entry in ledger.history("homes") if entry.cost.nano == 2 * TENTH]
     assert states in POSSIBLE[action]
-    if well and action != "released":  # whose last note may be missing
+    if success and action != "released":  # whose last note may be missing
         assert states == POSSIBLE[action][-1]
     counts = bool(states) and states != ["returned"]
     assert account.spent.nano == (0 if action == "made" else TENTH) + 2 * TENTH * counts
@@ -150,30 +156,30 @@ def check_usable(path: Path, action: str, well: bool | None) -> None:
         ledger.charge("homes", Guarantee(0.1))
 
 
-@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # every fourth, then all
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])  # every fourth, then all
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
 def test_every_statement_may_fail(
-    path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool, each: int
+    path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool, step: int
 ) -> None:
     """Each time: an error of ours or none, a ledger in order, and all that was granted is in it."""
-    places = copies(path)
-    count = statements(ACTIONS[action], next(places), monkeypatch)
+    ledgers = copies(path)
+    count = statements(ACTIONS[action], next(ledgers), monkeypatch)
     assert count > 10
     failures = 0
-    for number in range(1, count + 1, each):
-        place, said = next(places), ""
+    for number in range(1, count + 1, step):
+        copy, message = next(ledgers), ""
         with monkeypatch.context() as patch:
             patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
             try:
-                ACTIONS[action](place)
+                ACTIONS[action](copy)
             except MilepostError as error:
-                said = str(error)
-        check_usable(place, action, not said)
-        assert not said or "disk reports an error" in said
-        failures += bool(said)
-    assert failures > count / 2 / each
+                message = str(error)
+        check_usable(copy, action, not message)
+        assert not message or "disk reports an error" in message
+        failures += bool(message)
+    assert failures > count / 2 / step
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -182,9 +188,9 @@ def test_every_statement_may_fail(
 def test_the_process_may_end_at_every_statement(
     path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool
 ) -> None:
-    places = copies(path)
-    for number in range(1, statements(ACTIONS[action], next(places), monkeypatch) + 1):
-        end_at(next(places), action, number, after)
+    ledgers = copies(path)
+    for number in range(1, statements(ACTIONS[action], next(ledgers), monkeypatch) + 1):
+        end_at(next(ledgers), action, number, after)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -193,10 +199,10 @@ def test_the_process_may_end_at_the_last_statements(
     path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool
 ) -> None:
     """Some of the above: from the first insertion to what follows the commit."""
-    places = copies(path)
-    count = statements(ACTIONS[action], next(places), monkeypatch)
+    ledgers = copies(path)
+    count = statements(ACTIONS[action], next(ledgers), monkeypatch)
     for number in range(count - 5, count + 1):
-        end_at(next(places), action, number, after)
+        end_at(next(ledgers), action, number, after)
 
 
 def end_at(path: Path, action: str, number: int, after: bool) -> None:
@@ -278,23 +284,23 @@ def test_a_real_disk_that_fills_up(tmp_path: Path) -> None:
     command = [str(unshare), "-rm", "sh", "-c", script, "sh", str(folder), sys.executable, FULL_DISK]
     if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:  # noqa: S603
         pytest.skip("no file systems of one's own here")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    granted, refused = map(int, done.stdout.split())
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 0, result.stderr
+    granted, refused = map(int, result.stdout.split())
     assert granted > 50
     assert refused > 20
 
 
 def test_writes_that_fail_at_any_size(path: Path) -> None:
     """A limit of the system on the size of files, moved through all pages of the file and its log."""
-    places = copies(path)
+    ledgers = copies(path)
     outcomes = set()
     for size in range(0, 60_000, 3000):
-        place = next(places)
-        process = start(charge_within, place, size)
+        copy = next(ledgers)
+        process = start(charge_within, copy, size)
         process.join(PATIENCE)
         assert process.exitcode in (0, 3)
-        check_usable(place, "charged", process.exitcode == 0)
+        check_usable(copy, "charged", process.exitcode == 0)
         outcomes.add(process.exitcode)
     assert outcomes == {0, 3}
 
@@ -359,8 +365,8 @@ def test_a_locked_file_is_refused_after_the_wait(path: Path) -> None:
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def flip(path: Path, content: bytes, place: int, bit: int) -> None:
-    path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+def flip(path: Path, content: bytes, position: int, bit: int) -> None:
+    path.write_bytes(content[:position] + bytes([content[position] ^ 1 << bit]) + content[position + 1 :])
 
 
 def check_flips(path: Path, step: int) -> None:
@@ -368,9 +374,11 @@ def check_flips(path: Path, step: int) -> None:
     content = path.read_bytes()
     noticed = 0
     before = Ledger(path).account("homes")
-    places = [place for place, byte in enumerate(content) if byte or place % 64 == 0]  # most of a page is empty
-    for place in places[::step]:
-        flip(path, content, place, place % 8)
+    positions = [
+        position for position, byte in enumerate(content) if byte or position % 64 == 0
+    ]  # most of a page is empty
+    for position in positions[::step]:
+        flip(path, content, position, position % 8)
         try:
             ledger = Ledger(path)
             account, history = ledger.account("homes"), ledger.history("homes")
@@ -383,8 +391,8 @@ def check_flips(path: Path, step: int) -> None:
             noticed += 1
             assert "ledger.db" in str(error)  # noqa: PT017
             assert not Path(f"{path}-journal").exists()
-        for rest in path.parent.glob("ledger.db-*"):
-            rest.unlink()
+        for leftover in path.parent.glob("ledger.db-*"):
+            leftover.unlink()
     assert noticed > 20
 
 
@@ -477,17 +485,17 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
         with pytest.raises(MilepostError, match=message):
             Ledger(path)
         assert (path.read_bytes() if path.is_file() else b"") == before
-    made = tmp_path / "made.db"
-    ledger = Ledger(made)
+    target = tmp_path / "made.db"
+    ledger = Ledger(target)
     for source in (foreign, text):
-        shutil.copy(source, made)
+        shutil.copy(source, target)
         with pytest.raises(MilepostError, match="not a ledger"):
             ledger.create("homes", epsilon=1)
-        assert made.read_bytes() == source.read_bytes()
-    shutil.copy(empty, made)
+        assert target.read_bytes() == source.read_bytes()
+    shutil.copy(empty, target)
     with pytest.raises(MilepostError, match="is empty, and not yet a ledger"):
-        Ledger(made).datasets()
-    Ledger(made).create("homes", epsilon=1)
+        Ledger(target).datasets()
+    Ledger(target).create("homes", epsilon=1)
     assert ledger.left("homes").nano == NANO
 
 
@@ -501,7 +509,7 @@ def test_the_file_says_whose_it_is(path: Path) -> None:
 
 def test_commits_wait_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`synchronous` is FULL (2) or more at every commit: no test here can cut the power."""
-    seen = []
+    levels = []
 
     class Connection(sqlite3.Connection):
         """Looks at its settings before it commits."""
@@ -509,7 +517,7 @@ def test_commits_wait_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) 
         def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
             """As ever."""
             if statement == "COMMIT":
-                seen.extend(super().execute("PRAGMA synchronous").fetchone())
+                levels.extend(super().execute("PRAGMA synchronous").fetchone())
             return super().execute(statement, *arguments)
 
     def connect(uri: str, wait: float) -> sqlite3.Connection:
@@ -518,5 +526,5 @@ def test_commits_wait_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sqlite, "connect", connect)
     for action in ACTIONS.values():
         action(path)
-    assert len(seen) == 1 + 2 + 3 + 1 + 1
-    assert min(seen) >= 2
+    assert len(levels) == 1 + 2 + 3 + 1 + 1
+    assert min(levels) >= 2

@@ -13,22 +13,22 @@ from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
 
 PROCESSES = 32
-ROOM = 100  # charges
+MAX_CHARGES = 100  # charges
 SHARE = 0.01  # of ε = 1
 CHARGE = round(SHARE * NANO)
 
 
-def charge_until_refused(path: Path, barrier: Barrier, told: Path) -> None:
+def charge_until_refused(path: Path, barrier: Barrier, log: Path) -> None:
     """Begin with all others; write down how often a charge was granted."""
     ledger = Ledger(path, wait=PATIENCE)
     barrier.wait()
     granted = 0
     try:
-        while granted <= ROOM:
+        while granted <= MAX_CHARGES:
             ledger.charge("homes", Guarantee(SHARE), label=str(os.getpid()))
             granted += 1
     except MilepostError as error:
-        told.write_text(f"{granted} {'nothing is left' in str(error)}")
+        log.write_text(f"{granted} {'nothing is left' in str(error)}")
 
 
 def crowd(folder: Path) -> None:
@@ -41,13 +41,13 @@ def crowd(folder: Path) -> None:
     for process in processes:
         process.join(PATIENCE)
         assert process.exitcode == 0
-    told = [(folder / str(k)).read_text().split() for k in range(PROCESSES)]
-    assert {refused for _, refused in told} == {"True"}  # for lack of budget, not of patience
-    assert sum(int(granted) for granted, _ in told) == ROOM
+    outcomes = [(folder / str(k)).read_text().split() for k in range(PROCESSES)]
+    assert {refused for _, refused in outcomes} == {"True"}  # for lack of budget, not of patience
+    assert sum(int(granted) for granted, _ in outcomes) == MAX_CHARGES
     account, history = Ledger(path).account("homes"), Ledger(path).history("homes")
-    assert (account.spent.nano, account.left.nano, account.entries) == (NANO, 0, ROOM)
-    assert [entry.id for entry in history] == list(range(1, ROOM + 1))
-    assert sorted(map(int, (granted for granted, _ in told if granted != "0"))) == sorted(
+    assert (account.spent.nano, account.left.nano, account.entries) == (NANO, 0, MAX_CHARGES)
+    assert [entry.id for entry in history] == list(range(1, MAX_CHARGES + 1))
+    assert sorted(map(int, (granted for granted, _ in outcomes if granted != "0"))) == sorted(
         [entry.label for entry in history].count(label) for label in {entry.label for entry in history}
     )
 
@@ -81,10 +81,10 @@ def create_together(path: Path, barrier: Barrier, k: int) -> None:
     ledger.create(f"own-{k}", epsilon=1)
 
 
-def charge_for_ever(path: Path, told: Path) -> None:
+def charge_for_ever(path: Path, log: Path) -> None:
     """A letter for each charge that was granted, and one before each that is given back."""
     ledger = Ledger(path)
-    with told.open("ab", buffering=0) as file:
+    with log.open("ab", buffering=0) as file:
         for k in range(1_000_000):
             charge = ledger.charge("homes", Guarantee(1e-6))
             file.write(b"c")
@@ -97,25 +97,25 @@ def charge_for_ever(path: Path, told: Path) -> None:
 
 def kill(folder: Path, times: int) -> None:
     """After random numbers of steps: the ledger opens at once, has all that was told, and one step more at most."""
-    path, told = folder / "ledger.db", folder / "told"
+    path, log = folder / "ledger.db", folder / "told"
     Ledger(path).create("homes", epsilon=1)
-    least = 0
+    min_entries = 0
     for steps in np.random.default_rng(11).integers(1, 10, times).tolist():
-        told.write_bytes(b"")
+        log.write_bytes(b"")
         before = Ledger(path).spent("homes").nano // 1000
-        process = start(charge_for_ever, path, told)
-        wait_until(lambda: told.stat().st_size >= steps or not process.is_alive(), f"{steps} steps")  # noqa: B023
+        process = start(charge_for_ever, path, log)
+        wait_until(lambda: log.stat().st_size >= steps or not process.is_alive(), f"{steps} steps")  # noqa: B023
         process.kill()
         process.join()
         assert process.exitcode == -9
-        letters = told.read_bytes()
-        granted, begun = letters.count(b"c"), letters.count(b"r")
+        letters = log.read_bytes()
+        granted, refunds = letters.count(b"c"), letters.count(b"r")
         spent = Ledger(path).spent("homes").nano // 1000 - before
         # the last refund may have been on its way, and one charge may have been granted without a word
-        assert granted - begun <= spent <= granted - begun + 2
-        least += granted
+        assert granted - refunds <= spent <= granted - refunds + 2
+        min_entries += granted
     account, history = Ledger(path).account("homes"), Ledger(path).history("homes")
-    assert account.entries == len(history) >= least >= times
+    assert account.entries == len(history) >= min_entries >= times
     assert account.spent.nano == 1000 * sum(entry.counts for entry in history) <= account.cap.nano
     charge = Ledger(path).charge("homes", Guarantee(1e-6))
     charge.settle()

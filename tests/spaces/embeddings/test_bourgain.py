@@ -28,27 +28,27 @@ def oracle(generator: np.random.Generator, count: int, repetitions: int, shift: 
     return sets
 
 
-def oracle_moved(sets: AnyArray, to_x: FloatArray, to_y: FloatArray) -> FloatArray:
+def oracle_differences(sets: AnyArray, to_x: FloatArray, to_y: FloatArray) -> FloatArray:
     """|d(x, S_ij) − d(y, S_ij)|: float64[K, L]. To the empty set all points have the same distance."""
     x, y = (np.where(sets, to, 1e15).min(axis=2) for to in (to_x, to_y))
     return np.asarray(np.abs(x - y))
 
 
-def times(subsets: Subsets, count: int, repetitions: int) -> IntArray:
+def draw_counts(subsets: Subsets, count: int, repetitions: int) -> IntArray:
     """How often each set was drawn: weight·K·L, an integer."""
-    drawn = subsets.weight * repetitions * levels_of(count)
-    whole = np.rint(drawn).astype(np.int64)
-    assert np.allclose(drawn, whole, rtol=1e-12)
-    return whole
+    values = subsets.weight * repetitions * levels_of(count)
+    counts = np.rint(values).astype(np.int64)
+    assert np.allclose(values, counts, rtol=1e-12)
+    return counts
 
 
-def moved(subsets: Subsets, to_x: FloatArray, to_y: FloatArray) -> FloatArray:
+def differences(subsets: Subsets, to_x: FloatArray, to_y: FloatArray) -> FloatArray:
     """|d(x, S) − d(y, S)| for each set."""
     x, y = subsets.nearest(np.array([to_x, to_y], dtype=float))
     return np.asarray(np.abs(x - y))
 
 
-def host_distances(subsets: Subsets, data: FloatArray, queries: FloatArray) -> FloatArray:
+def embedded_distances(subsets: Subsets, data: FloatArray, queries: FloatArray) -> FloatArray:
     """float64[n, k] from distances of the data float64[n, k] and of the queries float64[k, k] to the queries."""
     x, y = subsets.nearest(data), subsets.nearest(queries)
     return np.stack([np.abs(x - image) @ subsets.weight for image in y], axis=1)
@@ -122,14 +122,14 @@ def test_merged_sets_give_the_distances_of_figure_3(name: str, count: int) -> No
     repetitions = 40
     data, queries = pairs_of(name, 6, count, seed=count)
     subsets = draw(count, repetitions, seed=5)
-    drawn = times(subsets, count, repetitions)
+    counts = draw_counts(subsets, count, repetitions)
     sets = oracle(np.random.default_rng([5, count]), count, repetitions)
-    embedding = host_distances(subsets, data, queries)
+    embedded = embedded_distances(subsets, data, queries)
     for i, to_x in enumerate(data):
         for j, to_y in enumerate(queries):
-            total = oracle_moved(sets, to_x, to_y).sum()
-            assert np.sum(drawn * moved(subsets, to_x, to_y)) == total
-            assert embedding[i, j] == pytest.approx(total / (repetitions * levels_of(count)), rel=1e-12)
+            total = oracle_differences(sets, to_x, to_y).sum()
+            assert np.sum(counts * differences(subsets, to_x, to_y)) == total
+            assert embedded[i, j] == pytest.approx(total / (repetitions * levels_of(count)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("count", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), (1000, 10), (1024, 11)])
@@ -158,11 +158,11 @@ def test_sets_are_merged_and_never_empty(count: int) -> None:
     assert keys[0] == (1, *range(count))
     assert np.count_nonzero(subsets.level == 1) == 1
     assert subsets.weight[0] == 1 / levels
-    drawn = times(subsets, count, repetitions)
-    assert drawn.min() >= 1
+    counts = draw_counts(subsets, count, repetitions)
+    assert counts.min() >= 1
     empty = int(np.count_nonzero(~oracle(np.random.default_rng([0, count]), count, repetitions).any(axis=2)))
-    assert drawn.sum() == repetitions * levels - empty
-    assert all(drawn[subsets.level == level].sum() <= repetitions for level in range(1, levels + 1))
+    assert counts.sum() == repetitions * levels - empty
+    assert all(counts[subsets.level == level].sum() <= repetitions for level in range(1, levels + 1))
 
 
 def is_figure_3(inside: IntArray, both: IntArray, repetitions: int) -> bool:
@@ -171,9 +171,9 @@ def is_figure_3(inside: IntArray, both: IntArray, repetitions: int) -> bool:
     tests = 2 * levels * (queries + both.shape[1])
     for level in range(1, levels + 1):
         p = 2.0 ** (1 - level)
-        for found, rate in ((inside[level - 1], p), (both[level - 1], p * p)):
+        for hits, rate in ((inside[level - 1], p), (both[level - 1], p * p)):
             low, high = chance.rate_limits(repetitions, rate, tests)
-            if not (low <= found.min() and found.max() <= high):
+            if not (low <= hits.min() and hits.max() <= high):
                 return False
     return True
 
@@ -188,13 +188,13 @@ def test_queries_are_chosen_independently_with_halving_probabilities() -> None:
     """Level i holds a query with probability 2^{-(i-1)}, two with the square; one level too many is noticed."""
     count, repetitions = 12, 20_000
     subsets = draw(count, repetitions, seed=1)
-    drawn = times(subsets, count, repetitions)
+    counts = draw_counts(subsets, count, repetitions)
     inside = np.zeros((levels_of(count), count), dtype=np.int64)
     both = np.zeros((levels_of(count), count - 1), dtype=np.int64)
-    for level, members, often in zip(subsets.level, subsets.members, drawn, strict=True):
-        chosen = np.isin(np.arange(count), members)
-        inside[level - 1] += often * chosen
-        both[level - 1] += often * (chosen[1:] & chosen[:-1])
+    for level, members, multiplicity in zip(subsets.level, subsets.members, counts, strict=True):
+        mask = np.isin(np.arange(count), members)
+        inside[level - 1] += multiplicity * mask
+        both[level - 1] += multiplicity * (mask[1:] & mask[:-1])
     assert is_figure_3(inside, both, repetitions)
     generator = np.random.default_rng(0)
     assert is_figure_3(*memberships(oracle(generator, count, repetitions)), repetitions)
@@ -212,13 +212,13 @@ def test_an_image_depends_on_its_own_record_only(count: int) -> None:
     """nearest(D)[i] == nearest(D[i:i+1])[0], bit for bit, at any batch size and memory order."""
     distances = np.random.default_rng(count).random((200, count))
     subsets = draw(count, 50, seed=2)
-    together = subsets.nearest(distances)
-    assert together.shape == (200, len(subsets.members))
-    assert np.array_equal(subsets.nearest(np.asfortranarray(distances)), together)
-    assert np.array_equal(subsets.nearest(distances[::-1])[::-1], together)
+    images = subsets.nearest(distances)
+    assert images.shape == (200, len(subsets.members))
+    assert np.array_equal(subsets.nearest(np.asfortranarray(distances)), images)
+    assert np.array_equal(subsets.nearest(distances[::-1])[::-1], images)
     for i in range(0, 200, 7):
-        assert np.array_equal(subsets.nearest(distances[i : i + 1])[0], together[i])
-        assert np.array_equal(subsets.nearest(distances[i : i + 3]), together[i : i + 3])
+        assert np.array_equal(subsets.nearest(distances[i : i + 1])[0], images[i])
+        assert np.array_equal(subsets.nearest(distances[i : i + 3]), images[i : i + 3])
     assert subsets.nearest(distances[:0]).shape == (0, len(subsets.members))
 
 
@@ -226,11 +226,11 @@ def test_sets_depend_on_public_numbers_only() -> None:
     """The same seed gives the same sets, another seed or another number of queries gives others."""
     first = draw(9, 30, seed=4)
     draw.cache_clear()
-    again = draw(9, 30, seed=4)
-    assert again is not first
-    assert np.array_equal(again.weight, first.weight)
-    assert np.array_equal(again.level, first.level)
-    assert all(np.array_equal(a, b) for a, b in zip(again.members, first.members, strict=True))
+    second = draw(9, 30, seed=4)
+    assert second is not first
+    assert np.array_equal(second.weight, first.weight)
+    assert np.array_equal(second.level, first.level)
+    assert all(np.array_equal(a, b) for a, b in zip(second.members, first.members, strict=True))
     other = draw(9, 30, seed=5)
     assert len(other.members) != len(first.members) or any(
         not np.array_equal(a, b) for a, b in zip(other.members, first.members, strict=True)
@@ -241,26 +241,29 @@ def test_sets_depend_on_public_numbers_only() -> None:
 def test_more_repetitions_keep_the_sets_that_fewer_have(count: int) -> None:
     """In the same order, each drawn at least as often."""
     few, many = draw(count, 20, seed=3), draw(count, 90, seed=3)
-    kept = len(few.members)
-    assert all(np.array_equal(a, b) for a, b in zip(few.members, many.members[:kept], strict=True))
-    assert np.array_equal(few.level, many.level[:kept])
-    assert (times(few, count, 20) <= times(many, count, 90)[:kept]).all()
+    size = len(few.members)
+    assert all(np.array_equal(a, b) for a, b in zip(few.members, many.members[:size], strict=True))
+    assert np.array_equal(few.level, many.level[:size])
+    assert (draw_counts(few, count, 20) <= draw_counts(many, count, 90)[:size]).all()
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 12))
 def test_the_reach_needs_no_triangle_inequality(seed: int, count: int) -> None:
     """Numbers in [0, diameter] that are no metric move at most Σ weight·diameter ≤ diameter, in rational arithmetic."""
     diameter, repetitions = 1000, 25
-    to = np.random.default_rng(seed).integers(0, diameter + 1, (2, count)).astype(float)
-    to[0, seed % count], to[1, seed % count] = 0, diameter
+    distances = np.random.default_rng(seed).integers(0, diameter + 1, (2, count)).astype(float)
+    distances[0, seed % count], distances[1, seed % count] = 0, diameter
     subsets = draw(count, repetitions, seed % 10)
-    drawn = times(subsets, count, repetitions)
-    everywhere = np.array([[0.0] * count, [float(diameter)] * count])  # next to all queries, and far from all
-    for pair in (to, everywhere):
-        total = sum(int(often) * int(part) for often, part in zip(drawn, moved(subsets, *pair), strict=True))
+    counts = draw_counts(subsets, count, repetitions)
+    extremes = np.array([[0.0] * count, [float(diameter)] * count])  # next to all queries, and far from all
+    for pair in (distances, extremes):
+        total = sum(
+            int(multiplicity) * int(part)
+            for multiplicity, part in zip(counts, differences(subsets, *pair), strict=True)
+        )
         assert Fraction(total, repetitions * levels_of(count)) <= diameter
-        assert total <= int(drawn.sum()) * diameter
-    assert total == int(drawn.sum()) * diameter
+        assert total <= int(counts.sum()) * diameter
+    assert total == int(counts.sum()) * diameter
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 12), name=st.sampled_from(list(METRICS)))
@@ -269,10 +272,10 @@ def test_expansion_is_at_most_1_with_certainty(seed: int, count: int, name: str)
     repetitions = 1 + seed % 9
     data, queries = pairs_of(name, 6, count, seed)
     subsets = draw(count, repetitions, seed % 10)
-    drawn = times(subsets, count, repetitions)
+    counts = draw_counts(subsets, count, repetitions)
     for to_x, row in zip(data, data, strict=True):
         for to_y, exact in zip(queries, row, strict=True):
-            assert np.sum(drawn * moved(subsets, to_x, to_y)) <= repetitions * levels_of(count) * exact
+            assert np.sum(counts * differences(subsets, to_x, to_y)) <= repetitions * levels_of(count) * exact
 
 
 # The lemmas.
@@ -285,17 +288,17 @@ def test_lemma_13(name: str, count: int) -> None:
     data, queries = pairs_of(name, 30, count, seed=7)
     subsets = draw(count, 30, seed=0)
     first = subsets.level == 1
-    drawn = times(subsets, count, 30)[first]
+    counts = draw_counts(subsets, count, 30)[first]
     for to_x in data:
         for to_y in queries:
-            part = drawn * moved(subsets, to_x, to_y)[first]
+            part = counts * differences(subsets, to_x, to_y)[first]
             assert part.tolist() == [30 * to_x.min()]
 
 
-def radii(to_x: FloatArray, to_y: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+def radii(to_x: FloatArray, to_y: FloatArray, distance: float) -> tuple[FloatArray, FloatArray]:
     """r_i and r′_i capped at d/2, i = 1..L: the i-th is the distance of the 2^{i-1}-th nearest query."""
-    at = 2 ** np.arange(levels_of(len(to_x))) - 1
-    return np.minimum(np.sort(to_x)[at], most / 2), np.minimum(np.sort(to_y)[at], most / 2)
+    indices = 2 ** np.arange(levels_of(len(to_x))) - 1
+    return np.minimum(np.sort(to_x)[indices], distance / 2), np.minimum(np.sort(to_y)[indices], distance / 2)
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), name=st.sampled_from(list(METRICS)))
@@ -322,15 +325,15 @@ TO_X = np.array([0.0] * FEW + [2.0] * MANY + [1.0] * (QUERIES - FEW - MANY))
 TO_Y = np.array([2.0] * FEW + [0.0] * MANY + [1.0] * (QUERIES - FEW - MANY))
 
 
-def few_fail(seen: IntArray) -> bool:
+def few_fail(counts: IntArray) -> bool:
     """Whether so few of SEEDS counts are below K/32 as Lemma 12 allows."""
-    return bool(np.count_nonzero(seen < SETS / 32) <= chance.rate_limits(SEEDS, 2 ** (-SETS / 10))[1])
+    return bool(np.count_nonzero(counts < SETS / 32) <= chance.rate_limits(SEEDS, 2 ** (-SETS / 10))[1])
 
 
-def lemma_12_holds(seen: IntArray, rate: float) -> bool:
+def lemma_12_holds(counts: IntArray, rate: float) -> bool:
     """Of SEEDS counts of sets that see the growth, few are below K/32, and their sum is binomial."""
     low, high = chance.rate_limits(SEEDS * SETS, rate, 2)
-    return few_fail(seen) and low <= int(seen.sum()) <= high
+    return few_fail(counts) and low <= int(counts.sum()) <= high
 
 
 @pytest.mark.slow
@@ -342,25 +345,25 @@ def test_lemma_12() -> None:
     one_side = miss_x * (1 - miss_y)
     assert one_side > 1 / 7
     rate = one_side + miss_y * (1 - miss_x)
-    seen = []
+    counts = []
     for seed in range(SEEDS):
         subsets = draw(QUERIES, SETS, seed)
-        here = (subsets.level == LEVEL) & (moved(subsets, TO_X, TO_Y) >= 1)
-        seen.append(times(subsets, QUERIES, SETS)[here].sum())
-    assert lemma_12_holds(np.array(seen), rate)
+        mask = (subsets.level == LEVEL) & (differences(subsets, TO_X, TO_Y) >= 1)
+        counts.append(draw_counts(subsets, QUERIES, SETS)[mask].sum())
+    assert lemma_12_holds(np.array(counts), rate)
     generator = np.random.default_rng(0)
     for shift, right in ((0, True), (1, False), (-3, False), (6, False)):
         sets = oracle(generator, QUERIES, SEEDS * SETS, shift)[:, LEVEL - 1 : LEVEL]
-        found = (oracle_moved(sets, TO_X, TO_Y) >= 1).reshape(SEEDS, SETS).sum(axis=1)
-        assert lemma_12_holds(found, rate) == right
+        oracle_counts = (oracle_differences(sets, TO_X, TO_Y) >= 1).reshape(SEEDS, SETS).sum(axis=1)
+        assert lemma_12_holds(oracle_counts, rate) == right
         if shift in (-3, 6):  # not only another law: the lemma itself fails
-            assert not few_fail(found)
+            assert not few_fail(oracle_counts)
 
 
 def test_the_constants_of_lemma_12() -> None:
     """Below K/32 hits of chance 1/7: at most 2^{-K/10}; below K/10: 2^{-K/85}. The paper's 1/16 gives no 2^{-K/64}."""
-    least = min((1 - 1 / m) ** (m - 1) * (1 - (1 - 1 / m) ** (m / 2)) for m in 2.0 ** np.arange(1, 41))
-    assert 1 / 7 < least < math.exp(-1) * (1 - math.exp(-0.5)) * (1 + 1e-6)
+    min_probability = min((1 - 1 / m) ** (m - 1) * (1 - (1 - 1 / m) ** (m / 2)) for m in 2.0 ** np.arange(1, 41))
+    assert 1 / 7 < min_probability < math.exp(-1) * (1 - math.exp(-0.5)) * (1 + 1e-6)
     for k in [*range(1, 400), 512, 1000, 5000]:
         assert bdtr(math.ceil(k / 32) - 1, k, 1 / 7) <= 2 ** (-k / 10)
         assert bdtr(math.ceil(k / 10) - 1, k, 1 / 7) <= 2 ** (-k / 85)
@@ -373,9 +376,9 @@ def test_the_level_after_the_last_of_the_paper_is_needed() -> None:
     first, second, third = np.maximum(np.sort(to_x), np.sort(to_y))[[0, 1, 3]]
     assert first <= exact < first + second <= second + third  # so i′ = 1
     subsets = draw(4, paper_repetitions(4, 4), seed=0)
-    parts = subsets.weight * moved(subsets, to_x, to_y)
-    seen = [float(parts[subsets.level == i].sum()) for i in (1, 2)]
-    assert seen[0] == first / 3 < exact / (64 * 3) < seen[1]
+    parts = subsets.weight * differences(subsets, to_x, to_y)
+    level_sums = [float(parts[subsets.level == i].sum()) for i in (1, 2)]
+    assert level_sums[0] == first / 3 < exact / (64 * 3) < level_sums[1]
 
 
 # Theorem 11 and Corollary 14.
@@ -389,10 +392,10 @@ def test_theorem_11_with_the_papers_repetitions(name: str, count: int) -> None:
     # nothing is drawn for one query: it is a member of all sets of its only level
     assert count == 1 or n * count * levels_of(count) * float(n * count) ** -6 <= FALSE_ALARM
     data, queries = pairs_of(name, n, count, seed=count + 1)
-    embedding = host_distances(draw(count, paper_repetitions(count, n), seed=0), data, queries)
-    assert (embedding <= data * (1 + 1e-9)).all()
-    assert (embedding >= data / (20 * levels_of(count)) * (1 - 1e-9)).all()
-    assert (embedding >= data / (64 * levels_of(count)) * (1 - 1e-9)).all()
+    embedded = embedded_distances(draw(count, paper_repetitions(count, n), seed=0), data, queries)
+    assert (embedded <= data * (1 + 1e-9)).all()
+    assert (embedded >= data / (20 * levels_of(count)) * (1 - 1e-9)).all()
+    assert (embedded >= data / (64 * levels_of(count)) * (1 - 1e-9)).all()
 
 
 @pytest.mark.slow
@@ -400,15 +403,15 @@ def test_theorem_11_with_the_papers_repetitions(name: str, count: int) -> None:
 def test_theorem_11_with_many_queries(name: str) -> None:
     """The same for 64 queries and 60 records."""
     data, queries = pairs_of(name, 60, 64, seed=0)
-    embedding = host_distances(draw(64, paper_repetitions(64, 60), seed=0), data, queries)
-    assert (embedding <= data * (1 + 1e-9)).all()
-    assert (embedding >= data / (20 * levels_of(64)) * (1 - 1e-9)).all()
+    embedded = embedded_distances(draw(64, paper_repetitions(64, 60), seed=0), data, queries)
+    assert (embedded <= data * (1 + 1e-9)).all()
+    assert (embedded >= data / (20 * levels_of(64)) * (1 - 1e-9)).all()
 
 
 def contracts(subsets: Subsets, data: FloatArray, queries: FloatArray) -> bool:
     """Whether a pair has a embedded distance below d/(64L)."""
-    embedding = host_distances(subsets, data, queries)
-    return bool((embedding < data / (64 * levels_of(len(queries))) * (1 - 1e-9)).any())
+    embedded = embedded_distances(subsets, data, queries)
+    return bool((embedded < data / (64 * levels_of(len(queries))) * (1 - 1e-9)).any())
 
 
 @pytest.mark.slow
@@ -419,9 +422,9 @@ def test_corollary_14(name: str) -> None:
     repetitions = math.ceil(10 * math.log2(n * count * levels_of(count) / beta))
     assert repetitions < paper_repetitions(count, n) / 20
     data, queries = pairs_of(name, n, count, seed=3)
-    failed = [sum(contracts(draw(count, k, seed), data, queries) for seed in range(seeds)) for k in (repetitions, 1)]
-    assert_rate(failed[0], seeds, at_most=beta, against=0.2)
-    assert failed[1] > chance.rate_limits(seeds, beta)[1]
+    failures = [sum(contracts(draw(count, k, seed), data, queries) for seed in range(seeds)) for k in (repetitions, 1)]
+    assert_rate(failures[0], seeds, at_most=beta, against=0.2)
+    assert failures[1] > chance.rate_limits(seeds, beta)[1]
 
 
 # Few queries, equal queries.
@@ -432,40 +435,40 @@ def test_one_query_is_exact() -> None:
     subsets = draw(1, 7, seed=0)
     assert subsets.weight.tolist() == [1.0]
     data = np.array([[0.0], [0.3], [5.0]])
-    assert host_distances(subsets, data, np.zeros((1, 1))).tolist() == data.tolist()
+    assert embedded_distances(subsets, data, np.zeros((1, 1))).tolist() == data.tolist()
 
 
 def test_two_queries_need_two_levels() -> None:
     """A record that is the other query: level 1 sees nothing (the paper's only level), level 2 half of its sets."""
     subsets = draw(2, 4096, seed=0)
-    parts = subsets.weight * moved(subsets, np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    parts = subsets.weight * differences(subsets, np.array([0.0, 1.0]), np.array([1.0, 0.0]))
     assert parts[subsets.level == 1].tolist() == [0.0]
-    seen = round(float(parts.sum()) * 2 * 4096)
-    assert_rate(seen, 4096, at_least=0.5, at_most=0.5, against=0.6)
+    hits = round(float(parts.sum()) * 2 * 4096)
+    assert_rate(hits, 4096, at_least=0.5, at_most=0.5, against=0.6)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_equal_queries_have_equal_images(count: int) -> None:
     """Copies of one query count as queries: distances between them are 0 and the bounds hold for the others."""
     lengths = closure(np.random.default_rng(count), 12)
-    places = np.repeat(np.arange(count), 3)
-    data, queries = lengths[:, places], lengths[places][:, places]
-    subsets = draw(len(places), paper_repetitions(len(places), 12), seed=0)
+    indices = np.repeat(np.arange(count), 3)
+    data, queries = lengths[:, indices], lengths[indices][:, indices]
+    subsets = draw(len(indices), paper_repetitions(len(indices), 12), seed=0)
     images = subsets.nearest(queries)
-    embedding = host_distances(subsets, data, queries)
+    embedded = embedded_distances(subsets, data, queries)
     for copy in (1, 2):
         assert np.array_equal(images[::3], images[copy::3])
-        assert np.array_equal(embedding[:, ::3], embedding[:, copy::3])
+        assert np.array_equal(embedded[:, ::3], embedded[:, copy::3])
     assert np.array_equal(subsets.nearest(data)[:count], images[::3])  # records that are queries
-    assert (np.diag(embedding[:count, ::3]) == 0).all()
-    assert (embedding <= data * (1 + 1e-9)).all()
-    assert (embedding >= data / (64 * levels_of(len(places)))).all()
+    assert (np.diag(embedded[:count, ::3]) == 0).all()
+    assert (embedded <= data * (1 + 1e-9)).all()
+    assert (embedded >= data / (64 * levels_of(len(indices)))).all()
 
 
 def test_only_copies_of_one_query() -> None:
     """Only d(x, y) is left: the embedded distance is d times the share of sets that are not empty."""
     subsets = draw(6, 100, seed=0)
     data = np.repeat([[0.0], [2.0], [7.0]], 6, axis=1)
-    embedding = host_distances(subsets, data, np.zeros((6, 6)))
-    assert embedding == pytest.approx(data * subsets.weight.sum(), rel=1e-12)
+    embedded = embedded_distances(subsets, data, np.zeros((6, 6)))
+    assert embedded == pytest.approx(data * subsets.weight.sum(), rel=1e-12)
     assert 1 / 3 < subsets.weight.sum() <= 1

@@ -53,12 +53,12 @@ def test_an_image_depends_on_its_own_record_only(name: str, count: int) -> None:
     """quantize(P)[i] == quantize(P[i:i+1])[0], bit for bit, at any batch size."""
     space = SPACES[name]
     points = points_of(space, np.random.default_rng(count), max(3, count))[:count]
-    together = space.quantize(points)
+    images = space.quantize(points)
     for i in range(min(count, 40)):
-        assert np.array_equal(space.quantize(points[i : i + 1])[0], together[i])
-    assert np.array_equal(space.quantize(np.asfortranarray(points)), together)
-    assert together.min() >= 0
-    assert together.max() <= QUANTA
+        assert np.array_equal(space.quantize(points[i : i + 1])[0], images[i])
+    assert np.array_equal(space.quantize(np.asfortranarray(points)), images)
+    assert images.min() >= 0
+    assert images.max() <= QUANTA
 
 
 @every_space
@@ -68,11 +68,11 @@ def test_a_distance_depends_on_its_own_pair_only(name: str, count: int) -> None:
     space = SPACES[name]
     generator = np.random.default_rng(count)
     points, queries = points_of(space, generator, max(3, count))[:count], points_of(space, generator, 9)
-    together = space.distance(points, queries)
+    distances = space.distance(points, queries)
     for i in range(min(count, 40)):
-        assert np.array_equal(space.distance(points[i : i + 1], queries)[0], together[i])
-        assert space.distance(points[i : i + 1], queries[4:5])[0, 0] == together[i, 4]
-    assert np.array_equal(space.distance(np.asfortranarray(points), queries), together)
+        assert np.array_equal(space.distance(points[i : i + 1], queries)[0], distances[i])
+        assert space.distance(points[i : i + 1], queries[4:5])[0, 0] == distances[i, 4]
+    assert np.array_equal(space.distance(np.asfortranarray(points), queries), distances)
 
 
 @every_space
@@ -89,11 +89,11 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
     quanta = space.quantize(space.read(np.vstack([ends, farthest_pair(space), points_of(space, generator, 9)])))
     pairs = [(0, 1), (2, 3), *[(int(a), int(b)) for a, b in generator.integers(0, len(quanta), (5, 2))]]
     for a, b in pairs:
-        moved = sum(
+        embedded_distance = sum(
             Fraction(t) * abs(int(x) - int(y))
             for t, x, y in zip(embedding.quantum.tolist(), quanta[a], quanta[b], strict=True)
         )
-        assert moved <= Fraction(embedding.sensitivity_bound)
+        assert embedded_distance <= Fraction(embedding.sensitivity_bound)
 
 
 @pytest.mark.parametrize("directions", [3, 7, 10, 11])
@@ -109,14 +109,14 @@ def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) ->
         record = beyond_the_border(space, along / np.linalg.norm(along))
         assert np.array_equal(space.read(record[None])[0], record)
         assert sum(Fraction(x) ** 2 for x in record.tolist()) <= 1
-        whole = [round(Fraction(x) * ball) for x in record.tolist()]
-        assert sum(x * x for x in whole) > ball * ball
+        integers = [round(Fraction(x) * ball) for x in record.tolist()]
+        assert sum(x * x for x in integers) > ball * ball
         assert space.position(record[None]).max() <= QUANTA
-        return [abs(sum(t * x for t, x in zip(theta, whole, strict=True))) for theta in thetas]
+        return [abs(sum(t * x for t, x in zip(theta, integers, strict=True))) for theta in thetas]
 
     farthest, _ = farthest_pair(space)
-    moved = 2 * sum(products(farthest))  # from there to the opposite
-    assert Fraction(max_sum(space.thetas)) * UNIT * 2 * ball < moved <= Fraction(space._product_bound())
+    product_sum = 2 * sum(products(farthest))  # from there to the opposite
+    assert Fraction(max_sum(space.thetas)) * UNIT * 2 * ball < product_sum <= Fraction(space._product_bound())
     outside = 0
     for k, (theta, half) in enumerate(zip(space.thetas.astype(np.float64), space._halves.tolist(), strict=True)):
         product = products(theta)[k]
@@ -125,7 +125,7 @@ def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) ->
     assert outside > directions / 2
 
 
-SEARCHED: dict[str, Projected | mp.L1] = {
+SEARCH_SPACES: dict[str, Projected | mp.L1] = {
     **SPACES,
     "few directions": mp.L2(center=[0, 0], radius=1, directions=3),
     "oblong": mp.L2([(0, 1), (0, 7)], directions=9),
@@ -139,52 +139,52 @@ def ends_of(space: Projected | mp.L1, generator: np.random.Generator, count: int
     """Pairs of rows: opposite ends in every direction (in the plane, even ones), opposite corners, borders, random."""
     low, high = np.array(space.low), np.array(space.high)
     quarter = count // 4
-    away = generator.standard_normal((quarter, space.width))
+    directions = generator.standard_normal((quarter, space.width))
     if space.width == 2:
         angle = math.pi * (np.arange(quarter) + generator.random()) / quarter
-        away = np.column_stack([np.cos(angle), np.sin(angle)])
-    far = away / np.linalg.norm(away, axis=1, keepdims=True) * np.linalg.norm(high - low)
+        directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    offsets = directions / np.linalg.norm(directions, axis=1, keepdims=True) * np.linalg.norm(high - low)
     low_end = generator.random((quarter, space.width)) < 0.5
     inside = generator.uniform(low, high, (4 * quarter, space.width))
     on_border = generator.random((2 * quarter, space.width)) < 0.5
     borders = np.where(on_border, np.where(generator.random(on_border.shape) < 0.5, low, high), inside[: 2 * quarter])
     return (
         np.vstack(
-            [space.center - far, np.where(low_end, low, high), borders[:quarter], inside[2 * quarter :][:quarter]]
+            [space.center - offsets, np.where(low_end, low, high), borders[:quarter], inside[2 * quarter :][:quarter]]
         ),
-        np.vstack([space.center + far, np.where(low_end, high, low), borders[quarter:], inside[3 * quarter :]]),
+        np.vstack([space.center + offsets, np.where(low_end, high, low), borders[quarter:], inside[3 * quarter :]]),
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize("name", SEARCH_SPACES)
 def test_no_pair_of_many_passes_the_reach(name: str) -> None:
     """10⁵ pairs, the farthest again in rational arithmetic; some pair comes near, at most √(π/2) short in a ball."""
-    space = SEARCHED[name]
+    space = SEARCH_SPACES[name]
     embedding = space.embedding
     generator = np.random.default_rng(0)
-    farthest = 0.0
+    max_distance = 0.0
     for _ in range(20):  # blocks of bounded memory
         left, right = (space.quantize(space.read(rows)) for rows in ends_of(space, generator, 5000))
-        moved = np.abs(left - right)
-        for k in np.argsort(moved @ embedding.quantum)[-5:]:
-            exact = sum(Fraction(t) * int(q) for t, q in zip(embedding.quantum.tolist(), moved[k], strict=True))
+        differences = np.abs(left - right)
+        for k in np.argsort(differences @ embedding.quantum)[-5:]:
+            exact = sum(Fraction(t) * int(q) for t, q in zip(embedding.quantum.tolist(), differences[k], strict=True))
             assert exact <= Fraction(embedding.sensitivity_bound)
-            farthest = max(farthest, float(exact))
+            max_distance = max(max_distance, float(exact))
     bounded = isinstance(space, Projected) and space.radius is not None and space.width > 2  # not computed exactly
     if isinstance(space, Projected):
         left, right = space.quantize(space.read(farthest_pair(space)))
         pairs = zip(embedding.quantum.tolist(), np.abs(left - right), strict=True)
         exact = sum(Fraction(t) * int(q) for t, q in pairs)
-        assert farthest * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(embedding.sensitivity_bound)
-    assert farthest >= (0.8 if bounded else 0.95) * embedding.sensitivity_bound
+        assert max_distance * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(embedding.sensitivity_bound)
+    assert max_distance >= (0.8 if bounded else 0.95) * embedding.sensitivity_bound
 
 
-@pytest.mark.parametrize(("name", "most"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
-def test_noise_is_near_that_of_a_single_query(name: str, most: float) -> None:
+@pytest.mark.parametrize(("name", "max_ratio"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
+def test_noise_is_near_that_of_a_single_query(name: str, max_ratio: float) -> None:
     """std ÷ single of slopes is √(Σw·reach)/diameter."""
     space = SPACES[name]
-    assert math.sqrt(space.embedding.total_width * space.embedding.sensitivity_bound) / space.diameter <= most
+    assert math.sqrt(space.embedding.total_width * space.embedding.sensitivity_bound) / space.diameter <= max_ratio
 
 
 def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
@@ -194,19 +194,19 @@ def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
 
 
 @every_space
-def test_host_distances_are_near_the_metric(name: str) -> None:
+def test_embedded_distances_are_near_the_metric(name: str) -> None:
     """Lemma 9: within the measured distortion, pair by pair (two quanta of rounding a direction)."""
     space = SPACES[name]
     if space.clip < 1:
         return
     points = points_of(space, np.random.default_rng(0), 60)
     quanta = space.quantize(points)
-    embedding = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
+    embedded = (np.abs(quanta[:, None] - quanta[None]) * space.embedding.quantum).sum(axis=2)
     exact = space.distance(points, points)
     slack = 2 * float(np.sum(space.embedding.quantum)) + 1e-6 * space.diameter
-    found = space.distortion()
-    assert (embedding <= exact * found.expansion * 1.15 + slack).all()
-    assert (embedding >= exact / found.contraction / 1.15 - slack).all()
+    distortion = space.distortion()
+    assert (embedded <= exact * distortion.expansion * 1.15 + slack).all()
+    assert (embedded >= exact / distortion.contraction / 1.15 - slack).all()
 
 
 @pytest.mark.parametrize("directions", [1, 2, 3, 8, 24, 128])
@@ -217,7 +217,7 @@ def test_no_pair_deviates_more_than_even_directions_say(width: int, directions: 
     In space the normals are those of every pair; the largest are found by ascents from there.
     """
     space = mp.L2(center=[0] * width, radius=1, directions=directions)
-    units, found = space.thetas / UNIT, space.distortion()
+    units, distortion = space.thetas / UNIT, space.distortion()
     if width == 2:
         normals = units[:, ::-1] * [1, -1]
     else:
@@ -225,16 +225,16 @@ def test_no_pair_deviates_more_than_even_directions_say(width: int, directions: 
         normals = normals[np.linalg.norm(normals, axis=1) > 1e-9]
         normals = np.vstack([normals, units, np.eye(3)])
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    least = float((np.abs(normals @ units.T).mean(axis=1) * space.factor).min())
-    assert 1 / found.contraction <= least + 1e-12
+    minimum = float((np.abs(normals @ units.T).mean(axis=1) * space.factor).min())
+    assert 1 / distortion.contraction <= minimum + 1e-12
     ends = normals
     for _ in range(30):
         sums = np.sign(ends @ units.T) @ units
         ends = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
-    largest = float((np.abs(ends @ units.T).mean(axis=1) * space.factor).max())
-    assert largest <= found.expansion
-    truth = max(largest - 1, 1 - least)
-    assert truth <= space.embedding.relative_error == found.largest <= 1.05 * truth + 2e-4
+    maximum = float((np.abs(ends @ units.T).mean(axis=1) * space.factor).max())
+    assert maximum <= distortion.expansion
+    deviation = max(maximum - 1, 1 - minimum)
+    assert deviation <= space.embedding.relative_error == distortion.largest <= 1.05 * deviation + 2e-4
 
 
 def test_more_directions_are_closer() -> None:
@@ -251,32 +251,32 @@ def test_more_directions_are_closer() -> None:
 def test_the_plan_balances_embedding_and_noise() -> None:
     """Remark 7.1: each mechanism gets its own number of directions, more for larger tables, near the best there is."""
     space, guarantee = mp.L2(center=[0, 0], radius=1), mp.Guarantee(1, 1e-6)
-    taken: dict[str, list[int]] = {"slopes": [], "tangents": []}
-    for name, numbers in taken.items():
+    counts: dict[str, list[int]] = {"slopes": [], "tangents": []}
+    for name, numbers in counts.items():
         mechanism = coordinate_mechanisms(0.05)[name]
         for n in (10**5, 10**6):
-            found = coordinate_choice(mechanism, space, n, ProtectedChange(), guarantee)
-            assert found.prediction.coordinates == found.space.embedding.dimension
-            numbers.append(found.space.embedding.dimension)
+            choice = coordinate_choice(mechanism, space, n, ProtectedChange(), guarantee)
+            assert choice.prediction.coordinates == choice.space.embedding.dimension
+            numbers.append(choice.space.embedding.dimension)
             if n == 10**6:
                 others = [space.with_directions(count).embedding for count in (8, 16, 22, 32, 64, 181, 512)]
                 best = min(mechanism.predict(embedding, n, ProtectedChange(), guarantee).error for embedding in others)
-                assert best * (1 - 1e-9) <= found.prediction.error <= 1.02 * best
+                assert best * (1 - 1e-9) <= choice.prediction.error <= 1.02 * best
         assert numbers[0] < numbers[1]
-    assert all(few < many for few, many in zip(taken["tangents"], taken["slopes"], strict=True))
+    assert all(few < many for few, many in zip(counts["tangents"], counts["slopes"], strict=True))
     fixed = mp.plan(mp.L2(center=[0, 0], radius=1, directions=24), n=10**4, epsilon=1, delta=1e-6)
     assert {p.coordinates for p in fixed.predictions} == {24}
 
 
-@pytest.mark.parametrize("wanted", [0.1, 0.01, 0.001, 0.0001])
-def test_distortion_chooses_the_directions(wanted: float) -> None:
+@pytest.mark.parametrize("max_distortion", [0.1, 0.01, 0.001, 0.0001])
+def test_distortion_chooses_the_directions(max_distortion: float) -> None:
     """The first number of the list that comes within `distortion` of the metric; the plan then keeps it."""
-    space = mp.L2(center=[0, 0], radius=1, distortion=wanted)
+    space = mp.L2(center=[0, 0], radius=1, distortion=max_distortion)
     counts = space.counts(space.count)
     assert space.count in counts
-    assert space.embedding.relative_error == space.distortion().largest <= wanted
+    assert space.embedding.relative_error == space.distortion().largest <= max_distortion
     for fewer in counts[: counts.index(space.count)]:
-        assert space.with_directions(fewer).embedding.relative_error > wanted
+        assert space.with_directions(fewer).embedding.relative_error > max_distortion
     assert list(space.sized(10**6)) == [space]
 
 
@@ -314,8 +314,8 @@ def test_clipping_moves_distances_by_less_than_it_says() -> None:
     queries = np.zeros((1, 20))
 
     def host(space: mp.L2) -> FloatArray:
-        moved = np.abs(space.quantize(points) - space.quantize(queries))
-        return np.asarray((moved * space.embedding.quantum).sum(axis=1))
+        differences = np.abs(space.quantize(points) - space.quantize(queries))
+        return np.asarray((differences * space.embedding.quantum).sum(axis=1))
 
     assert (
         np.abs(host(wide) - host(narrow)).max() <= narrow.embedding.clipping_error + narrow.embedding.bias * 1e-6 + 1e-4
@@ -327,14 +327,14 @@ def test_clipping_moves_distances_by_less_than_it_says() -> None:
 def test_json_round_trip(name: str) -> None:
     """The card gives the same space back: the same images."""
     space = SPACES[name]
-    again = space_from_json(space.to_json(), space.tensors())
+    loaded_space = space_from_json(space.to_json(), space.tensors())
     points = points_of(space, np.random.default_rng(1), 20)
-    assert again.to_json() == space.to_json()
-    assert np.array_equal(again.quantize(points), space.quantize(points))
+    assert loaded_space.to_json() == space.to_json()
+    assert np.array_equal(loaded_space.quantize(points), space.quantize(points))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("arguments", "message"),
     [
         ({}, "bounds"),
         ({"bounds": [(0, 1)], "radius": 1}, "either bounds"),
@@ -348,9 +348,9 @@ def test_json_round_trip(name: str) -> None:
         ({"bounds": [(0, 1)] * 2, "random_state": -1}, "random_state"),
     ],
 )
-def test_bad_arguments_are_refused(arguments: dict[str, object], word: str) -> None:
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     """The error names the argument."""
-    with pytest.raises(mp.MilepostError, match=word):
+    with pytest.raises(mp.MilepostError, match=message):
         mp.L2(**arguments)
 
 
@@ -396,13 +396,13 @@ def test_answers_are_where_some_table_could_have_them(space: mp.L2 | mp.Lp | mp.
     rng, embedding = np.random.default_rng(0), space.embedding
     low, high = np.array(space.extent).T
     rows = low + (high - low) * np.vstack([rng.integers(0, 2, (50, len(low))), rng.random((50, len(low)))])
-    asked = space.position((low + high) / 2 + (rows - (low + high) / 2) * np.linspace(0, 1, 100)[:, None])
-    least, most = embedding.range(asked)
+    positions = space.position((low + high) / 2 + (rows - (low + high) / 2) * np.linspace(0, 1, 100)[:, None])
+    lower, upper = embedding.range(positions)
     for image in space.quantize(space.read(rows)):
-        distance = np.abs(asked - image) @ embedding.quantum
-        assert (least * (1 - 1e-12) <= distance).all()
-        assert (distance <= most * (1 + 1e-12)).all()
-    assert (most - least).max() <= embedding.sensitivity_bound * (1 + 1e-6)
+        distance = np.abs(positions - image) @ embedding.quantum
+        assert (lower * (1 - 1e-12) <= distance).all()
+        assert (distance <= upper * (1 + 1e-12)).all()
+    assert (upper - lower).max() <= embedding.sensitivity_bound * (1 + 1e-6)
 
 
 @pytest.mark.slow

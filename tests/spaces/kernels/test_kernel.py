@@ -41,20 +41,20 @@ spaces = pytest.mark.parametrize("name", KERNELS)
 
 def reference_of(space: Any) -> Reference:
     """The measure behind a space's kernels."""
-    found: list[Reference] = []
+    references: list[Reference] = []
 
-    def keep(reference: Reference) -> tuple[Kernel, ...]:
-        found.append(reference)
+    def record(reference: Reference) -> tuple[Kernel, ...]:
+        references.append(reference)
         return ()
 
-    with patched([(Reference, "kernels", keep)]):
+    with patched([(Reference, "kernels", record)]):
         type(space).kernels.func(space)
-    return found[0]
+    return references[0]
 
 
-def constant_of(kernel: Kernel, reference: Reference, asked: AnyArray) -> float:
+def constant_of(kernel: Kernel, reference: Reference, queries: AnyArray) -> float:
     """c of a kernel, from half = 2r + c/2."""
-    return float(2 * (kernel.half(asked) - 2 * reference.height(asked))[0])
+    return float(2 * (kernel.half(queries) - 2 * reference.height(queries))[0])
 
 
 def rows_of(space: Any, count: int, seed: int = 0) -> FloatArray:
@@ -66,22 +66,22 @@ def rows_of(space: Any, count: int, seed: int = 0) -> FloatArray:
     return np.concatenate([ends, rng.integers(0, 2, (count, width)), mixed, rng.random((count, width))])
 
 
-def asked_of(space: Any, rows: FloatArray) -> AnyArray:
+def queries_of(space: Any, rows: FloatArray) -> AnyArray:
     """The same as queries, those outside moved to the border."""
-    asked = points(space, rows)
+    queries = points(space, rows)
     if isinstance(space, mp.GreatCircle):
-        asked = np.clip(asked, [-90, -360], [90, 360])
-    return np.asarray(space.inside(space.read_queries(asked)))
+        queries = np.clip(queries, [-90, -360], [90, 360])
+    return np.asarray(space.inside(space.read_queries(queries)))
 
 
-def covariance(kernel: Kernel, asked: AnyArray) -> FloatArray:
-    half = kernel.half(asked)
-    result = half[:, None] + half[None] - 2 * kernel.apart(asked, asked)
+def covariance(kernel: Kernel, queries: AnyArray) -> FloatArray:
+    half = kernel.half(queries)
+    result = half[:, None] + half[None] - 2 * kernel.apart(queries, queries)
     np.fill_diagonal(result, 2 * half)
     return np.asarray(result)
 
 
-def some(kernels: tuple[Kernel, ...]) -> list[Kernel]:
+def sample_kernels(kernels: tuple[Kernel, ...]) -> list[Kernel]:
     """The extremes, and the one that `field` would take."""
     best = min(kernels, key=lambda kernel: kernel.pair * kernel.max_variance)
     return [*dict.fromkeys([kernels[0], kernels[-1], best])]
@@ -92,17 +92,17 @@ def test_public_distances_are_the_records(name: str) -> None:
     """`between` of points is the `distance` of records at the same places, and a metric's."""
     space = KERNELS[name]
     rows = rows_of(space, 30)
-    asked, records = asked_of(space, rows), space.read(points(space, rows))
+    queries, records = queries_of(space, rows), space.read(points(space, rows))
     if isinstance(space, mp.GreatCircle):  # whose records have latitudes beyond the poles, and queries have not
-        records = space.read(asked)
-    off = space.kernels[0].distance_error
-    between = space.between(asked, asked)
+        records = space.read(queries)
+    tolerance = space.kernels[0].distance_error
+    between = space.between(queries, queries)
     # the cap leaves queries within 1e-6 radii of the border where they are
-    loose = 1e-6 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0
-    assert np.abs(between - space.distance(records, asked)).max() <= 2 * off + 2 * loose
-    assert np.abs(between - between.T).max() <= 2 * off
-    assert np.abs(np.diag(between)).max() <= off
-    assert between.max() <= space.diameter + off + loose
+    slack = 1e-6 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0
+    assert np.abs(between - space.distance(records, queries)).max() <= 2 * tolerance + 2 * slack
+    assert np.abs(between - between.T).max() <= 2 * tolerance
+    assert np.abs(np.diag(between)).max() <= tolerance
+    assert between.max() <= space.diameter + tolerance + slack
 
 
 def test_public_distances_of_an_arbitrary_metric() -> None:
@@ -117,11 +117,11 @@ def test_angles_of_queries_do_not_depend_on_lengths(size: float) -> None:
     """Vectors whose squares are beyond floats have the angles of unit vectors, as records' distances have."""
     space = mp.Angular(3)
     vectors = np.array([[1.0, 0, 0], [0.8, 0.6, 0], [-1, 0, 0], [0, 0.6, -0.8]])
-    wanted = space.between(vectors, vectors)
+    expected = space.between(vectors, vectors)
     with np.errstate(all="ignore"):
-        found = [space.between(vectors * size, vectors * other) for other in (1, size)]
-    off = [float(np.abs(angles - wanted).max()) for angles in found]
-    assert max(off) <= space.kernels[0].distance_error
+        results = [space.between(vectors * size, vectors * other) for other in (1, size)]
+    errors = [float(np.abs(angles - expected).max()) for angles in results]
+    assert max(errors) <= space.kernels[0].distance_error
 
 
 @spaces
@@ -129,45 +129,45 @@ def test_norms_of_records_are_within_the_bounds(name: str) -> None:
     """d + (r − r′)²/c ≤ pair and r + (r − mean)²/c ≤ single; and C(y, y) ≤ max_variance."""
     space = KERNELS[name]
     reference = reference_of(space)
-    asked = asked_of(space, rows_of(space, 60))
-    height, apart = reference.height(asked), space.between(asked, asked)
-    loose = 1e-5 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0  # queries that stay 1e-6 radii outside
-    for kernel in some(space.kernels):
-        constant = constant_of(kernel, reference, asked)
+    queries = queries_of(space, rows_of(space, 60))
+    height, distances = reference.height(queries), space.between(queries, queries)
+    slack = 1e-5 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0  # queries that stay 1e-6 radii outside
+    for kernel in sample_kernels(space.kernels):
+        constant = constant_of(kernel, reference, queries)
         rise = (height[:, None] - height[None]) ** 2
         single = (height - reference.mean) ** 2
         if constant < 1e-9 * space.diameter:
             assert rise.max() <= (1e-9 * space.diameter) ** 2
             assert single.max() <= (1e-9 * space.diameter) ** 2
             constant = math.inf
-        more = 1 + loose / min(constant, space.diameter)
-        assert (apart + rise / constant).max() <= kernel.pair * more + 2 * kernel.distance_error + loose
-        assert (height + single / constant).max() <= kernel.single * more + 2 * kernel.distance_error + loose
-        assert 2 * kernel.half(asked).max() <= kernel.max_variance + 8 * kernel.distance_error + 4 * loose
-        assert kernel.anchor(asked) == pytest.approx(height + reference.mean, abs=1e-12 * space.diameter)
+        factor = 1 + slack / min(constant, space.diameter)
+        assert (distances + rise / constant).max() <= kernel.pair * factor + 2 * kernel.distance_error + slack
+        assert (height + single / constant).max() <= kernel.single * factor + 2 * kernel.distance_error + slack
+        assert 2 * kernel.half(queries).max() <= kernel.max_variance + 8 * kernel.distance_error + 4 * slack
+        assert kernel.anchor(queries) == pytest.approx(height + reference.mean, abs=1e-12 * space.diameter)
 
 
 @spaces
 def test_norms_on_points_are_within_the_bounds(name: str) -> None:
     """δᵀ(C + tI)⁻¹δ of differences, and of distances counted from anchors, on 95 points; C is positive semidefinite."""
     space = KERNELS[name]
-    asked = asked_of(space, rows_of(space, 30, seed=1))
+    queries = queries_of(space, rows_of(space, 30, seed=1))
     records = space.read(points(space, rows_of(space, 10, seed=2)))
-    distances = space.distance(records, asked)
-    for kernel in some(space.kernels):
-        own = covariance(kernel, asked)
-        values, vectors = np.linalg.eigh(own)
-        assert values.min() >= -8 * len(asked) * (kernel.distance_error + 1e-15 * kernel.max_variance)
-        tiny = max(1e-8 * kernel.max_variance, 1e3 * kernel.distance_error)
+    distances = space.distance(records, queries)
+    for kernel in sample_kernels(space.kernels):
+        matrix = covariance(kernel, queries)
+        values, vectors = np.linalg.eigh(matrix)
+        assert values.min() >= -8 * len(queries) * (kernel.distance_error + 1e-15 * kernel.max_variance)
+        ridge = max(1e-8 * kernel.max_variance, 1e3 * kernel.distance_error)
 
         def norms(functions: FloatArray, values: FloatArray = values, vectors: FloatArray = vectors) -> FloatArray:
-            return np.asarray(((functions @ vectors) ** 2 / (np.maximum(values, 0) + tiny)).sum(axis=1))  # noqa: B023
+            return np.asarray(((functions @ vectors) ** 2 / (np.maximum(values, 0) + ridge)).sum(axis=1))  # noqa: B023
 
-        pairs = (distances[:, None] - distances[None]).reshape(-1, len(asked))
-        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(asked) / tiny / kernel.pair)
+        pairs = (distances[:, None] - distances[None]).reshape(-1, len(queries))
+        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(queries) / ridge / kernel.pair)
         assert norms(pairs).max() <= kernel.pair * rounding**2 * (1 + 1e-6)
-        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(asked) / tiny / kernel.single)
-        assert norms(distances - kernel.anchor(asked)).max() <= kernel.single * rounding**2 * (1 + 1e-6)
+        rounding = 1 + 2 * kernel.distance_error * math.sqrt(len(queries) / ridge / kernel.single)
+        assert norms(distances - kernel.anchor(queries)).max() <= kernel.single * rounding**2 * (1 + 1e-6)
 
 
 def test_bounds_that_are_too_small_would_be_seen() -> None:
@@ -176,11 +176,11 @@ def test_bounds_that_are_too_small_would_be_seen() -> None:
         (kernel,) = KERNELS[name].kernels
         space = KERNELS[name]
         ends = points(space, [[0.0] * space.width, [1.0] * space.width])
-        asked = space.read_queries(ends)
-        distances = space.distance(space.read(ends), asked)
-        own = covariance(kernel, asked)
-        assert (distances[0] - distances[1])[0] ** 2 / own[0, 0] >= 0.999 * kernel.pair
-        assert (distances[0] - kernel.anchor(asked))[0] ** 2 / own[0, 0] >= 0.999 * kernel.single
+        queries = space.read_queries(ends)
+        distances = space.distance(space.read(ends), queries)
+        matrix = covariance(kernel, queries)
+        assert (distances[0] - distances[1])[0] ** 2 / matrix[0, 0] >= 0.999 * kernel.pair
+        assert (distances[0] - kernel.anchor(queries))[0] ** 2 / matrix[0, 0] >= 0.999 * kernel.single
 
 
 # a category of many labels is nearly twice as far from ν as from any one of them: √2
@@ -231,7 +231,7 @@ def to_sphere(width: int, share: float) -> float:
     """The mean distance to the unit sphere, by integration over the angle from the centre."""
     if width == 1:
         return (abs(1 - share) + abs(1 + share)) / 2
-    middle, reach = math.pi / 2, min(math.pi / 2, 30 / math.sqrt(width))
+    middle, half_range = math.pi / 2, min(math.pi / 2, 30 / math.sqrt(width))
 
     def density(angle: float) -> float:
         return math.sin(angle) ** (width - 2)
@@ -239,8 +239,11 @@ def to_sphere(width: int, share: float) -> float:
     def weighted(angle: float) -> float:
         return density(angle) * math.sqrt(max(1 + share**2 - 2 * share * math.cos(angle), 0.0))
 
-    over = [quad(f, middle - reach, middle + reach, limit=500, epsabs=0, epsrel=1e-12)[0] for f in (weighted, density)]
-    return float(over[0] / over[1])
+    integrals = [
+        quad(f, middle - half_range, middle + half_range, limit=500, epsabs=0, epsrel=1e-12)[0]
+        for f in (weighted, density)
+    ]
+    return float(integrals[0] / integrals[1])
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 9, 10, 11, 100, 4096])
@@ -249,14 +252,14 @@ def test_heights_of_balls(width: int) -> None:
     space = mp.L2(center=[0] * width, radius=2)
     reference = around_ball(space.center, 2.0, space.between, 1e-11)
     shares = [0.0, 1e-6, 0.1, 0.5, 0.9, 0.999, 1.0]
-    asked = np.zeros((len(shares), width))
-    asked[:, 0] = np.array(shares) * 2
-    found = reference.height(asked)
-    wanted = [2 * to_sphere(width, share) - to_sphere(width, 1.0) for share in shares]
+    queries = np.zeros((len(shares), width))
+    queries[:, 0] = np.array(shares) * 2
+    heights = reference.height(queries)
+    expected = [2 * to_sphere(width, share) - to_sphere(width, 1.0) for share in shares]
     assert reference.mean == pytest.approx(to_sphere(width, 1.0), abs=reference_measures.ACCURACY)
-    assert found == pytest.approx(wanted, abs=2 * reference_measures.ACCURACY)
-    for away, height in zip(np.array(shares) * 2, wanted, strict=True):
-        ring = min(int(np.searchsorted(reference.away, away, side="right")) - 1, len(reference.low) - 1)
+    assert heights == pytest.approx(expected, abs=2 * reference_measures.ACCURACY)
+    for distance, height in zip(np.array(shares) * 2, expected, strict=True):
+        ring = min(int(np.searchsorted(reference.away, distance, side="right")) - 1, len(reference.low) - 1)
         assert reference.low[ring] - 1e-9 <= height <= reference.high[ring] + 1e-9
 
 
@@ -268,11 +271,11 @@ def test_the_height_of_a_ball_is_a_mean_over_its_border() -> None:
         border /= np.linalg.norm(border, axis=1, keepdims=True)
         space = mp.L2(center=[0] * width, radius=1)
         reference = reference_of(space)
-        asked = np.array([[0.3] + [0.1] * (width - 1), [0.0] * (width - 1) + [1.0]])
-        distances = space.between(asked, border)
-        wanted, deviation = distances.mean(axis=1), distances.std(axis=1) / math.sqrt(len(border))
+        queries = np.array([[0.3] + [0.1] * (width - 1), [0.0] * (width - 1) + [1.0]])
+        distances = space.between(queries, border)
+        expected, deviation = distances.mean(axis=1), distances.std(axis=1) / math.sqrt(len(border))
         assert (chance.limit(comparisons=2) * deviation < 0.01).all()
-        assert_close(reference.height(asked) + reference.mean, wanted, deviation, slack=1e-9)
+        assert_close(reference.height(queries) + reference.mean, expected, deviation, slack=1e-9)
 
 
 def haversine(left: AnyArray, right: AnyArray) -> FloatArray:
@@ -283,13 +286,13 @@ def haversine(left: AnyArray, right: AnyArray) -> FloatArray:
     return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(square, 1))))
 
 
-def destination(center: tuple[float, float], away: AnyArray, turn: AnyArray) -> FloatArray:
+def destination(center: tuple[float, float], distances: AnyArray, turn: AnyArray) -> FloatArray:
     """Places at distances from a centre and turns from north, by vectors."""
     (sine, sine_turn), (cosine, cosine_turn) = np.sin(np.radians(center)), np.cos(np.radians(center))
     up = np.array([cosine * cosine_turn, cosine * sine_turn, sine])
     north = np.array([-sine * cosine_turn, -sine * sine_turn, cosine])
     east = np.array([-sine_turn, cosine_turn, 0.0])
-    angle = away[:, None] / EARTH_KM
+    angle = distances[:, None] / EARTH_KM
     side = np.cos(turn)[:, None] * north + np.sin(turn)[:, None] * east
     x, y, z = (np.cos(angle) * up + np.sin(angle) * side).T
     return np.asarray(np.degrees(np.column_stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])))
@@ -313,19 +316,19 @@ def test_heights_of_caps(center: tuple[float, float], radius: float) -> None:
     reference = reference_of(space)
     rng = np.random.default_rng(0)
     # at most as far as the border, at random turns and where r turns round: at a place, and between two
-    away = np.concatenate([[0.0, radius, radius, radius], radius * np.sqrt(rng.random(300)), np.full(50, radius)])
+    distances = np.concatenate([[0.0, radius, radius, radius], radius * np.sqrt(rng.random(300)), np.full(50, radius)])
     turns = np.concatenate([[0.0, 0.0, math.pi / 64, 1.0], rng.random(350) * 2 * math.pi])
-    asked = space.inside(space.read_queries(destination(center, away, turns)))
+    queries = space.inside(space.read_queries(destination(center, distances, turns)))
     border = destination(center, np.full(64, radius), 2 * math.pi / 64 * np.arange(64))
-    loose = 1e-7 * radius + 3e-7  # haversines of a place and its antipode are good to √ε radians
+    slack = 1e-7 * radius + 3e-7  # haversines of a place and its antipode are good to √ε radians
     mean = haversine(border, border).mean() / 2
-    wanted = haversine(asked, border).mean(axis=1) - mean
-    found = reference.height(asked)
-    assert reference.mean == pytest.approx(mean, abs=loose)
-    assert np.abs(found - wanted).max() <= loose
-    rings = np.minimum(np.searchsorted(reference.away, away, side="right") - 1, len(reference.low) - 1)
-    assert (found >= reference.low[rings] - 1e-9 * radius).all()
-    assert (found <= reference.high[rings] + 1e-9 * radius).all()
+    expected = haversine(queries, border).mean(axis=1) - mean
+    heights = reference.height(queries)
+    assert reference.mean == pytest.approx(mean, abs=slack)
+    assert np.abs(heights - expected).max() <= slack
+    rings = np.minimum(np.searchsorted(reference.away, distances, side="right") - 1, len(reference.low) - 1)
+    assert (heights >= reference.low[rings] - 1e-9 * radius).all()
+    assert (heights <= reference.high[rings] + 1e-9 * radius).all()
     assert (reference.high - reference.low).max() <= 0.2 * radius
 
 
@@ -337,24 +340,24 @@ def test_heights_of_boxes(p: float, width: int) -> None:
     bounds = [(0.0, float(high)) for high in rng.uniform(0.1, 5, width)]
     space = mp.Lp(p, bounds)
     half = np.array([high / 2 for _, high in bounds])
-    seen: list[AnyArray] = []
+    targets: list[AnyArray] = []
 
     def spy(left: AnyArray, right: AnyArray) -> FloatArray:
-        seen.append(right)
+        targets.append(right)
         return space.between(left, right)
 
     reference = corners(p, space.center, half, spy, 1e-12)
-    places = seen[0] - half
-    assert np.abs(places) == pytest.approx(np.tile(half, (128, 1)))
-    assert places[:64] == pytest.approx(-places[64:])
-    asked = space.inside(points(space, rows_of(space, 50)))
+    offsets = targets[0] - half
+    assert np.abs(offsets) == pytest.approx(np.tile(half, (128, 1)))
+    assert offsets[:64] == pytest.approx(-offsets[64:])
+    queries = space.inside(points(space, rows_of(space, 50)))
 
     def lengths(left: AnyArray) -> FloatArray:
-        return np.asarray((np.abs(left[:, None] - (places + half)[None]) ** p).sum(axis=2) ** (1 / p))
+        return np.asarray((np.abs(left[:, None] - (offsets + half)[None]) ** p).sum(axis=2) ** (1 / p))
 
-    mean = lengths(places + half).mean() / 2
+    mean = lengths(offsets + half).mean() / 2
     assert reference.mean == pytest.approx(mean)
-    found = reference.height(asked)
-    assert found == pytest.approx(lengths(asked).mean(axis=1) - mean, abs=1e-9)
-    assert reference.low[0] - 1e-9 <= found.min()
-    assert found.max() <= reference.high[0] + 1e-9
+    heights = reference.height(queries)
+    assert heights == pytest.approx(lengths(queries).mean(axis=1) - mean, abs=1e-9)
+    assert reference.low[0] - 1e-9 <= heights.min()
+    assert heights.max() <= reference.high[0] + 1e-9

@@ -41,13 +41,13 @@ def quanta(distances: Any) -> IntArray:
 
 
 def path(count: int) -> FloatArray:
-    places = np.arange(count, dtype=np.float64)
-    return np.abs(places[:, None] - places)
+    points = np.arange(count, dtype=np.float64)
+    return np.abs(points[:, None] - points)
 
 
 def plane(count: int) -> FloatArray:
-    places = np.random.default_rng(count).random((count, 2))
-    return np.asarray(np.sqrt(np.square(places[:, None] - places).sum(axis=2)))
+    points = np.random.default_rng(count).random((count, 2))
+    return np.asarray(np.sqrt(np.square(points[:, None] - points).sum(axis=2)))
 
 
 def tree(count: int) -> FloatArray:
@@ -74,24 +74,24 @@ metrics = pytest.mark.parametrize(
 # What columns weigh.
 
 
-def exactly(matrix: FloatArray, left: IntArray, right: IntArray) -> Fraction:
+def exact_weight(matrix: FloatArray, left: IntArray, right: IntArray) -> Fraction:
     """δᵀC⁻¹δ in squared diameters, by Gauss's elimination with rational numbers."""
     rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
     delta = [Fraction(a - b, QUANTA) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
-    solved = list(delta)
+    solution = list(delta)
     for i in range(len(rows)):
         assert rows[i][i] > 0
         for j in range(i + 1, len(rows)):
             factor = rows[j][i] / rows[i][i]
             rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
-            solved[j] -= factor * solved[i]
-    return sum((solved[i] ** 2 / rows[i][i] for i in range(len(rows))), Fraction(0))  # C = LDLᵀ
+            solution[j] -= factor * solution[i]
+    return sum((solution[i] ** 2 / rows[i][i] for i in range(len(rows))), Fraction(0))  # C = LDLᵀ
 
 
-def weights(found: Covariance, columns: IntArray) -> tuple[Fraction, Fraction]:
+def weights(candidate: Covariance, columns: IntArray) -> tuple[Fraction, Fraction]:
     """The true pair and single."""
-    pairs = [exactly(found.matrix, left, right) for left in columns for right in columns]
-    return max(pairs), max(exactly(found.matrix, column, found.middle) for column in columns)
+    pairs = [exact_weight(candidate.matrix, left, right) for left in columns for right in columns]
+    return max(pairs), max(exact_weight(candidate.matrix, column, candidate.middle) for column in columns)
 
 
 entry = st.one_of(st.sampled_from([0, 1, QUANTA // 2, QUANTA - 1, QUANTA]), st.integers(0, QUANTA))
@@ -104,13 +104,13 @@ def test_no_columns_weigh_more_than_the_bounds(data: st.DataObject) -> None:
     """In rational arithmetic, for columns that need not be a metric's, equal ones and more queries than records too."""
     count = data.draw(st.integers(1, 5))
     columns = np.array(data.draw(st.lists(st.lists(entry, min_size=count, max_size=count), min_size=1, max_size=5)))
-    for found in covariances(columns):
-        pair, single = weights(found, columns)
-        assert pair <= Fraction(found.pair)
-        assert single <= Fraction(found.single)
-        assert found.matrix.diagonal().max() <= 1
-        assert np.array_equal(found.matrix, found.matrix.T)
-        assert ((found.middle >= 0) & (found.middle <= QUANTA)).all()
+    for candidate in covariances(columns):
+        pair, single = weights(candidate, columns)
+        assert pair <= Fraction(candidate.pair)
+        assert single <= Fraction(candidate.single)
+        assert candidate.matrix.diagonal().max() <= 1
+        assert np.array_equal(candidate.matrix, candidate.matrix.T)
+        assert ((candidate.middle >= 0) & (candidate.middle <= QUANTA)).all()
 
 
 @settings(max_examples=40, deadline=None)
@@ -120,24 +120,24 @@ def test_bounds_do_not_rest_on_the_optimisation(seed: int, count: int, rank: int
     generator = np.random.default_rng(seed)
     half = generator.normal(size=(count, rank)) * 10.0 ** generator.integers(-6, 1, (1, rank))
     columns = generator.integers(0, QUANTA + 1, (4, count))
-    found = certified_covariance(half @ half.T, columns, columns[0])
-    pair, single = weights(found, columns)
-    assert pair <= Fraction(found.pair)
-    assert single <= Fraction(found.single)
+    candidate = certified_covariance(half @ half.T, columns, columns[0])
+    pair, single = weights(candidate, columns)
+    assert pair <= Fraction(candidate.pair)
+    assert single <= Fraction(candidate.single)
 
 
 @metrics
 def test_bounds_are_tight(name: str) -> None:
     """By another method, in floats: not more than 1 % above."""
     columns = quanta(METRICS[name])
-    for found in covariances(columns):
-        inverse = np.linalg.inv(found.matrix)
-        away = (columns[:, None] - columns[None]) / QUANTA
-        pair = np.einsum("uvi,ij,uvj->uv", away, inverse, away, optimize=True).max()
-        middle = (columns - found.middle) / QUANTA
+    for candidate in covariances(columns):
+        inverse = np.linalg.inv(candidate.matrix)
+        differences = (columns[:, None] - columns[None]) / QUANTA
+        pair = np.einsum("uvi,ij,uvj->uv", differences, inverse, differences, optimize=True).max()
+        middle = (columns - candidate.middle) / QUANTA
         single = np.einsum("ui,ij,uj->u", middle, inverse, middle).max()
-        assert pair * (1 - 1e-9) <= found.pair <= 1.01 * pair
-        assert single * (1 - 1e-9) <= found.single <= 1.01 * single
+        assert pair * (1 - 1e-9) <= candidate.pair <= 1.01 * pair
+        assert single * (1 - 1e-9) <= candidate.single <= 1.01 * single
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3, 3.0])
@@ -148,9 +148,9 @@ def test_the_farthest_pair_is_found(spread: float, block: int) -> None:
         spread * np.random.default_rng(2).normal(size=(300, 1))
     )
     lengths = np.square(points).sum(axis=1)
-    apart = np.square(points[:, None] - points[None]).sum(axis=2).max()
+    expected = np.square(points[:, None] - points[None]).sum(axis=2).max()
     with patched([(covariance, "BLOCK", block)]):
-        assert covariance._max_squared_distance(points, lengths) == pytest.approx(apart, rel=1e-12)
+        assert covariance._max_squared_distance(points, lengths) == pytest.approx(expected, rel=1e-12)
 
 
 # How good they are.
@@ -160,12 +160,12 @@ def test_the_farthest_pair_is_found(spread: float, block: int) -> None:
 def test_values_are_near_the_least(name: str) -> None:
     """Within 2 % of a bound below every covariance for single records, and 20 % for pairs (in variance)."""
     shares = quanta(METRICS[name]).T / QUANTA
-    single, least = balance_single(shares)
-    assert least <= single.value * (1 + 1e-9)
-    assert single.value <= covariance.CLOSE_RATIO * least
-    pair, least = balance_pairs(shares, single)
-    assert least <= pair.value * (1 + 1e-9)
-    assert pair.value <= 1.2 * least
+    single, lower_bound = balance_single(shares)
+    assert lower_bound <= single.value * (1 + 1e-9)
+    assert single.value <= covariance.CLOSE_RATIO * lower_bound
+    pair, lower_bound = balance_pairs(shares, single)
+    assert lower_bound <= pair.value * (1 + 1e-9)
+    assert pair.value <= 1.2 * lower_bound
 
 
 @metrics
@@ -174,15 +174,15 @@ def test_no_covariance_is_below_the_bound(name: str) -> None:
     columns = quanta(METRICS[name])
     shares = columns.T / QUANTA
     single, _ = balance_single(shares)
-    _, least = balance_pairs(shares, single)
+    _, lower_bound = balance_pairs(shares, single)
     generator, count = np.random.default_rng(5), columns.shape[1]
     moments = np.cov(shares) + 1e-3 * np.eye(count)
     values, vectors = np.linalg.eigh(moments)
     noise = generator.normal(size=(count, 2 * count))
     others = [noise @ noise.T, *((vectors * values**power) @ vectors.T for power in (0.25, 0.5, 0.75, 1.0))]
     for design in others:
-        assert certified_covariance(design, columns, columns[0]).pair >= least
-    assert min(found.pair for found in covariances(columns)) <= min(
+        assert certified_covariance(design, columns, columns[0]).pair >= lower_bound
+    assert min(candidate.pair for candidate in covariances(columns)) <= min(
         certified_covariance(design, columns, columns[0]).pair for design in others
     )
 
@@ -192,15 +192,15 @@ def ratios(distances: FloatArray) -> tuple[float, float, float]:
     largest = float(distances.max())
     space = mp.AnyMetric(mp.precomputed(distances), largest, range(len(distances)), universe=range(len(distances)))
     queries = Queries(space.known, space)
-    alone = largest / math.sqrt(2 * APPROXIMATE.rho)
+    single_query = largest / math.sqrt(2 * APPROXIMATE.rho)
     noise = Field().noise(space, queries.count, ProtectedChange(), APPROXIMATE)
     variances = noise.split.power / 2 * 2 * noise.kernel.half(queries.points)
-    flat = PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)[0] * queries.quantum
-    return noise.deviation / alone, math.sqrt(float(variances.mean())) / alone, flat / alone
+    gaussian = PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)[0] * queries.quantum
+    return noise.deviation / single_query, math.sqrt(float(variances.mean())) / single_query, gaussian / single_query
 
 
 @pytest.mark.parametrize(
-    ("distances", "most", "rms"),
+    ("distances", "max_ratio", "rms"),
     [
         (METRICS["uniform"], math.sqrt(2), math.sqrt(2)),
         (METRICS["path"], 1.01, 1.0),
@@ -209,12 +209,12 @@ def ratios(distances: FloatArray) -> tuple[float, float, float]:
     ],
     ids=["uniform", "path", "plane", "tree"],
 )
-def test_all_queries_cost_about_as_much_as_one(distances: FloatArray, most: float, rms: float) -> None:
+def test_all_queries_cost_about_as_much_as_one(distances: FloatArray, max_ratio: float, rms: float) -> None:
     """Where noise for each by itself costs √k times as much."""
-    found, mean, flat = ratios(distances)
-    assert found <= most * 1.005
+    largest, mean, gaussian = ratios(distances)
+    assert largest <= max_ratio * 1.005
     assert mean <= rms * 1.005
-    assert flat == pytest.approx(math.sqrt(len(distances)), rel=1e-6)
+    assert gaussian == pytest.approx(math.sqrt(len(distances)), rel=1e-6)
 
 
 def test_added_records_cost_less_than_replaced_ones() -> None:
@@ -226,15 +226,15 @@ def test_added_records_cost_less_than_replaced_ones() -> None:
 def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a single step the closed form remains; it is private all the same, and not bad."""
     monkeypatch.setattr(covariance, "WORK", 0)
-    found, _, _ = ratios(METRICS["plane"])
-    assert found < 1.4
+    largest, _, _ = ratios(METRICS["plane"])
+    assert largest < 1.4
 
 
 def test_a_universe_is_the_same_every_time() -> None:
     """Public numbers only, and no random ones."""
-    one, other = (covariances(quanta(METRICS["tree"])) for _ in range(2))
-    assert [found.pair for found in one] == [found.pair for found in other]
-    assert all(np.array_equal(a.matrix, b.matrix) for a, b in zip(one, other, strict=True))
+    first, second = (covariances(quanta(METRICS["tree"])) for _ in range(2))
+    assert [candidate.pair for candidate in first] == [candidate.pair for candidate in second]
+    assert all(np.array_equal(a.matrix, b.matrix) for a, b in zip(first, second, strict=True))
 
 
 # What a record costs.
@@ -245,10 +245,10 @@ def cost(
     tables: Sequence[Sequence[Any]],
     change: ProtectedChange,
     guarantee: mp.Guarantee,
-    asked: Any = None,
+    points: Any = None,
 ) -> Fraction:
     """ρ of field on two neighboring tables, from what is handed to the noise functions."""
-    queries = Queries(space.known if asked is None else np.array(asked), space)
+    queries = Queries(space.known if points is None else np.array(points), space)
     first = Transcript()
     second = first.again()
     for transcript, table in zip((first, second), tables, strict=True):
@@ -257,7 +257,7 @@ def cost(
                 read_sums(list(table), space, queries, empty=True), queries, change, guarantee, n=len(tables[0])
             )
     pairs = zip(first.draws, second.draws, strict=True)
-    return sum((one.cost(other, pure=False) for one, other in pairs), Fraction(0))
+    return sum((left.cost(right, pure=False) for left, right in pairs), Fraction(0))
 
 
 class Awkward:
@@ -301,15 +301,15 @@ def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
     record = st.one_of(
         st.integers(0, members - 1),
         st.integers(0, members - 1).map(str),
-        st.integers(0, len(STRANGERS) - 1).map(lambda place: STRANGERS[place]),
+        st.integers(0, len(STRANGERS) - 1).map(lambda index: STRANGERS[index]),
     )
     rest = data.draw(st.lists(record, max_size=3))
     guarantee = mp.Guarantee(data.draw(st.floats(0.05, 50)), 1e-6)
-    asked = data.draw(st.none() | st.lists(st.integers(0, count - 1), min_size=1, max_size=8))
-    one, other = data.draw(record), data.draw(record)
-    assert cost(space, ([one, *rest], [other, *rest]), ProtectedChange(), guarantee, asked) <= Fraction(guarantee.rho)
-    tables = [one, 0, *rest], [0, *rest]
-    assert cost(space, tables, ProtectedChange("add-remove"), guarantee, asked) <= Fraction(guarantee.rho)
+    points = data.draw(st.none() | st.lists(st.integers(0, count - 1), min_size=1, max_size=8))
+    left, right = data.draw(record), data.draw(record)
+    assert cost(space, ([left, *rest], [right, *rest]), ProtectedChange(), guarantee, points) <= Fraction(guarantee.rho)
+    tables = [left, 0, *rest], [0, *rest]
+    assert cost(space, tables, ProtectedChange("add-remove"), guarantee, points) <= Fraction(guarantee.rho)
 
 
 @pytest.mark.parametrize("name", ["uniform", "path", "plane", "tree", "none of them a metric"])
@@ -324,38 +324,38 @@ def test_the_budget_is_spent_on_the_worst_pair(name: str) -> None:
         universe=range(members),
     )
     columns = quanta(table)
-    best = min(covariances(columns), key=lambda found: found.pair)
+    best = min(covariances(columns), key=lambda candidate: candidate.pair)
     inverse = np.linalg.inv(best.matrix)
-    away = (columns[:, None] - columns[None]) / QUANTA
-    worst = np.einsum("uvi,ij,uvj->uv", away, inverse, away, optimize=True)
+    differences = (columns[:, None] - columns[None]) / QUANTA
+    worst = np.einsum("uvi,ij,uvj->uv", differences, inverse, differences, optimize=True)
     left, right = np.unravel_index(worst.argmax(), worst.shape)
     tables = [int(left), 0], [int(right), 0]
     share = cost(space, tables, ProtectedChange(), APPROXIMATE) / Fraction(APPROXIMATE.rho)
     assert Fraction(9, 10) <= share <= 1
     wrong = lambda design, columns, middle: _lighter(certified_covariance(design, columns, middle))  # noqa: E731
     with patched([(covariance, "certified_covariance", wrong)]):
-        spoilt = mp.AnyMetric(space.metric, space.diameter, space.queries, universe=range(members))
-        assert cost(spoilt, tables, ProtectedChange(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
+        wrong_space = mp.AnyMetric(space.metric, space.diameter, space.queries, universe=range(members))
+        assert cost(wrong_space, tables, ProtectedChange(), APPROXIMATE) > Fraction(APPROXIMATE.rho)
 
 
-def _lighter(found: Covariance) -> Covariance:
-    return Covariance(found.matrix, found.middle, 0.8 * found.pair, 0.8 * found.single)
+def _lighter(candidate: Covariance) -> Covariance:
+    return Covariance(candidate.matrix, candidate.middle, 0.8 * candidate.pair, 0.8 * candidate.single)
 
 
 def test_what_a_kernel_knows_is_what_is_summed() -> None:
     """Integers of records are those whose weight was computed, to the bit."""
     space = mp.AnyMetric(mp.precomputed(plane(30) * math.pi), 3.3, range(9), universe=range(30))
     queries = Queries(space.known, space)
-    seen: list[IntArray] = []
+    calls: list[IntArray] = []
 
-    def look(columns: IntArray) -> tuple[Covariance, ...]:
-        seen.append(columns)
+    def record_columns(columns: IntArray) -> tuple[Covariance, ...]:
+        calls.append(columns)
         return ()
 
-    with patched([(universe, "covariances", look)]):
+    with patched([(universe, "covariances", record_columns)]):
         assert space.kernels == ()
-    summed = [read_sums([str(record)], space, queries).values[0] for record in range(30)]
-    assert np.array_equal(seen[0], summed)
+    sums = [read_sums([str(record)], space, queries).values[0] for record in range(30)]
+    assert np.array_equal(calls[0], sums)
 
 
 # Reading.
@@ -369,19 +369,19 @@ def test_records_have_the_columns_of_their_equals() -> None:
     """Numbers of any type, and text as in a file; whatever is no member is the first one, without a word."""
     space = mp.AnyMetric(line, 9, [0, 4.5, 9], universe=[7, 0, 3, 2.5])
     columns = {7: [7, 2.5, 2], 0: [0, 4.5, 9], 3: [3, 1.5, 6], 2.5: [2.5, 2, 6.5]}
-    same = [(7, 7), (7.0, 7), (np.int64(3), 3), ("3", 3), (np.float64(2.5), 2.5), ("2.5", 2.5), ("0", 0), ("7", 7)]
-    for record, member in same:
+    pairs = [(7, 7), (7.0, 7), (np.int64(3), 3), ("3", 3), (np.float64(2.5), 2.5), ("2.5", 2.5), ("0", 0), ("7", 7)]
+    for record, member in pairs:
         assert space.read(object_array([record])).tolist() == [columns[member]], record
     for stranger in STRANGERS:
         assert space.read(object_array([stranger])).tolist() == [columns[7]]
-    together = space.read(object_array([record for record, _ in same] + STRANGERS))
-    assert together.tolist() == [columns[member] for _, member in same] + [columns[7]] * len(STRANGERS)
+    distances = space.read(object_array([record for record, _ in pairs] + STRANGERS))
+    assert distances.tolist() == [columns[member] for _, member in pairs] + [columns[7]] * len(STRANGERS)
     assert space.read(np.empty(0, dtype=object)).shape == (0, 3)
     assert "not one of the 4 of the public universe counts as the first of them" in space.outside
 
 
 @pytest.mark.parametrize(
-    ("records", "universe", "found"),
+    ("records", "universe", "expected"),
     [
         ([(0, 1), [1, 1], "(0, 1)"], [(1, 1), (0, 1)], [1, 0, 1]),
         ([1, 2, "1"], ["2", "1"], [1, 0, 1]),
@@ -391,9 +391,9 @@ def test_records_have_the_columns_of_their_equals() -> None:
         ([np.array([1.0, 2.0]), [1, 2]], [(5, 5), (1, 2)], [1, 1]),
     ],
 )
-def test_members_are_found(records: Any, universe: Any, found: list[int]) -> None:
+def test_members_are_found(records: Any, universe: Any, expected: list[int]) -> None:
     members = Universe(tuple(universe), np.arange(len(universe), dtype=np.float64)[:, None], 9.0)
-    assert members.read(records)[:, 0].tolist() == found
+    assert members.read(records)[:, 0].tolist() == expected
 
 
 def test_a_csv_file_finds_rows_and_nodes(tmp_path: Path) -> None:
@@ -410,17 +410,17 @@ def test_a_csv_file_finds_rows_and_nodes(tmp_path: Path) -> None:
 
 def test_the_function_is_asked_about_public_records_only() -> None:
     """When the space is made, and never again for a private one."""
-    asked: set[Any] = set()
+    arguments: set[Any] = set()
 
     def distance(x: Any, y: Any) -> float:
-        asked.add(x)
+        arguments.add(x)
         return line(x, y)
 
     space = mp.AnyMetric(distance, 9, [0, 9], universe=[1, 2, 3])
-    assert asked == {0, 9, 1, 2, 3}
-    asked.clear()
+    assert arguments == {0, 9, 1, 2, 3}
+    arguments.clear()
     space.read(object_array([1, 2, 77, "x"]))
-    assert not asked
+    assert not arguments
 
 
 def test_missing_records_are_refused_as_ever() -> None:
@@ -444,7 +444,7 @@ def failing(x: Any, y: Any) -> float:
 
 
 @pytest.mark.parametrize(
-    ("universe", "words"),
+    ("universe", "message"),
     [
         ("colour", "expected a list of objects, got 'colour'"),
         (7, "expected a list of objects"),
@@ -458,9 +458,9 @@ def failing(x: Any, y: Any) -> float:
         (["negative"], "to query 'a' is negative: -1"),
     ],
 )
-def test_a_bad_universe_is_refused(universe: Any, words: str) -> None:
+def test_a_bad_universe_is_refused(universe: Any, message: str) -> None:
     """When the space is made: what is wrong, and with which record."""
-    with pytest.raises(mp.MilepostError, match=words):
+    with pytest.raises(mp.MilepostError, match=message):
         mp.AnyMetric(failing, 1, ["a", "b"], universe=universe)
 
 
@@ -468,9 +468,9 @@ def test_a_universe_that_does_not_fit_memory_is_refused() -> None:
     """Before a distance is computed."""
     with pytest.raises(mp.MilepostError, match=r"1 to 8,192 records for 2,048 queries, got 8,193; .*fewer points"):
         check_records(range(8193), 2048)
-    many = Universe((0,), np.zeros((1, 8193)), 1.0)
+    universe_of_many = Universe((0,), np.zeros((1, 8193)), 1.0)
     with pytest.raises(mp.MilepostError, match=r"field answers up to 8,192 queries of a universe, got 8,193"):
-        _ = many.kernels
+        _ = universe_of_many.kernels
 
 
 # Releases.
@@ -505,8 +505,8 @@ def test_a_small_universe_needs_little_noise(universe: list[int], queries: list[
     synopsis = mp.release([5, "zz"] * 500, space, epsilon=1, delta=1e-6, mechanism="field")
     exact = mp.exact([5, universe[0]], space, queries)
     assert_promised(synopsis, queries, exact, at_most=2)
-    alone = 19 / 1000 * 4.531 * 1.96
-    assert synopsis.error() <= (0.35 if max(universe) - min(universe) < 6 else 1.05) * alone
+    single_error = 19 / 1000 * 4.531 * 1.96
+    assert synopsis.error() <= (0.35 if max(universe) - min(universe) < 6 else 1.05) * single_error
 
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -516,26 +516,26 @@ def test_every_mechanism_answers_and_its_file_does(mechanism: str, neighbors: st
     """A loaded file has the same answers, errors and card; its space has the universe's size, and reads no records."""
     delta = 0 if mechanism in ("laplace", "hats") else 1e-6
     synopsis = mp.release(PEOPLE, SPACE, epsilon=50, delta=delta, mechanism=mechanism, neighbors=neighbors)
-    asked = [0, 7, 19]
+    queries = [0, 7, 19]
     assert_promised(
-        synopsis, asked, mp.exact(PEOPLE, SPACE, asked), at_most=19 if mechanism in ("slopes", "hats") else 1
+        synopsis, queries, mp.exact(PEOPLE, SPACE, queries), at_most=19 if mechanism in ("slopes", "hats") else 1
     )
     synopsis.save(tmp_path / "one.milepost")
-    again = mp.load(tmp_path / "one.milepost")
-    assert np.array_equal(again.mean_distance(asked), synopsis.mean_distance(asked))
-    assert again.error() == synopsis.error()
-    assert again.card == synopsis.card
-    assert again.card["space"]["universe"] == 20
-    assert again.card["outside"] == again.space.outside == SPACE.outside
-    assert again.space.kernels == ()
+    loaded_synopsis = mp.load(tmp_path / "one.milepost")
+    assert np.array_equal(loaded_synopsis.mean_distance(queries), synopsis.mean_distance(queries))
+    assert loaded_synopsis.error() == synopsis.error()
+    assert loaded_synopsis.card == synopsis.card
+    assert loaded_synopsis.card["space"]["universe"] == 20
+    assert loaded_synopsis.card["outside"] == loaded_synopsis.space.outside == SPACE.outside
+    assert loaded_synopsis.space.kernels == ()
     with pytest.raises(mp.MilepostError, match="cannot read records"):
-        mp.release(PEOPLE, again.space, epsilon=1)
+        mp.release(PEOPLE, loaded_synopsis.space, epsilon=1)
 
 
 def test_a_named_metric_with_a_universe_reads_no_records_from_a_file(tmp_path: Path) -> None:
     """The file has not kept the universe, so that it cannot tell strangers."""
-    words = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post"], universe=["miles", "past"])
-    mp.release(["miles", "past", "?"] * 99, words, epsilon=9, delta=1e-6).save(tmp_path / "one.milepost")
+    space = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post"], universe=["miles", "past"])
+    mp.release(["miles", "past", "?"] * 99, space, epsilon=9, delta=1e-6).save(tmp_path / "one.milepost")
     with pytest.raises(mp.MilepostError, match="cannot read records"):
         mp.exact(["miles"], mp.load(tmp_path / "one.milepost").space, ["mile"])
 

@@ -15,7 +15,6 @@ from milepost.errors import MilepostError
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS
 
 SLACK = 1 + 1e-9  # the float operations of `loss`, and a caller's few, are off by less than 1e-13
-BLOCK = 1 << 20  # numbers simulated at a time
 
 
 def parts(levels: int) -> list[slice]:
@@ -123,13 +122,6 @@ def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> 
     sizes = [part.stop - part.start for part in parts(levels)]
     noise = generator.laplace(size=(draws, 1 << levels)) * np.repeat(scales, sizes)
     return _refine(noise, -noise[:, 0])
-
-
-def simulate_max_error(scales: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
-    """Simulate the largest absolute error, float64[draws]; it is at a border, since V̂ is linear between borders."""
-    step = max(1, BLOCK >> (len(scales) - 1))
-    blocks = [min(step, draws - start) for start in range(0, draws, step)]
-    return np.concatenate([np.abs(simulate(scales, generator, block)).max(axis=1) for block in blocks])
 
 
 def _levels(cells: int) -> int:
