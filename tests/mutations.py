@@ -32,7 +32,7 @@ KILLED, SURVIVED = (1, 2), 0  # exit codes of pytest: a test failed, or what it 
 
 # everything that a test may read
 PARTS = (
-    *("src", "tests", "docs", "bench", "examples", ".ci", "pyproject.toml", "Makefile", "Dockerfile"),
+    *("src", "tests", "tools", "docs", "bench", "examples", ".ci", "pyproject.toml", "Makefile", "Dockerfile"),
     *sorted(path.name for path in ROOT.glob("*.md")),
 )
 
