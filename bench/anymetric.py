@@ -56,7 +56,7 @@ class Table:
 
     def truth(self) -> FloatArray:
         """Return the exact mean distances to the queries."""
-        return np.asarray(mp.exact(self.records, self.space, list(self.space.queries)))
+        return np.asarray(mp.exact_mean_distance(self.records, self.space, list(self.space.queries)))
 
     def single(self, guarantee: mp.Guarantee) -> float:
         """Return the deviation of one query answered alone."""
@@ -157,7 +157,7 @@ def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds:
     squares: dict[str, FloatArray] = {}
     measured: dict[str, float] = {}
     lipschitz_rms: dict[str, float] = {}
-    apart = table.space.between(table.space.known, table.space.known)
+    apart = table.space.query_distances(table.space.given_queries, table.space.given_queries)
     name = f"{table.name}, δ = {guarantee.delta:g}"
     for index, choice in enumerate(choices):
         mechanism = choice.prediction.mechanism

@@ -79,7 +79,7 @@ def adaptive(case: Case, rng: np.random.Generator, count: int) -> FloatArray:
         for index in range(count):
             if index % 10 == 9:
                 near = best[0] + 0.1 * rng.standard_normal(case.space.width) / math.sqrt(case.space.width)
-                points[index] = case.space.inside(near[None])[0]
+                points[index] = case.space.clip_points(near[None])[0]
             answer = session.ask(points[index])
             if answer.value < best[1]:
                 best = points[index], answer.value

@@ -199,7 +199,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
             for epsilon in EPSILONS[1:] if check else EPSILONS:
                 guarantee = mp.Guarantee(epsilon, delta)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", mp.PromiseWarning)  # wide errors and small groups are the point
+                    warnings.simplefilter("ignore", mp.AccuracyWarning)  # wide errors and small groups are the point
                     nearest_accuracies = np.array([nearest(case, private, guarantee) for private in splits])
                 centroid_accuracies = np.array([centroids(case, private, guarantee) for private in splits])
                 bayes_accuracies = all_bayes.get((case.name, epsilon)) if not delta else None

@@ -25,7 +25,7 @@ import milepost as mp
 from bench.run import PEAK, Bounds, main, seconds
 from milepost.ingest.aggregation import NO_ROW_COLUMNS, bound_contributions, read_sketch, read_sums
 from milepost.ingest.row_attributes import RowColumns
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.privacy.noise import gaussian, laplace
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
@@ -163,14 +163,14 @@ def measure_constants(rows: int) -> dict[str, float]:
         nanoseconds[f"a row and direction, {name}"] = sketch_time(space) / 64
     for name, row_columns in (
         ("of ten groups", RowColumns("label", [f"city {k}" for k in range(10)])),
-        ("with a weight", RowColumns(weights="weight", max_weight=1.0)),
+        ("with a weight", RowColumns(row_weights="weight", max_row_weight=1.0)),
     ):
         nanoseconds[f"a row {name}, more"] = sketch_time(plane, row_columns) - two
-    persons = RowColumns(unit="person", contributions=2)
+    persons = RowColumns(privacy_unit="person", contributions=2)
     nanoseconds["a row of a person, more"] = (
         seconds(lambda: bound_contributions(table, plane, None, persons), 2) / rows * 1e9
     )
-    queries = given_queries(plane, rng.random((100, 2)))
+    queries = read_given_queries(plane, rng.random((100, 2)))
     assert queries is not None
     nanoseconds["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9
     zeros = np.zeros(20_000, dtype=np.int64)

@@ -205,7 +205,7 @@ def angle_rows(check: bool, bounds: Bounds) -> None:
     vectors = TruncatedSVD(32, random_state=0).fit_transform(matrix)
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
     space = mp.Angular(32)
-    truth = mp.exact(vectors, space, vectors)
+    truth = mp.exact_mean_distance(vectors, space, vectors)
     n = len(vectors) * (100 if check else 1_000)
     synopsis = mp.release(np.repeat(vectors, n // len(vectors), axis=0), space, epsilon=EPSILON, delta=DELTA)
     error = np.abs(synopsis.mean_distance(vectors) - truth)
@@ -245,10 +245,10 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
         ("laplace", False),
     ):
         space = mp.AnyMetric(mp.edit_distance, diameter=12, queries=queries, calibrate=calibrate)
-        truth = mp.exact(words, space, queries) if truth is None else truth
+        truth = mp.exact_mean_distance(words, space, queries) if truth is None else truth
         pure = mechanism in {"hats", "laplace"}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mp.PromiseWarning)  # the embedding's error is what is shown
+            warnings.simplefilter("ignore", mp.AccuracyWarning)  # the embedding's error is what is shown
             synopsis = mp.release(words, space, epsilon=EPSILON, delta=0 if pure else DELTA, mechanism=mechanism)
         errors, promised = synopsis.mean_distance(queries) - truth, synopsis.error(synopsis.confidence)
         if mechanism == "tangents":

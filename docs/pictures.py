@@ -98,14 +98,14 @@ def noise() -> Figure:
     synopsis = mp.release(homes, LINE, epsilon=EPSILON, delta=DELTA, mechanism="slopes")
     cells = _cells(n)
     y = np.linspace(0, 1, cells + 1)
-    raw, exact = np.asarray(synopsis.mean_distance(y, raw=True)), np.asarray(mp.exact(homes, LINE, y))
+    raw, exact = np.asarray(synopsis.mean_distance(y, raw=True)), np.asarray(mp.exact_mean_distance(homes, LINE, y))
     left.stairs(np.diff(exact) * cells, y, baseline=None, color=GREY, lw=1.6, label="without noise")
     left.stairs(np.diff(raw) * cells, y, baseline=None, color=ANSWER, lw=1.6, label="released")
     left.set(xlabel="place y", ylabel="slope of F")
     fine = np.linspace(0, 1, 401)
     values, error = np.asarray(synopsis.mean_distance(fine)), synopsis.error()
     right.fill_between(fine, values - error, values + error, color=ANSWER, alpha=0.25, lw=0, label="± error, 95 %")
-    right.plot(fine, mp.exact(homes, LINE, fine), color=GREY, lw=1.6, label="without noise")
+    right.plot(fine, mp.exact_mean_distance(homes, LINE, fine), color=GREY, lw=1.6, label="without noise")
     right.plot(fine, values, color=ANSWER, lw=1.6, label="released")
     right.set(xlabel="place y", ylabel="mean distance F(y)")
     for each in (left, right):
@@ -124,7 +124,7 @@ def flat() -> Figure:
     figure, (axes,) = panels("Noise of an answer ÷ that of one query alone", width=7)
     n, releases, y = 2_000, 300, np.linspace(0, 1, 41)
     homes = people(n)
-    exact = np.asarray(mp.exact(homes, LINE, y))
+    exact = np.asarray(mp.exact_mean_distance(homes, LINE, y))
     found = [mp.release(homes, LINE, epsilon=EPSILON, delta=DELTA, mechanism="slopes") for _ in range(releases)]
     errors = np.array([one.mean_distance(y, raw=True) - exact for one in found]) / single(n)
     for bins, color in (
@@ -221,7 +221,7 @@ def price() -> Figure:
     figure, (axes,) = panels("Error of one answer among k, measured", width=7, height=4.2)
     n, releases = 10_000, {1: 400, 10: 200, 100: 40, 1_000: 20}
     counts, homes, grid = list(releases), people(n), (np.arange(1_000) + 0.5) / 1_000
-    truth = np.asarray(mp.exact(homes, LINE, grid))
+    truth = np.asarray(mp.exact_mean_distance(homes, LINE, grid))
 
     def measured(name: str, count: int) -> float:
         taken = slice(500 // count, None, 1_000 // count)

@@ -93,7 +93,9 @@ def main(output: Path | None = None) -> None:
     synopsis = mp.release(homes, REGION, epsilon=EPSILON, delta=DELTA, neighbors="add-remove")
     print(f"{synopsis}, protects {synopsis.change}\n")
     ranked = synopsis.sites(bases)
-    truth = dict(zip(bases.index, mp.exact(homes, REGION, bases), strict=True))  # only because they are made up
+    truth = dict(
+        zip(bases.index, mp.exact_mean_distance(homes, REGION, bases), strict=True)
+    )  # only because they are made up
     print(compared(ranked, truth))
     latitude, longitude = synopsis.center()
     saved = ranked[0].mean_distance - synopsis.mean_distance([latitude, longitude]) + 2 * synopsis.error(uniform=True)

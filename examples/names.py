@@ -107,7 +107,7 @@ def main(output: Path | None = None) -> None:
     truth = {}
     for country, pair in names.items():  # only possible because they are made up
         own = [city for city, its in zip(cities, countries, strict=True) if its == country]
-        truth[country] = dict(zip(pair, mp.exact(own, space, list(pair)).tolist(), strict=True))
+        truth[country] = dict(zip(pair, mp.exact_mean_distance(own, space, list(pair)).tolist(), strict=True))
     print(suggestions(found, truth))
     if output:
         draw(found, truth, names, output)

@@ -36,7 +36,9 @@ def make_customers(path: Path, customers: int = 10_000, months: int = 3) -> None
 def recommend(compared: mp.Comparison, doubt: float = 0.05) -> str:
     """One sentence: a segment for each new customer whose nearest one is beyond doubt."""
     words = []
-    for name, segment, margin, flip in zip(NEW, compared.nearest, compared.margin, compared.flip, strict=True):
+    for name, segment, margin, flip in zip(
+        NEW, compared.nearest, compared.margin, compared.flip_probability, strict=True
+    ):
         if flip < doubt:
             words.append(f"treat {name} as {segment} (by {margin:.1f} EUR)")
         else:
@@ -49,7 +51,7 @@ def exact_distances(path: Path, space: mp.L1) -> dict[str, list[float]]:
     table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
     rows = np.column_stack([table["spend"], table["visits"]])
     places = list(NEW.values())
-    return {label: mp.exact(rows[table["segment"] == label], space, places).tolist() for label in TYPICAL}
+    return {label: mp.exact_mean_distance(rows[table["segment"] == label], space, places).tolist() for label in TYPICAL}
 
 
 def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
@@ -58,7 +60,7 @@ def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
     axes = figure.subplots()
     spend, visits = np.meshgrid(np.linspace(0, 200, 161), np.linspace(0, 40, 121))
     compared = synopsis.compare(np.column_stack([spend.ravel(), visits.ravel()]))
-    place, flip = compared.nearest_index.reshape(spend.shape), compared.flip.reshape(spend.shape)
+    place, flip = compared.nearest_index.reshape(spend.shape), compared.flip_probability.reshape(spend.shape)
     axes.pcolormesh(spend, visits, place, cmap=ListedColormap(list(COLORS.values())), alpha=0.35, rasterized=True)
     axes.contourf(spend, visits, flip, levels=[doubt, 1], colors="none", hatches=["xxxx"])
     for label, color in COLORS.items():
@@ -78,7 +80,9 @@ def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
 
 def main(output: Path | None = None) -> None:
     """From a CSV file to a recommendation."""
-    space = mp.L1({"spend": (0, 300), "visits": (0, 60)}, weights={"visits": 3}, unit="EUR")  # a visit counts as 3 EUR
+    space = mp.L1(
+        {"spend": (0, 300), "visits": (0, 60)}, weights={"visits": 3}, distance_unit="EUR"
+    )  # a visit counts as 3 EUR
     print(mp.plan(space, n=30_000, epsilon=1, delta=1e-6, groups=len(TYPICAL), contributions=3))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "customers.csv"
@@ -90,7 +94,7 @@ def main(output: Path | None = None) -> None:
             delta=1e-6,
             groups="segment",
             labels=list(TYPICAL),
-            unit="customer_id",
+            privacy_unit="customer_id",
             contributions=3,
         )
         truth = exact_distances(path, space)

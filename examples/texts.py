@@ -83,7 +83,7 @@ def table(compared: mp.Comparison, truth: FloatArray) -> str:
         for k in np.argsort(compared.distance[row])[:2].tolist():
             private = f"{np.degrees(compared.distance[row, k]):.1f} ± {np.degrees(compared.error[row, k]):.1f}"
             cells.append(f"{compared.labels[k]:<11} {private:>10}  {np.degrees(truth[row, k]):.1f}")
-        flip = compared.flip[row]
+        flip = compared.flip_probability[row]
         lines.append(f"{letter[:35]}… {cells[0]}   {cells[1]}   {'< 0.1 %' if flip < 0.001 else f'{100 * flip:.1f} %'}")
     return "\n".join(lines)
 
@@ -127,7 +127,9 @@ def main(output: Path | None = None) -> None:
     )
     print(f"{synopsis}, protects {synopsis.change}\n")
     compared = synopsis.compare(new)
-    truth = np.column_stack([mp.exact(own, space, new) for own in letters.values()])  # as these letters are public
+    truth = np.column_stack(
+        [mp.exact_mean_distance(own, space, new) for own in letters.values()]
+    )  # as these letters are public
     print(table(compared, truth))
     if output:
         draw(compared, truth, output)

@@ -145,7 +145,7 @@ def run(page: str, command: Command, noise: Noise, names: dict[str, Any]) -> Ite
         language, text, start = part["language"], part["text"], part.start("text")
         where = f"line {page.count(chr(10), 0, part.start()) + 1}"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mp.PromiseWarning)
+            warnings.simplefilter("ignore", mp.AccuracyWarning)
             if part["noise"]:
                 noise = Noise.of(part["noise"])
             elif language == "python":

@@ -195,7 +195,8 @@ def assert_promised(synopsis: Any, points: Any, exact: Any, *, at_most: float, s
     max_confidence = synopsis.statistic.confidence
     if 1 - max_confidence > FALSE_ALARM * (1 + 1e-6):
         raise WeakTestError(
-            f"a promise with a confidence of {max_confidence} is broken by chance; release with beta=FALSE_ALARM"
+            f"a promise with a confidence of {max_confidence} is broken by chance; "
+            "release with failure_probability=FALSE_ALARM"
         )
     error = float(synopsis.error(min(confidence(answers.size), max_confidence)))
     if not error <= at_most:

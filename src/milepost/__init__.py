@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from milepost.answers.grid import Contours, Grid
     from milepost.answers.sites import Site, Sites
     from milepost.auditing.report import Report, audit
-    from milepost.errors import ConflictError, ExhaustedError, MilepostError, PromiseWarning
+    from milepost.errors import AccuracyWarning, BudgetExceededError, ConflictError, LimitExceededError, MilepostError
     from milepost.ingest.progress import progress
     from milepost.pipeline.find_bounds import find_bounds
     from milepost.pipeline.interactive import interactive, resume
     from milepost.pipeline.plan import Plan, plan
-    from milepost.pipeline.release import exact, release
+    from milepost.pipeline.release import exact_mean_distance, release
     from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
     from milepost.sessions.session import Answer, Session
@@ -34,24 +34,25 @@ if TYPE_CHECKING:
 __all__ = [
     "L1",
     "L2",
+    "AccuracyWarning",
     "Angular",
     "Answer",
     "AnyMetric",
+    "BudgetExceededError",
     "Comparison",
     "ConflictError",
     "Contours",
-    "ExhaustedError",
     "Gower",
     "GreatCircle",
     "Grid",
     "Guarantee",
     "Hamming",
     "Ledger",
+    "LimitExceededError",
     "Lp",
     "Metric",
     "MilepostError",
     "Plan",
-    "PromiseWarning",
     "Report",
     "Session",
     "Site",
@@ -60,7 +61,7 @@ __all__ = [
     "audit",
     "category",
     "edit_distance",
-    "exact",
+    "exact_mean_distance",
     "find_bounds",
     "flag",
     "interactive",
@@ -80,12 +81,12 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "answers.grid": "Contours Grid",
     "answers.sites": "Site Sites",
     "auditing.report": "Report audit",
-    "errors": "ConflictError ExhaustedError MilepostError PromiseWarning",
+    "errors": "AccuracyWarning BudgetExceededError ConflictError LimitExceededError MilepostError",
     "ingest.progress": "progress",
     "pipeline.find_bounds": "find_bounds",
     "pipeline.interactive": "interactive resume",
     "pipeline.plan": "Plan plan",
-    "pipeline.release": "exact release",
+    "pipeline.release": "exact_mean_distance release",
     "privacy.accounting.ledger": "Ledger",
     "privacy.guarantee": "Guarantee",
     "sessions.session": "Answer Session",

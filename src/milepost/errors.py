@@ -12,15 +12,19 @@ class MilepostError(ValueError):
     """What was expected, what came, and what to do; nothing has been spent or written."""
 
 
-class ExhaustedError(MilepostError):
-    """A budget, or a number of queries, that does not allow what was asked; it stays as it was."""
+class LimitExceededError(MilepostError):
+    """Raised when a limit, such as a session's `max_queries`, does not allow a request; nothing has changed."""
+
+
+class BudgetExceededError(LimitExceededError):
+    """Raised when a privacy budget is too small for a request; nothing has been charged."""
 
 
 class ConflictError(MilepostError):
     """A name that stands for something else already."""
 
 
-class PromiseWarning(UserWarning):
+class AccuracyWarning(UserWarning):
     """The answer is private but weaker than the user may think: a wide error, or a query moved into the space."""
 
 
@@ -58,7 +62,7 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def warn(message: str) -> None:
-    """A PromiseWarning that points at the line outside this package that led to it."""
+    """A AccuracyWarning that points at the line outside this package that led to it."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(message)
@@ -67,4 +71,4 @@ def warn(message: str) -> None:
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, PromiseWarning, stacklevel=level)
+    warnings.warn(message, AccuracyWarning, stacklevel=level)

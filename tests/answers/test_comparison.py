@@ -50,7 +50,7 @@ def test_every_group_is_answered_within_its_error(released: mp.Synopsis, people:
     """Nine answers of a release are all within what noise passes once in 10⁹ times; that of 95 % is a third of it."""
     queries = [[1, 1], [5, 5], [9, 9]]
     for label in LABELS:
-        exact = mp.exact(people[people.part == label], SPACE, queries)
+        exact = mp.exact_mean_distance(people[people.part == label], SPACE, queries)
         answers = released.mean_distance(queries, group=label)
         low, high = released.interval(queries, group=label).T
         assert np.abs(answers - exact).max() < released.error(sure(9), group=label) < 9 * released.error(group=label)
@@ -72,8 +72,8 @@ def test_a_comparison_has_all_groups(released: mp.Synopsis) -> None:
     assert comparison.nearest.tolist() == ["low", "middle"]
     assert comparison.distance[0, 0] == released.mean_distance([1, 1], group="low")
     assert (comparison.margin > 3).all()
-    assert (comparison.flip < 0.01).all()
-    assert comparison.arrow().column_names[:3] == ["nearest", "margin", "flip"]
+    assert (comparison.flip_probability < 0.01).all()
+    assert comparison.arrow().column_names[:3] == ["nearest", "margin", "flip_probability"]
     assert "noise could change it" in str(comparison)
 
 
@@ -126,11 +126,11 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
         for synopsis in releases
         if not synopsis.group("few").statistic.total.detectable and synopsis.group("nobody").statistic.total.value < 1
     )
-    with pytest.warns(mp.PromiseWarning, match="too small .*'few', 'nobody'; they are passed over"):
+    with pytest.warns(mp.AccuracyWarning, match="too small .*'few', 'nobody'; they are passed over"):
         assert synopsis.nearest([1, 1]) == "high"
-    with pytest.warns(mp.PromiseWarning, match="too small"):
+    with pytest.warns(mp.AccuracyWarning, match="too small"):
         comparison = synopsis.compare([[1, 1]])
-    assert comparison.seen.tolist() == [True, False, False]
+    assert comparison.detectable.tolist() == [True, False, False]
     assert comparison.error[0, 2] == pytest.approx(SPACE.diameter)
 
 
@@ -174,7 +174,7 @@ def test_points_may_have_names(released: mp.Synopsis) -> None:
         released.compare([(1, 1), (9, 9)], names=["mill", "quay"]),
     ):
         assert [line.split()[0] for line in str(comparison).splitlines()[3:5]] == ["mill", "quay"]
-        assert comparison.asked[0].tolist() == [1, 1]
+        assert comparison.points[0].tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match="a name for each of the 2 points"):
         released.compare([(1, 1), (9, 9)], names=["mill"])
     assert point_text(np.arange(40.0)) == "0, 1, 2, 3, 4, 5, 6, 7, … (40 in all)"

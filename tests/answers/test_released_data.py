@@ -71,15 +71,15 @@ def test_the_center_is_the_median_of_every_column(mechanism: str, people: pd.Dat
 
 @mechanisms
 @pytest.mark.parametrize("epsilon", [0.5, 5])
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_no_place_is_nearer_than_the_center_by_more_than_the_noise(
     mechanism: str, epsilon: float, people: pd.DataFrame
 ) -> None:
     """F(centre) ≤ F(median) + twice what all answers are off at most."""
-    promise: dict[str, Any] = {"beta": FALSE_ALARM} if mechanism == "tangents" else {}
+    promise: dict[str, Any] = {"failure_probability": FALSE_ALARM} if mechanism == "tangents" else {}
     synopsis = cached_release(people, mechanism, epsilon=epsilon, **promise)
-    at_center = mp.exact(people, SPACE, synopsis.center())
-    minimum = mp.exact(people, SPACE, people.median().to_numpy())
+    at_center = mp.exact_mean_distance(people, SPACE, synopsis.center())
+    minimum = mp.exact_mean_distance(people, SPACE, people.median().to_numpy())
     assert minimum - 1e-9 <= at_center <= minimum + 2 * synopsis.error(sure(), uniform=True)
 
 
@@ -126,7 +126,7 @@ def test_a_quantile_undoes_the_cdf(mechanism: str, people: pd.DataFrame) -> None
     assert synopsis.quantile("visits", [0, 0.5, 1]).shape == (3,)
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_quantiles_stay_in_order_whatever_the_noise(people: pd.DataFrame) -> None:
     """Noisy shares below 0 and above 1 do not disturb the search."""
     for mechanism in LOUD:
@@ -214,7 +214,7 @@ def test_unknown_columns_and_points_that_do_not_fit_are_refused(people: pd.DataF
 
 @mechanisms
 @pytest.mark.parametrize("epsilon", [0.01, 1, 1000])
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_an_explanation_adds_up(mechanism: str, epsilon: float, people: pd.DataFrame) -> None:
     """To the answer itself, even where noise had to be moved into the possible range; outside too."""
     synopsis = cached_release(people.head(50), mechanism, epsilon=epsilon)
@@ -259,7 +259,7 @@ def test_intervals_hold_the_answer(mechanism: str, people: pd.DataFrame) -> None
             synopsis.interval(points, confidence=confidence)
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_low_ends_are_never_negative() -> None:
     """Whatever the noise."""
     for mechanism in LOUD:
@@ -308,7 +308,7 @@ def test_tangents_answer_at_the_border_and_say_so(people: pd.DataFrame) -> None:
         lambda: synopsis.interval([95, 41, 7])[1] - synopsis.error(),
     ]
     for call in calls:
-        with pytest.warns(mp.PromiseWarning, match="1 of 1 query points") as record:
+        with pytest.warns(mp.AccuracyWarning, match="1 of 1 query points") as record:
             assert call() == pytest.approx(expected)
         assert [warning.filename for warning in record] == [__file__]
 
@@ -406,7 +406,9 @@ def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.Dat
     synopsis = cached_release(counted, mechanism, STEPS)
     points = np.array([[18, 0], [40, 3], [40.5, 3.25], [63.99, 12.01], [90, 40], [89.5, 39.9], [5, 50]])
     noise = synopsis.error(sure(7))
-    np.testing.assert_allclose(synopsis.mean_distance(points), mp.exact(counted, STEPS, points), atol=noise)
+    np.testing.assert_allclose(
+        synopsis.mean_distance(points), mp.exact_mean_distance(counted, STEPS, points), atol=noise
+    )
     assert noise < 5e-3
     continuous_space = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})
     guarantee = mp.Guarantee(1000, 1e-6)
@@ -492,9 +494,9 @@ def test_a_tangent_session_with_steps_keeps_its_promise(delta: float, counted: p
     points = np.column_stack([rng.uniform(18, 90, 50), rng.integers(0, 41, 50)])
     points[:25, 0] = np.rint(points[:25, 0])
     with mp.interactive(
-        counted, STEPS, epsilon=100, delta=delta, max_queries=100, beta=FALSE_ALARM, mechanism="tangents"
+        counted, STEPS, epsilon=100, delta=delta, max_queries=100, failure_probability=FALSE_ALARM, mechanism="tangents"
     ) as session:
         assert session.mechanism == "tangents"
         assert session.error < 0.1 * STEPS.diameter
         values = [answer.value for answer in session.ask_many(points)]
-    assert np.abs(values - mp.exact(counted, STEPS, points)).max() <= session.error
+    assert np.abs(values - mp.exact_mean_distance(counted, STEPS, points)).max() <= session.error

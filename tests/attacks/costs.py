@@ -78,9 +78,9 @@ def ball_positions(space: Any) -> list[tuple[float, ...]]:
 
 def cap_positions(space: Any) -> list[tuple[float, ...]]:
     """Return the ends of two diameters, the centre, its antipode, and a point between."""
-    south, north, west, east = (space.around(space.center, space.radius_km)[k] for k in (2, 0, 3, 1))
+    south, north, west, east = (space.points_around(space.center, space.radius_km)[k] for k in (2, 0, 3, 1))
     antipode = np.array([-space.latitude, space.longitude + 180])
-    half = space.around(space.center, space.radius_km / 2)[0]
+    half = space.points_around(space.center, space.radius_km / 2)[0]
     return _different([south, north, west, east, space.center, antipode, half])
 
 
@@ -260,7 +260,7 @@ def everything(positions: Sequence[Any]) -> list[tuple[Row, ...]]:
 
 
 GROUPS: dict[str, Any] = {"labels": LABELS, "n": 3}
-WEIGHTS: dict[str, Any] = {"max_weight": MAX_WEIGHT, "n": 3}
+WEIGHTS: dict[str, Any] = {"max_row_weight": MAX_WEIGHT, "n": 3}
 ROWS: dict[str, Any] = {"contributions": 2, "n": 3}
 ADDED = {"neighbors": "add-remove"}
 REPLACE = Relation("replace", one_row, {})
@@ -270,13 +270,13 @@ OTHERS = [
     for added in ({}, ADDED)
     for name, options, params, columns in (
         ("groups", any_group, GROUPS, {"groups": "group"}),
-        ("weights", any_weight, WEIGHTS, {"weights": "weight"}),
-        ("two rows a person", many_rows, ROWS, {"unit": "person"}),
+        ("row_weights", any_weight, WEIGHTS, {"row_weights": "weight"}),
+        ("two rows a person", many_rows, ROWS, {"privacy_unit": "person"}),
         (
             "groups, weights, two rows",
             everything,
             GROUPS | WEIGHTS | ROWS,
-            {"groups": "group", "weights": "weight", "unit": "person"},
+            {"groups": "group", "row_weights": "weight", "privacy_unit": "person"},
         ),
     )
 ]
@@ -467,7 +467,7 @@ def _run(case: Case, space: Any, rows: Sequence[Row], guarantee: mp.Guarantee, q
         with mp.interactive(table, space, max_queries=len(queries), **params) as session:
             session.ask_many(queries)
         return
-    if case.kind.mechanism not in ("slopes", "hats", "tangents") and space.known is None:
+    if case.kind.mechanism not in ("slopes", "hats", "tangents") and space.given_queries is None:
         params["queries"] = queries
     mp.release(table, space, **params)
 

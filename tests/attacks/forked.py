@@ -109,7 +109,7 @@ def ledger(folder: Path) -> tuple[Any, Any]:
 
     outcomes = run_in_both(use_or_refund)
     state = book.history("others")[0].state
-    return (counts, str(book.left("people"))), (outcomes, state)
+    return (counts, str(book.remaining("people"))), (outcomes, state)
 
 
 def everything(folder: Path) -> dict[str, Any]:
@@ -124,5 +124,5 @@ def everything(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", mp.PromiseWarning)  # of few people
+    warnings.simplefilter("ignore", mp.AccuracyWarning)  # of few people
     print(json.dumps(everything(Path(sys.argv[1]))))

@@ -83,7 +83,7 @@ def pairs_of(random: np.random.Generator, kinds: Sequence[str], mechanisms: Sequ
     if random.random() < 0.2:
         params["labels"] = ["x", "y"] if random.random() < 0.5 else ["x", "other"]
     if random.random() < 0.2:
-        params["max_weight"] = 2.0
+        params["max_row_weight"] = 2.0
     if relation == "add-remove" and random.random() < 0.5:
         params["n"] = 20
     bad = 0.02 if random.random() < 0.3 else 0.0
@@ -143,12 +143,12 @@ def saved_to(content: list[bytes]) -> Iterator[None]:
 def release_outputs(pair: Pair, people: Sequence[Person], folder: Path) -> tuple[Any, ...]:
     """Release a table, and return all that is public about it: the file with its card, statement, answers."""
     case, params = pair.case, dict(pair.params)
-    if params["mechanism"] in NEED_QUERIES and case.space.known is None:
+    if params["mechanism"] in NEED_QUERIES and case.space.given_queries is None:
         params["queries"] = case.user_queries
     if "labels" in params:
         params["groups"] = [person.group for person in people]
-    if "max_weight" in params:
-        params["weights"] = [person.weight for person in people]
+    if "max_row_weight" in params:
+        params["row_weights"] = [person.weight for person in people]
     synopsis = mp.release(table_of(pair, people, folder), case.space, epsilon=1, delta=1e-6, **params)
     content: list[bytes] = []
     with saved_to(content):
@@ -161,8 +161,8 @@ def session_outputs(pair: Pair, people: Sequence[Person], folder: Path) -> tuple
     """Ask a session, and return all that is public about it: answers, transcript, remaining questions."""
     case = pair.case
     params = {param: value for param, value in pair.params.items() if param != "labels"}
-    if "max_weight" in params:
-        params["weights"] = [person.weight for person in people]
+    if "max_row_weight" in params:
+        params["row_weights"] = [person.weight for person in people]
     table = table_of(pair, people, folder)
     with mp.interactive(table, case.space, epsilon=1, delta=1e-6, max_queries=5, **params) as session:
         answers = [session.ask(point, name=f"{index}") for index, point in enumerate(case.user_queries)]

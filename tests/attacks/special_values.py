@@ -126,12 +126,12 @@ def group_of(row_columns: RowColumns, value: Any) -> int | str:
 
 def person_name(value: Any) -> bytes:
     """Return the name of a person."""
-    return bytes(RowColumns(unit=0).read({"unit": [value]}, 1).person[0])
+    return bytes(RowColumns(privacy_unit=0).read({"privacy_unit": [value]}, 1).person[0])
 
 
 def weight_steps(value: Any) -> int:
     """Return a weight in steps."""
-    steps = RowColumns(weights=0, max_weight=2.0).read({"weights": [value]}, 1).weight
+    steps = RowColumns(row_weights=0, max_row_weight=2.0).read({"row_weights": [value]}, 1).weight
     assert steps is not None
     return int(steps[0])
 
@@ -144,7 +144,7 @@ def magnitude_cells(value: Any) -> list[int]:
 
 def run_on_equal_rows(function: Callable[..., Any], params: dict[str, Any], rows: Any) -> str:
     """Run a function on a table of equal rows."""
-    columns = {param: [entry] * rows for param, entry in params.items() if param in ("groups", "weights")}
+    columns = {param: [entry] * rows for param, entry in params.items() if param in ("groups", "row_weights")}
     function(np.full((rows, 1), 5.0), **params | columns)
     return "answered"
 
@@ -196,13 +196,13 @@ def _calls() -> dict[tuple[str, str], list[Call]]:
         (objects, "universe, private"): [partial(read_or_far, "universe")],
         (row_columns, "groups"): [partial(group_of, GROUPED)],
         (row_columns, "groups with other"): [partial(group_of, OTHERS)],
-        (row_columns, "unit"): [person_name],
-        (row_columns, "weights"): [weight_steps],
+        (row_columns, "privacy_unit"): [person_name],
+        (row_columns, "row_weights"): [weight_steps],
         (few, "release"): [partial(run_on_equal_rows, mp.release, release_params)],
         (few, "release, add-remove"): [partial(run_on_equal_rows, mp.release, release_params | add_remove)],
         (few, "release, groups"): [partial(run_on_equal_rows, mp.release, release_params | grouped_rows)],
         (few, "release, weights"): [
-            partial(run_on_equal_rows, mp.release, release_params | {"weights": 1.0, "max_weight": 1})
+            partial(run_on_equal_rows, mp.release, release_params | {"row_weights": 1.0, "max_row_weight": 1})
         ],
         (few, "interactive"): [partial(run_on_equal_rows, mp.interactive, session_params)],
         (few, "interactive, add-remove"): [partial(run_on_equal_rows, mp.interactive, session_params | add_remove)],

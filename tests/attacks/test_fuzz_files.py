@@ -22,7 +22,7 @@ from milepost.synopsis import file_format
 from tests.attacks.cases import CASES, NEED_QUERIES, finite
 from tests.attacks.resource_limits import BOUNDED, MEMORY, memory_limit, time_limit
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
 COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
@@ -36,12 +36,17 @@ def release_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder, result = tmp_path_factory.mktemp("releases"), dict[str, Path]()
     for index, (kind, mechanism) in enumerate(COMBINATIONS):
         case, params = CASES[kind], dict[str, Any]()
-        if mechanism in NEED_QUERIES and case.space.known is None:
+        if mechanism in NEED_QUERIES and case.space.given_queries is None:
             params["queries"] = case.user_queries
         if index % 2:
             params |= {"neighbors": "add-remove", "n": 20}
         if kind == "l2":
-            params |= {"groups": ["x", "y"] * 12, "labels": ["x", "y"], "weights": [1.0] * 24, "max_weight": 2.0}
+            params |= {
+                "groups": ["x", "y"] * 12,
+                "labels": ["x", "y"],
+                "row_weights": [1.0] * 24,
+                "max_row_weight": 2.0,
+            }
         synopsis = mp.release(case.table(case.rows), case.space, epsilon=1, delta=1e-6, mechanism=mechanism, **params)
         result[f"{kind} {mechanism}"] = folder / f"{index}.milepost"
         synopsis.save(result[f"{kind} {mechanism}"])

@@ -22,7 +22,7 @@ from tests.attacks.test_fuzz_files import WRONG, apply_damage, damages
 from tests.service.conftest import SPACES, ServiceFixture, create_service
 from tests.service.test_access import BODIES
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 ADDRESSES = [address for address in BODIES if address not in ("POST /v1/releases", "POST /v1/sessions")]  # make no jobs
 NAMES = {

@@ -19,7 +19,7 @@ from milepost.spaces.base import Space
 from tests.attacks.cases import finite
 from tests.attacks.resource_limits import BOUNDED, MEMORY, memory_limit, time_limit
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 MAX_ROUNDS = 40  # of examples; one or two nearly always suffice
 PRIVATE = "Zwickmühle"  # a cell that no refusal may quote
@@ -35,8 +35,8 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {},
     {"groups": "g", "labels": ["a", "b"]},
-    {"weights": "w", "max_weight": 2.0},
-    {"unit": "g", "contributions": 2},
+    {"row_weights": "w", "max_row_weight": 2.0},
+    {"privacy_unit": "g", "contributions": 2},
     {"columns": ["x", "y"]},
     {"columns": [0, 1]},
     {"columns": ["x"]},

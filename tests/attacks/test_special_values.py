@@ -18,7 +18,7 @@ from milepost.spaces.objects import object_array
 from milepost.spaces.registry import KINDS
 from tests.attacks.cases import CASES, NEED_QUERIES, SPECIAL, Case, Row, finite, outcome, without_row
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 BUDGET: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 every_space = pytest.mark.parametrize("kind", CASES)
@@ -49,7 +49,7 @@ def ledger(tmp_path: Path) -> mp.Ledger:
 
 def release(case: Case, rows: Sequence[Row], mechanism: str, **options: Any) -> mp.Synopsis:
     """Release private rows, for a few queries where the mechanism needs to know them."""
-    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.known is None else None
+    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.given_queries is None else None
     return mp.release(case.table(rows), case.space, mechanism=mechanism, **BUDGET | {"queries": queries} | options)
 
 
@@ -190,7 +190,7 @@ def test_special_queries_are_answered_or_refused(kind: str, mechanism: str) -> N
 def test_special_points_as_given_queries(kind: str, mechanism: str, ledger: mp.Ledger) -> None:
     """Refused before anything is spent, or answered by a number."""
     case = CASES[kind]
-    if case.space.known is not None or isinstance(ordinary_release(kind, mechanism), str):
+    if case.space.given_queries is not None or isinstance(ordinary_release(kind, mechanism), str):
         return
     spent = 0
     for name, value in SPECIAL.items():
@@ -239,7 +239,7 @@ def test_tables_without_rows(kind: str, mechanism: str, ledger: mp.Ledger) -> No
     """Refused where the number of rows is public; where it is private, an empty table is one like others."""
     case, params = CASES[kind], {"ledger": ledger, "dataset": "people"}
     empty: Any = [] if case.space.objects else np.empty((0, case.space.width))
-    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.known is None else None
+    queries = case.user_queries if mechanism in NEED_QUERIES and case.space.given_queries is None else None
 
     def release_table(table: Any, **more: Any) -> mp.Synopsis:
         return mp.release(table, case.space, mechanism=mechanism, queries=queries, **BUDGET | more)

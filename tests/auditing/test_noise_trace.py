@@ -67,7 +67,7 @@ def replay_noise(calls: tuple[Call, ...]) -> Iterator[None]:
         assert next(remaining_calls, None) is None
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_a_release_is_a_function_of_its_noise_trace(name: str) -> None:
     """Two neighboring tables that are given the same noisy numbers give the same file, and the same answers."""

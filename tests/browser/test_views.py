@@ -93,7 +93,7 @@ def test_a_list_of_known_points(open_page: OpenPage, service: ServiceFixture) ->
     page.locator(".bars li").first.wait_for()
     rows = page.locator(".bars li").all()
     numbers = {row.get_attribute("data-name"): read_number(row.locator(".bar-value")) for row in rows}
-    points = service.send("anna", "GET", "/v1/releases/spelling")["known"]
+    points = service.send("anna", "GET", "/v1/releases/spelling")["given_queries"]
     response = service.send("anna", "POST", "/v1/releases/spelling/distances", {"points": points})
     names = [name if isinstance(name, str) else name[0] for name in points]
     assert numbers == dict(zip(names, zip(response["distances"], response["errors"], strict=True), strict=True))
@@ -110,14 +110,14 @@ def test_groups(open_page: OpenPage, service: ServiceFixture) -> None:
     assert tuple(numbers) == service.distance("streets", point, group="south-west")
     for row in page.locator(".groups .bars li").all():
         index = response["labels"].index(row.get_attribute("data-name"))
-        if response["seen"][index]:
+        if response["detectable"][index]:
             assert read_number(row.locator(".bar-value")) == (
                 response["distances"][0][index],
                 response["errors"][0][index],
             )
         else:
             assert row.locator(".bar-value").inner_text() == "too few rows to say"
-    assert response["seen"][:2] == [True, True]  # the third is empty, and may be seen or not
+    assert response["detectable"][:2] == [True, True]  # the third is empty, and may be seen or not
     assert f"Nearest: {response['nearest'][0]}" in page.locator(".groups .verdict").inner_text()
     lines = "[...document.querySelectorAll('.contours path')].map(line => line.getAttribute('d')).join()"
     before = page.evaluate(lines)

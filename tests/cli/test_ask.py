@@ -77,10 +77,10 @@ def test_points_and_answers_in_files(run: Run) -> None:
         ("--delta 1e-7", "another guarantee"),
         ("--max-queries 51", "another max_queries"),
         ("--mechanism tangents", "another mechanism"),
-        ("--beta 0.01", "another beta"),
+        ("--failure-probability 0.01", "another failure_probability"),
         ("--neighbors add-remove", "another change"),
-        ("--unit who", "another change"),
-        ("--weights visits --max-weight 2", "another change"),
+        ("--privacy-unit who", "another change"),
+        ("--row-weights visits --max-row-weight 2", "another change"),
         ("--n 1000", "another n"),
         ("--space l1 --bounds x=0:10 --bounds y=0:11", "another space"),
         ("--bounds x=0:10", "give --space too"),
@@ -92,7 +92,7 @@ def test_what_contradicts_the_session_is_refused(run: Run, options: str, message
     result = run(f"ask homes.db homes.csv --at 1,1 {options}")
     assert (result.code, message in result.err) == (2, True), result.err
     assert "50 of 50" in run("ask homes.db homes.csv").out
-    assert run(f"{BEGIN} --neighbors replace --contributions 1 --beta 0.05").code == 0
+    assert run(f"{BEGIN} --neighbors replace --contributions 1 --failure-probability 0.05").code == 0
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_bad_words_begin_nothing(run: Run, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("begin", "later"),
     [
-        ("--unit who --contributions 2", ""),
-        ("--weights visits --max-weight 2", "--weights visits"),
+        ("--privacy-unit who --contributions 2", ""),
+        ("--row-weights visits --max-row-weight 2", "--row-weights visits"),
         ("--neighbors add-remove --n 900", ""),
         ("--mechanism slopes --columns y,x", "--columns y,x"),
     ],

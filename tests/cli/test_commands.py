@@ -132,9 +132,12 @@ def test_show_statement_prints_the_statement(run: Run, released: mp.Synopsis) ->
 
 
 @pytest.mark.usefixtures("released")
-def test_a_release_with_a_large_beta_shows_its_own_confidence(run: Run) -> None:
+def test_a_release_with_a_large_failure_probability_shows_its_own_confidence(run: Run) -> None:
     assert (
-        run(f"release homes.csv {SPACE} --epsilon 1 --delta 1e-6 --mechanism tangents --beta 0.2 -o b.milepost").code
+        run(
+            f"release homes.csv {SPACE} --epsilon 1 --delta 1e-6 --mechanism tangents "
+            "--failure-probability 0.2 -o b.milepost"
+        ).code
         == 0
     )
     assert "80 % confidence" in run("show b.milepost --statement").out
@@ -155,8 +158,8 @@ def test_a_toml_file_says_the_same_as_options(run: Run, content: str) -> None:
     has_names = "[bounds]" in content
     Path("space.toml").write_text(content)
     assert run("release homes.csv --space space.toml --columns age,visits --epsilon 1 -o toml.milepost").code == 0
-    bounds = "--bounds age=18:90 --bounds visits=0:40 --distance-weights age=2" if has_names else ""
-    bounds = bounds or "--bounds 18:90 --bounds 0:40 --distance-weights 2 --distance-weights 1"
+    bounds = "--bounds age=18:90 --bounds visits=0:40 --weights age=2" if has_names else ""
+    bounds = bounds or "--bounds 18:90 --bounds 0:40 --weights 2 --weights 1"
     assert run(f"release homes.csv --space l1 {bounds} --columns age,visits --epsilon 1 -o options.milepost").code == 0
     assert mp.load("toml.milepost").space == mp.load("options.milepost").space
     assert mp.load("toml.milepost").guarantee.pure
@@ -180,7 +183,7 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         (f"release homes.csv {SPACE} --epsilon -1 -o new.milepost", "epsilon must be"),
         (f"release homes.csv {SPACE} --epsilon nan -o new.milepost", "epsilon must be"),
         (f"{RELEASE} {SPACE} --mechanism magic", "unknown mechanism 'magic'"),
-        (f"{RELEASE} {SPACE} --beta 2", "beta must"),
+        (f"{RELEASE} {SPACE} --failure-probability 2", "failure_probability must"),
         (f"{RELEASE} {SPACE} --columns age", "columns must name 2 columns"),
         (f"{RELEASE} {SPACE} --columns age,height", "no column 'height'"),
         (f"{RELEASE} --space l1", "needs --bounds"),
@@ -190,7 +193,7 @@ RELEASE = "release homes.csv --epsilon 1 -o new.milepost"
         (f"{RELEASE} --space l1 --bounds age=90:18", "reversed"),
         (f"{RELEASE} --space l1 --bounds age=18:90 --bounds 0:40", "every column or to none"),
         (f"{RELEASE} --space l1 --bounds age=18:90 --bounds age=0:40", "'age' twice"),
-        (f"{RELEASE} {SPACE} --distance-weights height=2", "unknown column 'height'"),
+        (f"{RELEASE} {SPACE} --weights height=2", "unknown column 'height'"),
         (f"{RELEASE} --space nowhere.toml", "there is no file nowhere.toml"),
         (f"{RELEASE} --space homes.milepost.toml --bounds 0:1", "belongs in homes.milepost.toml"),
         (f"{RELEASE} --space broken.toml", "not a TOML file"),
@@ -342,7 +345,7 @@ def test_text_by_edit_distance(run: Run, words_folder: Path) -> None:
     synopsis = mp.load("words.milepost")
     space, noise = synopsis.space, synopsis.error(sure(2))
     assert noise < 0.5
-    truth = {word: mp.exact("words.csv", space, word, columns="word") for word in ("colour", "centre")}
+    truth = {word: mp.exact_mean_distance("words.csv", space, word, columns="word") for word in ("colour", "centre")}
     for line in ("", "--at colour --at centre", "queries.csv"):
         result = run(f"query words.milepost {line}")
         answers = dict(re.findall(r"(colour|centre) +([\d.]+)", result.out))
@@ -404,7 +407,7 @@ def test_given_sites_of_a_map(run: Run, released: mp.Synopsis, tmp_path: Path) -
     assert "[31.0, 5.0] is not among them" in refusal.err
 
 
-GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --distance-weights age=2 --step age=1"
+GOWER = "--space gower --number age=18:90 --category plan=a,b --flag member --weights age=2 --step age=1"
 
 
 @pytest.fixture
@@ -427,7 +430,7 @@ def test_mixed_tables(run: Run, guests: Path) -> None:
         {"age": mp.number(18, 90, step=1), "plan": mp.category(["a", "b"]), "member": mp.flag()}, weights={"age": 2}
     )
     assert mp.load("guests.milepost").space == space
-    truth = mp.exact("guests.csv", space, [(40, "a", True), (50, "other", False)])
+    truth = mp.exact_mean_distance("guests.csv", space, [(40, "a", True), (50, "other", False)])
     noise = mp.load("guests.milepost").error(sure(2))
     assert noise < 0.01
     for line in ("--at 40,a,true --at 50,other,no", "points.csv"):
@@ -469,17 +472,17 @@ def test_mixed_tables_with_given_queries(run: Run, guests: Path) -> None:
         ),
         (
             'space = "hamming"\nalphabets = ["ACGT", "ACGT", "ACGT", "ACGT"]\n',
-            "--space hamming --alphabet ACGT --places 4",
+            "--space hamming --alphabet ACGT --length 4",
         ),
-        ('space = "hamming"\nalphabets = [["yes", "no"]]\n', "--space hamming --alphabet yes,no --places 1"),
+        ('space = "hamming"\nalphabets = [["yes", "no"]]\n', "--space hamming --alphabet yes,no --length 1"),
     ],
 )
 def test_a_toml_file_of_a_table_says_the_same_as_options(content: str, options: str, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(content)
     group: Any = typer.main.get_command(cli.app)
     params = group.commands["plan"].make_context("plan", shlex.split(f"{options} --n 1")).params
-    space_options = {name: params[name] for name in ("number", "category", "flag", "step", "alphabet", "places")}
-    space_options["weights"] = params["distance_weights"]
+    space_options = {name: params[name] for name in ("number", "category", "flag", "step", "alphabet", "length")}
+    space_options["weights"] = params["weights"]
     assert read_space(tmp_path / "space.toml") == space_from_options(params["space"], space_options)
 
 
@@ -494,7 +497,7 @@ def test_columns_of_a_file_may_go_by_position(tmp_path: Path) -> None:
 def test_sequences(run: Run) -> None:
     """A column of text with one letter a place, asked about by text or by letters."""
     release = run(
-        "release genes.csv --space hamming --alphabet ACGT --places 4 --columns gene --epsilon 20 -o g.milepost"
+        "release genes.csv --space hamming --alphabet ACGT --length 4 --columns gene --epsilon 20 -o g.milepost"
     )
     assert release.code == 0
     noise = mp.load("g.milepost").error(sure())
@@ -519,12 +522,12 @@ def test_sequences(run: Run) -> None:
         ("--space gower --flag a --flag a", "'a' is named twice"),
         ("--space gower --flag a --number a=0:1", "'a' is named twice"),
         ("--space gower --flag a --step a=1", "--step names 'a', which is no --number"),
-        ("--space gower --flag a --distance-weights b=1", "unknown column 'b'"),
-        ("--space gower --flag a --distance-weights a=0", "weights must be positive"),
-        ("--space hamming --places 3", "space hamming needs --alphabet, such as --alphabet ACGT"),
-        ("--space hamming --alphabet ACGT", "space hamming needs --places, such as --places 8"),
-        ("--space hamming --alphabet ACGT --places -1", "--places must be"),
-        ("--space hamming --alphabet AA --places 2", "each label once"),
+        ("--space gower --flag a --weights b=1", "unknown column 'b'"),
+        ("--space gower --flag a --weights a=0", "weights must be positive"),
+        ("--space hamming --length 3", "space hamming needs --alphabet, such as --alphabet ACGT"),
+        ("--space hamming --alphabet ACGT", "space hamming needs --length, such as --length 8"),
+        ("--space hamming --alphabet ACGT --length -1", "--length must be"),
+        ("--space hamming --alphabet AA --length 2", "each label once"),
         ("--space l1 --bounds 0:1 --flag a", "space l1 has no --flag"),
         ("--space kinds.toml", "column 'age' must be {number = [low, high]}"),
         ("--space pair.toml", "column 'age' must be {number = [low, high]}"),

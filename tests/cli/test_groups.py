@@ -76,10 +76,13 @@ def test_every_role_reaches_the_library(run: Run, monkeypatch: pytest.MonkeyPatc
         raise mp.MilepostError("enough")
 
     monkeypatch.setattr(mp, "release", release)
-    roles = "--neighbors add-remove --unit customer_id --contributions 3 --weights share --max-weight 5 --n 10000"
+    roles = (
+        "--neighbors add-remove --privacy-unit customer_id --contributions 3 "
+        "--row-weights share --max-row-weight 5 --n 10000"
+    )
     assert "enough" in run(f"release customers.csv {GROUPED} {roles} -o new.milepost").err
-    expected = {"neighbors": "add-remove", "unit": "customer_id", "contributions": 3, "weights": "share"}
-    expected |= {"max_weight": 5, "n": 10_000, "groups": "segment"}
+    expected = {"neighbors": "add-remove", "privacy_unit": "customer_id", "contributions": 3, "row_weights": "share"}
+    expected |= {"max_row_weight": 5, "n": 10_000, "groups": "segment"}
     expected["labels"] = ["budget, plain", "family", "premium", "empty"]
     assert {word: params[word] for word in expected} == expected
 
@@ -120,7 +123,7 @@ def test_nearest_is_written_with_its_points(run: Run) -> None:
     assert [float(row["distance family"]) for row in rows] == list(family.mean_distance([[25, 10], [140, 9]]))
     features = json.loads(Path("out.geojson").read_text())["features"]
     assert [feature["properties"]["nearest"] for feature in features] == ["budget, plain", "premium"]
-    assert features[0]["properties"]["unit"] == "points"
+    assert features[0]["properties"]["distance_unit"] == "points"
 
 
 def test_group_asks_one_group(run: Run) -> None:
@@ -156,8 +159,8 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
         (f"release customers.csv {SPACE} --epsilon 1 --groups segment --labels '\"a' -o new.milepost", "--labels must"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups nope --labels a,b -o new.milepost", "'nope'"),
         (f"release customers.csv {SPACE} --epsilon 1 --contributions 3 -o new.milepost", "rows of whom"),
-        (f"release customers.csv {SPACE} --epsilon 1 --weights share -o new.milepost", "needs max_weight"),
-        (f"release customers.csv {SPACE} --epsilon 1 --weights spend=2 -o new.milepost", "--distance-weights spend=2"),
+        (f"release customers.csv {SPACE} --epsilon 1 --row-weights share -o new.milepost", "needs max_row_weight"),
+        (f"release customers.csv {SPACE} --epsilon 1 --row-weights spend=2 -o new.milepost", "--weights spend=2"),
         (f"release customers.csv {SPACE} --epsilon 1 --n 100 -o new.milepost", "leave it out"),
         (f"release customers.csv {SPACE} --epsilon 1 --neighbors none -o new.milepost", "neighbors must be one of"),
         (f"release customers.csv {GROUPED} --mechanism tangents -o new.milepost", "tangents"),
@@ -252,16 +255,16 @@ def releases() -> dict[str, mp.Synopsis]:
     roles: dict[str, dict[str, Any]] = {
         "plain": {},
         "added": {"neighbors": "add-remove"},
-        "people": {"unit": people, "contributions": 3},
-        "singles": {"unit": people},
-        "weighted": {"weights": weights, "max_weight": 4},
+        "people": {"privacy_unit": people, "contributions": 3},
+        "singles": {"privacy_unit": people},
+        "weighted": {"row_weights": weights, "max_row_weight": 4},
         "grouped": {"groups": labels, "labels": ["a", "b"]},
         "all": {
             "neighbors": "add-remove",
-            "unit": people,
+            "privacy_unit": people,
             "contributions": 2,
-            "weights": weights,
-            "max_weight": 4,
+            "row_weights": weights,
+            "max_row_weight": 4,
             "groups": labels,
             "labels": ["a", "b", "other"],
             "n": 2000,

@@ -47,10 +47,10 @@ def test_show_prints_caps_and_totals(run: Run, ledger: mp.Ledger) -> None:
     lines = run("ledger show ledger.db").out.splitlines()
     cells = [re.split(r"\s{2,}", line.strip()) for line in lines if "ε =" in line]
     assert cells == [
-        ["homes", "ε = 3, δ = 1e-06", "0", str(ledger.spent("homes")), str(ledger.left("homes"))],
+        ["homes", "ε = 3, δ = 1e-06", "0", str(ledger.spent("homes")), str(ledger.remaining("homes"))],
         ["names", "ε = 1, δ = 0", "2", "ε = 0.25", "ε = 0.75"],
     ]
-    elsewhere = f"ε = {ledger.left('homes').epsilon(1e-9):.4g} at δ = 1e-09"
+    elsewhere = f"ε = {ledger.remaining('homes').epsilon(1e-9):.4g} at δ = 1e-09"
     assert elsewhere in run("ledger show ledger.db --delta 1e-9").out
 
 

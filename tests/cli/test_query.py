@@ -176,9 +176,10 @@ def test_points_may_be_a_folder_or_a_pattern(run: Run, source: str) -> None:
 def test_the_known_points_are_written(run: Run) -> None:
     assert run("query sites.milepost -o answers.parquet").code == 0
     synopsis = mp.load("sites.milepost")
-    assert synopsis.known is not None
+    assert synopsis.given_queries is not None
     assert (
-        read_answers("answers.parquet")["mean_distance"].to_pylist() == synopsis.mean_distance(synopsis.known).tolist()
+        read_answers("answers.parquet")["mean_distance"].to_pylist()
+        == synopsis.mean_distance(synopsis.given_queries).tolist()
     )
 
 

@@ -35,7 +35,7 @@ def test_the_demo_tells_a_consistent_story_and_draws_it(tmp_path: Path) -> None:
     assert [visit.private for visit in result.results] == sorted(visit.private for visit in result.results)
     for visit in result.results:
         point = clinic.SITES[visit.site]
-        assert visit.exact == pytest.approx(mp.exact(people, clinic.REGION, point))
+        assert visit.exact == pytest.approx(mp.exact_mean_distance(people, clinic.REGION, point))
         assert visit.private == result.synopsis.mean_distance(point)
         assert visit.error <= result.synopsis.error()
         assert abs(visit.difference) <= result.synopsis.error(sure(len(result.results)))
@@ -62,7 +62,7 @@ def test_the_map_without_privacy_is_exact() -> None:
     synopsis = mp.release(people, clinic.REGION, epsilon=100, delta=1e-6, mechanism="slopes")
     exact_synopsis = without_privacy(people, synopsis)
     points = list(clinic.SITES.values())
-    truth = mp.exact(people, clinic.REGION, points)
+    truth = mp.exact_mean_distance(people, clinic.REGION, points)
     assert np.abs(exact_synopsis.mean_distance(points) - truth).max() <= exact_synopsis.error()
     assert exact_synopsis.statistic.tensors() == {}
 

@@ -86,7 +86,7 @@ def test_the_clinic(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
     fields = run.module.airfields()
     bases = run.module.candidates(fields)
     assert set(bases.index) == set(run.module.BASES)
-    exact = mp.exact(run.module.patients(fields), run.module.REGION, bases)
+    exact = mp.exact_mean_distance(run.module.patients(fields), run.module.REGION, bases)
     run.holds(bases, exact)
     rows = re.findall(r"^(\w+) +([\d.]+) ± ([\d.]+) +([\d.]+) +[-+][\d.]+", run.printed, flags=re.MULTILINE)
     order = np.argsort(np.asarray(run.synopsis.mean_distance(bases)))
@@ -116,7 +116,7 @@ def test_the_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     new = embedding.transform(module.NEW)
     truth = []
     for department, departments in module.PRIVATE.items():
-        truth.append(mp.exact(embedding.transform(module.texts(departments)), run.synopsis.space, new))
+        truth.append(mp.exact_mean_distance(embedding.transform(module.texts(departments)), run.synopsis.space, new))
         run.holds(new, truth[-1], department)
     exact = np.column_stack(truth)
     comparison = run.synopsis.compare(new)
@@ -137,7 +137,7 @@ def test_the_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     clear_count = 0
     for country, pair in names.items():
         own_cities = [city for city, city_country in zip(cities, countries, strict=True) if city_country == country]
-        exact = mp.exact(own_cities, run.synopsis.space, queries)
+        exact = mp.exact_mean_distance(own_cities, run.synopsis.space, queries)
         run.holds(queries, exact, country)
         older, newer = (float(exact[queries.index(name)]) for name in pair)
         nearer, farther = pair if older < newer else pair[::-1]

@@ -60,7 +60,7 @@ def run(language: str, text: str, names: dict[str, Any]) -> str:
     """What a block prints; notes about small groups are among the things that it shows."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-        warnings.simplefilter("ignore", mp.PromiseWarning)
+        warnings.simplefilter("ignore", mp.AccuracyWarning)
         if language == "python":
             exec(text, names)  # noqa: S102
         for line in text.splitlines() if language == "console" else []:
@@ -98,7 +98,7 @@ def test_the_guide_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monk
         for label, distance, error in zip(
             names["segments"], distances_and_errors[::2], distances_and_errors[1::2], strict=True
         ):
-            exact = mp.exact(cells[segments == label], names["space"], point)
+            exact = mp.exact_mean_distance(cells[segments == label], names["space"], point)
             assert_close(float(distance), exact, float(error) / 1.96, slack=0.01, comparisons=3 * len(rows))
         expected = {"25": "budget", "70": "family", "40": "family"}
         assert expected.get(spend, nearest) == nearest

@@ -43,7 +43,7 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
     assert re.sub(rf"\s*{NUMBER}", "#", expected) == re.sub(rf"\s*{NUMBER}", "#", real)
 
     error = names["synopsis"].error()
-    exact = mp.exact(names["homes"], names["space"], [[5, 5], [0.5, 0.5], [2, 8]])
+    exact = mp.exact_mean_distance(names["homes"], names["space"], [[5, 5], [0.5, 0.5], [2, 8]])
     for text, room in ((expected, error), (real, names["synopsis"].error(sure(3)))):
         *answers, promise, confidence = [float(number) for number in re.findall(NUMBER, text)]
         np.testing.assert_allclose(answers, exact, atol=room + 0.005)
@@ -64,7 +64,7 @@ def test_the_groups_are_compared_as_the_readme_shows(tmp_path: Path, monkeypatch
     expected, real = blocks("text")[1], printed.getvalue()
     assert re.sub(rf"─|{NUMBER}", "", expected).split() == re.sub(rf"─|{NUMBER}", "", real).split()
     halves = names["people"][:25_000], names["people"][25_000:]
-    exact = np.array([mp.exact(half, names["space"], [[3, 4], [9, 6]]) for half in halves]).T
+    exact = np.array([mp.exact_mean_distance(half, names["space"], [[3, 4], [9, 6]]) for half in halves]).T
     for text in (expected, real):
         cells = np.array(re.findall(rf"({NUMBER}) ± ({NUMBER})", text), dtype=float).reshape(2, 2, 2)
         assert_close(cells[..., 0], exact, cells[..., 1] / 1.96, slack=0.005)

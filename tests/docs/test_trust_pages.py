@@ -293,7 +293,7 @@ def test_every_table_of_values_is_complete() -> None:
         ("Private numbers", {"value": "`nan`", "Gower": "as 10"}),
         ("Private numbers", {"value": "`-0.0`", "Angular": "as 1"}),
         ("Queries that are numbers", {"value": "`20`", "L1 by slopes": "as 10"}),
-        ("Groups, persons and weights", {"value": "`'zzz'`", "groups": "as 'other'", "unit": "as 1"}),
+        ("Groups, persons and weights", {"value": "`'zzz'`", "groups": "as 'other'", "privacy_unit": "as 1"}),
         ("Small tables", {"table": "`1` row", "find_bounds": "refused"}),
     ],
 )

@@ -129,15 +129,15 @@ def people(rows: int) -> pa.Table:
 ROW_COLUMNS: dict[str, dict[str, Any]] = {
     "groups": {"groups": "side", "labels": ["west", "east"]},
     "groups and other": {"groups": "side", "labels": ["west", "other"]},
-    "weights": {"weights": "weight", "max_weight": 2.5},
-    "contributions": {"unit": "person", "contributions": 2},
+    "weights": {"row_weights": "weight", "max_row_weight": 2.5},
+    "contributions": {"privacy_unit": "person", "contributions": 2},
     "all": {
         "groups": "side",
         "labels": ["west", "east"],
-        "unit": "person",
+        "privacy_unit": "person",
         "contributions": 1,
-        "weights": "weight",
-        "max_weight": 2.5,
+        "row_weights": "weight",
+        "max_row_weight": 2.5,
     },
 }
 SQUARE = mp.L1({"x": (0, 10), "y": (0, 10)})
@@ -160,7 +160,7 @@ def statistics() -> dict[str, Any]:
             },
             "sketch": {"counts": sketch.counts, "offsets": sketch.offsets, "totals": sketch.totals},
             "sums": {"values": sums.values, "totals": sums.totals},
-            "exact": mp.exact(table, space, queries),
+            "exact": mp.exact_mean_distance(table, space, queries),
         }
     for name, row_columns in ROW_COLUMNS.items():
         sketch, sums = (

@@ -16,7 +16,7 @@ from milepost._typing import IntArray
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.row_attributes import RowColumns
 from milepost.mechanisms.coordinate import slopes
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise as noise  # for tests, too
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
@@ -32,7 +32,7 @@ def sketch_of(data: Any, space: Any, **row_columns: Any) -> Sketch:
 
 def sums_of(data: Any, space: Any, queries: Any, **row_columns: Any) -> DistanceSums:
     """Return the exact sums of distances to queries."""
-    known_queries = given_queries(space, queries)
+    known_queries = read_given_queries(space, queries)
     assert known_queries is not None
     return read_sums(data, space, known_queries, row_columns=RowColumns(**row_columns))
 
@@ -84,7 +84,7 @@ def replace_noise(draw: Noise) -> Iterator[list[tuple[str, float, int]]]:
         return draw(law, integers, scale)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mp.PromiseWarning)  # small tables promise little
+        warnings.simplefilter("ignore", mp.AccuracyWarning)  # small tables promise little
         vars(noise)["_add"] = add_other
         try:
             yield calls

@@ -136,7 +136,7 @@ def test_a_frame_of_points_is_answered(homes: pd.DataFrame, city: mp.L1) -> None
     assert (type(values), values.name, values.dtype) == (pl.Series, "mean_distance", pl.Float64)
     assert np.array_equal(values, synopsis.mean_distance(points))
     assert synopsis.mean_distance(pl.Series([2.0, 3.0])) == values[0]
-    assert np.array_equal(mp.exact(homes, city, frame), mp.exact(homes, city, points))
+    assert np.array_equal(mp.exact_mean_distance(homes, city, frame), mp.exact_mean_distance(homes, city, points))
     assert synopsis.mean_distance(frame[["north"]], columns=["north"]).shape == (2,)
     assert synopsis.mean_distance(frame.clear()).shape == (0,)
 
@@ -234,7 +234,7 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     assert batches.count(tmp_path / "people.csv") == len(rows)
     assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", None, None, width=4))), rows)
     assert len(streams) == len(set(streams)) == 4
-    extra_columns = (ExtraColumn("groups", "c3"), ExtraColumn("weights", 0, numbers=True))
+    extra_columns = (ExtraColumn("groups", "c3"), ExtraColumn("row_weights", 0, numbers=True))
     pairs = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), extra=extra_columns))
     assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
     assert all(batch.schema.names == ["x", "y"] for batch, _ in pairs if isinstance(batch, pa.RecordBatch))
@@ -251,7 +251,7 @@ def test_columns_without_a_role_are_the_points(
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     frame = homes[NAMES].head(2000)
     for numbers in (False, True):
-        pairs = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", 0, numbers),)))
+        pairs = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("privacy_unit", 0, numbers),)))
         points = np.concatenate(
             [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in pairs]
         )
@@ -259,4 +259,4 @@ def test_columns_without_a_role_are_the_points(
         cells = [float(str(cell)) for _, [column] in pairs for cell in column]
         assert cells == frame["east"].tolist()
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
-        list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("unit", "who"),)))
+        list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("privacy_unit", "who"),)))

@@ -98,16 +98,16 @@ def test_a_hidden_entry_is_refused_as_missing(kind: str) -> None:
     """As NaN is, by its row and column."""
     reason = "column 'y' has a missing value or NaN in row 2"
     with pytest.raises(mp.MilepostError, match=f"private rows must be numbers, but {reason}"):
-        mp.exact(TABLES[kind](), SPACE, [5, 5])
+        mp.exact_mean_distance(TABLES[kind](), SPACE, [5, 5])
     if kind != "batches":
         with pytest.raises(mp.MilepostError, match=f"query points must be numbers, but {reason}"):
-            mp.exact(ROWS, SPACE, TABLES[kind]())
+            mp.exact_mean_distance(ROWS, SPACE, TABLES[kind]())
 
 
 def test_a_mask_that_hides_nothing_is_no_mask() -> None:
     """The table is read as it is."""
     for data in (np.ma.array(ROWS), np.ma.array(ROWS, mask=False), FIELDS[:1]):
-        assert mp.exact(data, SPACE, [0, 0]) == mp.exact(ROWS[: len(data)], SPACE, [0, 0])
+        assert mp.exact_mean_distance(data, SPACE, [0, 0]) == mp.exact_mean_distance(ROWS[: len(data)], SPACE, [0, 0])
     assert type(unmask(np.ma.array(ROWS))) is np.ndarray
 
 
@@ -118,11 +118,11 @@ def test_a_hidden_entry_of_a_role_is_missing(values: Any, as_list: bool) -> None
     hidden = np.ma.array(values, mask=[False, True, False])
     column = list(hidden) if as_list else hidden
     options: dict[str, Any] = {"epsilon": 1, "mechanism": "hats"}
-    with pytest.raises(mp.MilepostError, match="id of row 2 in column 'unit' is missing"):
-        mp.release(ROWS, SPACE, unit=column, **options)
+    with pytest.raises(mp.MilepostError, match="id of row 2 in column 'privacy_unit' is missing"):
+        mp.release(ROWS, SPACE, privacy_unit=column, **options)
     if values.dtype != object:
-        with pytest.raises(mp.MilepostError, match="column 'weights' has a missing value or NaN in row 2"):
-            mp.release(ROWS, SPACE, weights=column, max_weight=2, **options)
+        with pytest.raises(mp.MilepostError, match="column 'row_weights' has a missing value or NaN in row 2"):
+            mp.release(ROWS, SPACE, row_weights=column, max_row_weight=2, **options)
     row_columns = RowColumns(groups=column, labels=[1, 2])
     group = row_columns.read(row_columns.sequences(), 3).group
     assert group is not None
@@ -135,26 +135,33 @@ def test_hidden_entries_of_objects_and_labels() -> None:
     space = mp.AnyMetric(mp.edit_distance, diameter=8, queries=["color"])
     for data in (words, list(words), np.ma.array(["color", "colour"], mask=[False, True])):
         with pytest.raises(mp.MilepostError, match="row 2 is missing"):
-            mp.exact(data, space, "color")
+            mp.exact_mean_distance(data, space, "color")
     table = mp.Gower({"kind": mp.category(["a", "--"]), "size": mp.number(0, 1)})
     cells = np.array([["a", 0.5], ["--", 0.5]], dtype=object)
     hidden = np.ma.array(cells, mask=[[False, False], [True, False]])
     cells_with_none = cells.copy()
     cells_with_none[1, 0] = None
     for rows in (hidden, [("a", 0.5), (np.ma.masked, 0.5)]):
-        assert mp.exact(rows, table, ("--", 0.5)) == mp.exact(cells_with_none, table, ("--", 0.5)) == 0.5
+        assert (
+            mp.exact_mean_distance(rows, table, ("--", 0.5))
+            == mp.exact_mean_distance(cells_with_none, table, ("--", 0.5))
+            == 0.5
+        )
     hidden.mask = [[False, True], [False, False]]
     with pytest.raises(mp.MilepostError, match="column 'size' has a missing value or NaN in row 1"):
-        mp.exact(hidden, table, ("a", 0.5))
+        mp.exact_mean_distance(hidden, table, ("a", 0.5))
 
 
 def test_fields_are_read_by_name() -> None:
     """Whatever their order."""
     reversed_fields = np.array([(y, x) for x, y in ROWS], dtype=[("y", float), ("x", float)])
-    assert mp.exact(reversed_fields, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
-    assert mp.exact(ROWS, SPACE, reversed_fields).tolist() == mp.exact(ROWS, SPACE, ROWS).tolist()
+    assert mp.exact_mean_distance(reversed_fields, SPACE, [0, 0]) == mp.exact_mean_distance(ROWS, SPACE, [0, 0])
+    assert (
+        mp.exact_mean_distance(ROWS, SPACE, reversed_fields).tolist()
+        == mp.exact_mean_distance(ROWS, SPACE, ROWS).tolist()
+    )
     with pytest.raises(mp.MilepostError, match="no column 'x'; it has y, z"):
-        mp.exact(reversed_fields.astype([("y", float), ("z", float)]), SPACE, [0, 0])
+        mp.exact_mean_distance(reversed_fields.astype([("y", float), ("z", float)]), SPACE, [0, 0])
     for data, reason in (
         (reversed_fields.reshape(3, 1), "one dimension"),
         (np.zeros(2, [("x", float, 2)]), "'x' has several"),
@@ -167,8 +174,8 @@ def test_fields_are_read_by_name() -> None:
 def test_tables_of_other_libraries_are_read_by_name(make: Any) -> None:
     """A class that is derived from a frame's, and what has a protocol, as a table and as points."""
     data = make(Shown().compute()) if make in (Frame, PolarsFrame) else make()
-    assert mp.exact(data, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
-    assert list(mp.exact(ROWS, SPACE, data)) == mp.exact(ROWS, SPACE, ROWS).tolist()
+    assert mp.exact_mean_distance(data, SPACE, [0, 0]) == mp.exact_mean_distance(ROWS, SPACE, [0, 0])
+    assert list(mp.exact_mean_distance(ROWS, SPACE, data)) == mp.exact_mean_distance(ROWS, SPACE, ROWS).tolist()
 
 
 @pytest.mark.parametrize(("data", "remedy"), [(Shown(), r"give what its compute\(\) has"), (Labelled("yx"), "make a ")])
@@ -178,8 +185,8 @@ def test_names_that_cannot_be_read_are_refused(data: Any, remedy: str) -> None:
     reason = f"not read by position: got {__name__}.{type(data).__name__}; {remedy}"
     for table, points in ((data, [0, 0]), (ROWS, data)):
         with pytest.raises(mp.MilepostError, match=reason):
-            mp.exact(table, SPACE, points)
-    assert mp.exact(Labelled([0, 1]), SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+            mp.exact_mean_distance(table, SPACE, points)
+    assert mp.exact_mean_distance(Labelled([0, 1]), SPACE, [0, 0]) == mp.exact_mean_distance(ROWS, SPACE, [0, 0])
 
 
 def test_rows_with_names_are_in_the_order_of_the_space() -> None:
@@ -189,13 +196,20 @@ def test_rows_with_names_are_in_the_order_of_the_space() -> None:
     for rows in reversed_tables:
         for data, points in ((rows, [0, 0]), (ROWS, rows)):
             with pytest.raises(mp.MilepostError, match="rows have the names y, x, the space has x, y"):
-                mp.exact(data, SPACE, points)
+                mp.exact_mean_distance(data, SPACE, points)
     with pytest.raises(mp.MilepostError, match="rows have the names y, x"):
-        mp.exact(ROWS, SPACE, reversed_tables[0][0])
-    assert mp.exact(reversed_tables[0], mp.L1([(0, 1000), (0, 10)]), [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+        mp.exact_mean_distance(ROWS, SPACE, reversed_tables[0][0])
+    assert mp.exact_mean_distance(reversed_tables[0], mp.L1([(0, 1000), (0, 10)]), [0, 0]) == mp.exact_mean_distance(
+        ROWS, SPACE, [0, 0]
+    )
     ordered_rows = list(frame[["x", "y"]].itertuples(index=False))
-    assert mp.exact(ordered_rows, SPACE, [0, 0]) == mp.exact(ROWS, SPACE, [0, 0])
+    assert mp.exact_mean_distance(ordered_rows, SPACE, [0, 0]) == mp.exact_mean_distance(ROWS, SPACE, [0, 0])
     rows_with_id = list(frame.assign(who=[1, 2, 3])[["who", "x", "y"]].itertuples(index=False))
-    assert Table(rows_with_id, SPACE, RowColumns(unit=0).change("replace"), row_columns=RowColumns(unit=0)).total() == 3
+    assert (
+        Table(
+            rows_with_id, SPACE, RowColumns(privacy_unit=0).change("replace"), row_columns=RowColumns(privacy_unit=0)
+        ).total()
+        == 3
+    )
     table = mp.Gower({"x": mp.number(0, 10), "y": mp.number(0, 1000)})
-    assert mp.exact(reversed_tables[0], table, [0, 0]) == mp.exact(ROWS, table, [0, 0])
+    assert mp.exact_mean_distance(reversed_tables[0], table, [0, 0]) == mp.exact_mean_distance(ROWS, table, [0, 0])

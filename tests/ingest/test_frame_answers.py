@@ -34,7 +34,7 @@ def test_answers_are_like_the_frame(frame: Any, synopsis: mp.Synopsis, grouped: 
     library = pd if isinstance(frame, pd.DataFrame) else pl
     cases = {
         "mean_distance": (synopsis.mean_distance(frame), synopsis.mean_distance(POINTS)),
-        "exact": (mp.exact(PEOPLE, SPACE, frame), mp.exact(PEOPLE, SPACE, POINTS)),
+        "exact": (mp.exact_mean_distance(PEOPLE, SPACE, frame), mp.exact_mean_distance(PEOPLE, SPACE, POINTS)),
         "nearest": (grouped.nearest(frame), grouped.nearest(POINTS)),
     }
     for name, (series, values) in cases.items():

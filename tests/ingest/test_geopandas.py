@@ -53,20 +53,24 @@ def test_real_airports_are_released_and_sites_ranked(airports: pd.DataFrame) -> 
     """Columns are found by their names; the ranking of four sites, over 90 km apart, is the true one, within errors."""
     synopsis = mp.release(airports, MAINLAND, epsilon=50, delta=1e-6, mechanism="slopes")
     sites = list(SITES.values())
-    exact = mp.exact(airports, MAINLAND, sites)
+    exact = mp.exact_mean_distance(airports, MAINLAND, sites)
     answers = synopsis.mean_distance(sites)
     bound = synopsis.error(sure(len(sites)))
     assert np.abs(answers - exact).max() <= bound
     assert 2 * bound < np.diff(np.sort(exact)).min()
     assert list(np.argsort(answers)) == list(np.argsort(exact))
-    center_mean = mp.exact(airports, MAINLAND, [synopsis.center()])[0]
-    assert center_mean <= mp.exact(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error(sure(), uniform=True)
+    center_mean = mp.exact_mean_distance(airports, MAINLAND, [synopsis.center()])[0]
+    assert center_mean <= mp.exact_mean_distance(airports, MAINLAND, [[39.5, -93.0]])[0] + 2 * synopsis.error(
+        sure(), uniform=True
+    )
 
 
 def test_geometry_in_degrees(airports: pd.DataFrame) -> None:
     """Points in EPSG:4326 are latitudes and longitudes, as data and as queries; a frame of them keeps its index."""
     geometry = frame(airports)
-    assert mp.exact(geometry, MAINLAND, [[39, -97]]) == pytest.approx(mp.exact(airports, MAINLAND, [[39, -97]]))
+    assert mp.exact_mean_distance(geometry, MAINLAND, [[39, -97]]) == pytest.approx(
+        mp.exact_mean_distance(airports, MAINLAND, [[39, -97]])
+    )
     synopsis = mp.release(geometry, MAINLAND, epsilon=5, delta=1e-6, mechanism="slopes")
     queries = geometry.iloc[[5, 9]]
     answers = synopsis.mean_distance(queries)
@@ -82,8 +86,8 @@ def test_projected_geometry(airports: pd.DataFrame) -> None:
     projected = subset.to_crs(5070)
     space = mp.L2({"x": (-1e6, 1e6), "y": (1e6, 3e6)})
     query = gpd.GeoSeries([Point(-96, 38)], crs=4326)
-    metres = mp.exact(projected, space, query.to_crs(5070))
-    kilometres = mp.exact(subset, MAINLAND, query)
+    metres = mp.exact_mean_distance(projected, space, query.to_crs(5070))
+    kilometres = mp.exact_mean_distance(subset, MAINLAND, query)
     assert metres[0] / 1000 == pytest.approx(kilometres[0], rel=0.02)
 
 
@@ -108,10 +112,10 @@ def test_only_points_are_places() -> None:
     """A line has no single place; a missing point is a missing value."""
     line = gpd.GeoSeries([LineString([(0, 0), (1, 1)])], crs=4326)
     with pytest.raises(mp.MilepostError, match="must be points"):
-        mp.exact(line, MAINLAND, [[39, -97]])
+        mp.exact_mean_distance(line, MAINLAND, [[39, -97]])
     points = gpd.GeoSeries([Point(-96, 38), None], crs=4326)
     with pytest.raises(mp.MilepostError, match=r"'lat' has a missing value or NaN in row 2"):
-        mp.exact(points, MAINLAND, [[39, -97]])
+        mp.exact_mean_distance(points, MAINLAND, [[39, -97]])
 
 
 def test_a_release_of_places_is_a_file(airports: pd.DataFrame, tmp_path: Path) -> None:

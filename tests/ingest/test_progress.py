@@ -213,7 +213,7 @@ def test_a_release_counts_chooses_and_reads(monkeypatch: pytest.MonkeyPatch) -> 
         mp.release(rows, LINE, epsilon=1)
         assert pass_names == ["counting", "reading"]
         pass_names.clear()
-        mp.release(rows, LINE, epsilon=1, unit=list(range(1500)) * 2)
+        mp.release(rows, LINE, epsilon=1, privacy_unit=list(range(1500)) * 2)
         assert pass_names == ["choosing rows", "reading"]
 
 

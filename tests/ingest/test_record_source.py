@@ -27,7 +27,7 @@ ADD_REMOVE = ProtectedChange("add-remove")
 def inside_queries(space: Any, rows: Any) -> AnyArray:
     result = points(space, rows)
     result = np.clip(result, [-90, -360], [90, 360]) if isinstance(space, mp.GreatCircle) else result
-    return np.asarray(space.inside(space.read_queries(result)))
+    return np.asarray(space.clip_points(space.read_queries(result)))
 
 
 def same(left: Any, right: Any) -> bool:
@@ -49,9 +49,9 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
         st.sampled_from(
             [
                 RowColumns(),
-                RowColumns(weights=weights, max_weight=4.0),
-                RowColumns(unit=persons, contributions=2),
-                RowColumns(unit=persons, contributions=3, weights=weights, max_weight=4.0),
+                RowColumns(row_weights=weights, max_row_weight=4.0),
+                RowColumns(privacy_unit=persons, contributions=2),
+                RowColumns(privacy_unit=persons, contributions=3, row_weights=weights, max_row_weight=4.0),
             ]
         )
     )
@@ -98,7 +98,7 @@ def test_a_table_without_rows_has_sums_of_0(name: str) -> None:
 
 def test_rows_that_all_weigh_nothing_are_no_rows() -> None:
     space = SPACES["disc"]
-    roles = RowColumns(weights=[0.0, 0.0], max_weight=1.0)
+    roles = RowColumns(row_weights=[0.0, 0.0], max_row_weight=1.0)
     source = open_source(Table(points(space, [[0.1, 0.2], [0.3, 0.4]]), space, roles.change("replace"), None, roles), 2)
     assert source.total == 0
     assert not source.sums(Queries(inside_queries(space, [[0.5, 0.5]]), space)).values.any()
@@ -129,7 +129,7 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     rows = data.draw(st.lists(record, min_size=1, max_size=12))
     query_points = inside_queries(space, data.draw(st.lists(record, min_size=1, max_size=4)))
     weights = [data.draw(st.sampled_from([0.0, 1.0, 4.0])) for _ in rows]
-    roles = RowColumns(weights=weights, max_weight=4.0) if data.draw(st.booleans()) else RowColumns()
+    roles = RowColumns(row_weights=weights, max_row_weight=4.0) if data.draw(st.booleans()) else RowColumns()
     table = Table(points(space, rows), space, roles.change("add-remove"), None, roles)
     with patched([(record_source, "MAX_CELLS", cells)]):
         source = open_source(table, len(rows))
@@ -140,7 +140,7 @@ def test_sums_at_cell_borders(name: str, cells: int, data: st.DataObject) -> Non
     assert reshift_bounds == pytest.approx(space.embedding.bias, rel=1e-3)
     queries = Queries(shifted_points, space)
     sums = source.sums(queries)
-    row_weights = np.ones(len(rows)) if roles.weights is None else np.array(weights) / 4 * 1024
+    row_weights = np.ones(len(rows)) if roles.row_weights is None else np.array(weights) / 4 * 1024
     assert int(sums.totals[0]) == source.total == row_weights.sum()
     quanta, embedding = space.quantize(space.read(points(space, rows))), space.embedding
     distances = np.abs(quanta[:, None] - np.rint(space.position(shifted_points))[None]) @ embedding.quantum

@@ -24,7 +24,7 @@ from milepost.ingest import aggregation, batches
 from milepost.ingest.aggregation import NO_ROW_COLUMNS, BoundedRows, blocks, bound_contributions, read_sketch, read_sums
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -37,7 +37,7 @@ CITY = mp.L1({"east": (0, 10), "north": (0, 10)})
 POINTS = mp.L1([(0, 10), (0, 10)])
 NAMES = [field.name for field in fields(Visit)]
 MAX_WEIGHT = 4.0
-ROLES: dict[str, Any] = {"groups": "label", "unit": "person", "weights": "weight"}
+ROLES: dict[str, Any] = {"groups": "label", "privacy_unit": "person", "row_weights": "weight"}
 FORMATS = ["array", "rows", "pandas", "polars", "arrow", "batch", "csv", "parquet"]
 LABELS: list[tuple[Any, ...]] = [(1, 2), (1, "other", 2), ("2",), ("other",)]
 QUERY_POINTS = [[2.0, 3.0], [9.5, 0.0]]
@@ -45,7 +45,7 @@ UsedRow = tuple[tuple[float, float], int, int]  # point, group, steps
 
 
 def queries(space: mp.L1 = CITY) -> Queries:
-    result = given_queries(space, QUERY_POINTS)
+    result = read_given_queries(space, QUERY_POINTS)
     assert result is not None
     return result
 
@@ -123,10 +123,10 @@ def test_statistics_are_those_of_a_few_lines_of_python(
     roles = RowColumns(
         groups="label" if labels else None,
         labels=labels,
-        unit="person" if contributions else None,
+        privacy_unit="person" if contributions else None,
         contributions=max(1, contributions),
-        weights="weight" if weighted else None,
-        max_weight=MAX_WEIGHT if weighted else None,
+        row_weights="weight" if weighted else None,
+        max_row_weight=MAX_WEIGHT if weighted else None,
     )
     used, groups = oracle(rows, labels, contributions, weighted), max(1, len(labels))
     sketch = read_sketch(frame, CITY, row_columns=roles, cells=8, empty=True)
@@ -217,7 +217,7 @@ def test_every_format_gives_the_same_integers(
             if variant == "named" and kind in {"array", "rows"}:
                 continue
             table = tables[kind, 5 if variant in {"named", "numbered"} else 2]
-            roles = RowColumns(**columns, labels=labels, contributions=3, max_weight=MAX_WEIGHT)
+            roles = RowColumns(**columns, labels=labels, contributions=3, max_row_weight=MAX_WEIGHT)
             sketch = read_sketch(table, space, row_columns=roles, cells=4)
             assert sketch.totals.tolist() == totals, (kind, variant)
             assert np.array_equal([sketch.cumulative(g) for g in range(3)], cumulative), (kind, variant)
@@ -232,7 +232,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
     )
     table = bring(kind, frame, tmp_path)
     numbered = {role: NAMES.index(name) for role, name in ROLES.items()}
-    roles = RowColumns(**numbered, labels=["Köln", "Ulm"], contributions=2, max_weight=MAX_WEIGHT)
+    roles = RowColumns(**numbered, labels=["Köln", "Ulm"], contributions=2, max_row_weight=MAX_WEIGHT)
     expected, _ = brute_force_sketch(oracle(many, (1, 2), 2, True), 2, 2)
     for columns in (None, [3, 4]):
         assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == expected
@@ -243,7 +243,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
 @pytest.mark.parametrize("contributions", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 10))])
 def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: list[Visit]) -> None:
     """Not their order, not other people's rows, nor how their ids are numbered."""
-    roles = RowColumns(groups="label", labels=(0, 1, 2), unit="person", contributions=contributions)
+    roles = RowColumns(groups="label", labels=(0, 1, 2), privacy_unit="person", contributions=contributions)
 
     def used_rows(rows: Sequence[Visit]) -> list[list[float]]:
         result: list[list[float]] = []
@@ -276,7 +276,7 @@ def test_zeros_of_either_sign_are_one_point() -> None:
     """Equal rows come at the same place."""
     rows = [Visit(1, 0, 1.0, east, 2.0) for east in (0.0, -0.0)] + [Visit(1, 0, 1.0, 5.0, 5.0)]
     firsts = {
-        next(blocks(frame_of(order), CITY, None, 1, RowColumns(unit="person"))).points[0, 0]
+        next(blocks(frame_of(order), CITY, None, 1, RowColumns(privacy_unit="person"))).points[0, 0]
         for order in (rows, rows[::-1])
     }
     assert len(firsts) == 1
@@ -296,7 +296,7 @@ IDS: list[tuple[list[Any], int]] = [
 def test_ids_that_are_spelled_alike_are_one_person(ids: list[Any], persons: int) -> None:
     """Numbers by their value, whatever type a column has given them."""
     points = np.arange(2.0 * len(ids)).reshape(-1, 2)
-    assert total(points, POINTS, row_columns=RowColumns(unit=ids)) == persons
+    assert total(points, POINTS, row_columns=RowColumns(privacy_unit=ids)) == persons
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -308,7 +308,7 @@ def test_a_type_that_another_row_has_set_changes_nothing(make: Callable[[dict[st
         table = make({"east": [1.0, 2.0, 3.0, 4.0, 5.0], "north": [0.0] * 5, "plan": cells, "who": cells})
         roles = RowColumns(groups="plan", labels=("1", 2))
         assert read_sketch(table, CITY, row_columns=roles, cells=2).totals.tolist() == [2, 2]
-        assert total(table, CITY, row_columns=RowColumns(unit="who")) == 3
+        assert total(table, CITY, row_columns=RowColumns(privacy_unit="who")) == 3
 
 
 @pytest.mark.parametrize("last", ["8", "8.5", "x"])
@@ -317,9 +317,9 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
     path, filler = tmp_path / "visits.csv", "7,7,1,3,4\n" * 150_000
     path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
     assert len(list(batches.batches(path, None, CITY.columns))) > 1
-    roles = RowColumns(groups="plan", labels=(7, "07"), weights="w", max_weight=1)
+    roles = RowColumns(groups="plan", labels=(7, "07"), row_weights="w", max_row_weight=1)
     assert read_sketch(path, CITY, row_columns=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
-    assert total(path, CITY, row_columns=RowColumns(unit="who")) == 3
+    assert total(path, CITY, row_columns=RowColumns(privacy_unit="who")) == 3
 
 
 def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
@@ -327,10 +327,10 @@ def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
     weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]
     expected = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
     points = np.zeros((len(weights), 2))
-    [block] = blocks(points, POINTS, None, 1, RowColumns(weights=weights, max_weight=2))
+    [block] = blocks(points, POINTS, None, 1, RowColumns(row_weights=weights, max_row_weight=2))
     assert block.weight is not None
     assert block.weight.tolist() == expected
-    [block] = blocks(points[:2], POINTS, None, 1, RowColumns(weights=[1e308, 1e-310], max_weight=1e-308))
+    [block] = blocks(points[:2], POINTS, None, 1, RowColumns(row_weights=[1e308, 1e-310], max_row_weight=1e-308))
     assert block.weight is not None
     assert block.weight.tolist() == [1024, 10]
 
@@ -347,26 +347,26 @@ def test_unknown_and_missing_labels_are_other_or_nobodys(labels: tuple[Any, ...]
     }
     sketch = read_sketch(points, POINTS, row_columns=RowColumns(groups=cells, labels=labels), cells=2)
     assert sketch.totals.tolist() == [expected_totals[str(label)] for label in labels]
-    row_columns = RowColumns(groups=cells, labels=labels, unit=["me"] * 10, contributions=3)
+    row_columns = RowColumns(groups=cells, labels=labels, privacy_unit=["me"] * 10, contributions=3)
     assert total(points, POINTS, row_columns=row_columns) == min(3, int(sketch.totals.sum()))
 
 
 def test_objects_have_roles() -> None:
     """Lists of words, rows of a mixed table, vectors in an array."""
     word_space = mp.AnyMetric(mp.edit_distance, 9, ["abc", "xyz"])
-    roles = RowColumns(unit=["a", "a", "b", "b"], weights=[1, 1, 2, 2], max_weight=2)
-    query_set = given_queries(word_space, None)
+    roles = RowColumns(privacy_unit=["a", "a", "b", "b"], row_weights=[1, 1, 2, 2], max_row_weight=2)
+    query_set = read_given_queries(word_space, None)
     assert query_set is not None
     sums = read_sums(["abc", "abc", "xyz", "xyz"], word_space, query_set, row_columns=roles)
     assert (sums.values[0] * query_set.quantum).tolist() == pytest.approx([3 * 1024, 3 * 512], rel=1e-6)
     frame = pd.DataFrame({"word": ["abc", "abc", "xyz", "xyz"], "who": list("aabb"), "w": [1, 1, 2, 2]})
-    named_roles = RowColumns(unit="who", weights="w", max_weight=2)
+    named_roles = RowColumns(privacy_unit="who", row_weights="w", max_row_weight=2)
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
         assert same(read_sums(table, word_space, query_set, row_columns=named_roles), sums)
     mixed = mp.Gower({"word": mp.category(["abc", "xyz"])})
     assert read_sketch(frame, mixed, row_columns=RowColumns(groups="word", labels=["xyz"])).totals.tolist() == [2]
     vectors = mp.AnyMetric(lambda x, y: float(np.abs(np.asarray(x) - np.asarray(y)).sum()), 9, [(0.0, 0.0)])
-    query_set = given_queries(vectors, None)
+    query_set = read_given_queries(vectors, None)
     assert query_set is not None
     sums = read_sums(np.array([[7, 1, 2], [7, 0, 1]]), vectors, query_set, row_columns=RowColumns(groups=0, labels=[7]))
     assert (sums.values * query_set.quantum).tolist() == [[pytest.approx(4, rel=1e-6)]]
@@ -378,19 +378,19 @@ def test_places_have_roles() -> None:
     frame = gpd.GeoDataFrame({"who": ["a", "b", "a"], "plan": [1, 2, 1]}, geometry=points)
     berlin = mp.GreatCircle((52.5, 13.4), 40)
     for roles in (
-        RowColumns(groups="plan", labels=(1, 2), unit="who"),
-        RowColumns(groups=1, labels=(1, 2), unit=list("aba")),
+        RowColumns(groups="plan", labels=(1, 2), privacy_unit="who"),
+        RowColumns(groups=1, labels=(1, 2), privacy_unit=list("aba")),
     ):
         assert read_sketch(frame, berlin, row_columns=roles).totals.tolist() == [1, 1]
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'id'; it has who, plan, geometry"):
-        read_sketch(frame, berlin, row_columns=RowColumns(unit="id"))
+        read_sketch(frame, berlin, row_columns=RowColumns(privacy_unit="id"))
     with pytest.raises(mp.MilepostError, match="no columns"):
-        read_sketch(points, berlin, row_columns=RowColumns(unit="id"))
+        read_sketch(points, berlin, row_columns=RowColumns(privacy_unit="id"))
 
 
 def test_an_empty_table_is_no_error_where_its_size_is_private(tmp_path: Path) -> None:
     """Nor one in which no row counts; by default both are refused."""
-    empty, roles = frame_of([]), RowColumns(groups="label", labels=(1, 2), unit="person")
+    empty, roles = frame_of([]), RowColumns(groups="label", labels=(1, 2), privacy_unit="person")
     for kind in FORMATS[2:]:
         if kind != "batch":
             table = bring(kind, empty, tmp_path)
@@ -420,22 +420,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"groups": "a", "labels": ["x", "x"]}, "each label once, got 'x' twice"),
     ({"groups": "a", "labels": [1, "1"]}, "each label once, got '1' twice"),
     ({"groups": True, "labels": [1]}, "groups must be a column's name.*got bool"),
-    ({"unit": 1.5}, "unit must be a column's name.*got float"),
-    ({"unit": iter([1])}, "unit must be a column's name"),
-    ({"weights": {"a": 1}, "max_weight": 1}, "weights must be a column's name.*got dict"),
-    ({"unit": "a", "contributions": 0}, "contributions must be a whole number of at least 1, got 0"),
-    ({"unit": "a", "contributions": 2.0}, "contributions must be a whole number"),
+    ({"privacy_unit": 1.5}, "privacy_unit must be a column's name.*got float"),
+    ({"privacy_unit": iter([1])}, "privacy_unit must be a column's name"),
+    ({"row_weights": {"a": 1}, "max_row_weight": 1}, "row_weights must be a column's name.*got dict"),
+    ({"privacy_unit": "a", "contributions": 0}, "contributions must be a whole number of at least 1, got 0"),
+    ({"privacy_unit": "a", "contributions": 2.0}, "contributions must be a whole number"),
     ({"contributions": 3}, "contributions=3 rows of whom.*unit=… whose rows are whose"),
-    ({"weights": "a"}, "weights needs max_weight.*got None"),
-    ({"weights": "a", "max_weight": 0}, "max_weight.*got 0"),
-    ({"weights": "a", "max_weight": float("nan")}, "max_weight.*got nan"),
-    ({"weights": "a", "max_weight": float("inf")}, "max_weight.*got inf"),
-    ({"weights": "a", "max_weight": 10**400}, "max_weight"),
-    ({"weights": "a", "max_weight": True}, "max_weight.*got True"),
-    ({"weights": "a", "max_weight": "2"}, "max_weight.*got '2'"),
-    ({"max_weight": 2}, "weights=…, which is not given"),
-    ({"groups": "a", "labels": [1], "unit": "a"}, "groups and unit are both the column 'a'"),
-    ({"unit": 2, "weights": 2, "max_weight": 1}, "unit and weights are both the column 2"),
+    ({"row_weights": "a"}, "row_weights needs max_row_weight.*got None"),
+    ({"row_weights": "a", "max_row_weight": 0}, "max_row_weight.*got 0"),
+    ({"row_weights": "a", "max_row_weight": float("nan")}, "max_row_weight.*got nan"),
+    ({"row_weights": "a", "max_row_weight": float("inf")}, "max_row_weight.*got inf"),
+    ({"row_weights": "a", "max_row_weight": 10**400}, "max_row_weight"),
+    ({"row_weights": "a", "max_row_weight": True}, "max_row_weight.*got True"),
+    ({"row_weights": "a", "max_row_weight": "2"}, "max_row_weight.*got '2'"),
+    ({"max_row_weight": 2}, "weights=…, which is not given"),
+    ({"groups": "a", "labels": [1], "privacy_unit": "a"}, "groups and privacy_unit are both the column 'a'"),
+    ({"privacy_unit": 2, "row_weights": 2, "max_row_weight": 1}, "privacy_unit and row_weights are both the column 2"),
 ]
 
 
@@ -462,10 +462,10 @@ def test_bad_cells_are_refused_and_not_quoted(kind: str, case: str, tmp_path: Pa
     columns, message = BAD[case]
     frame = pd.DataFrame({"east": [1.0, 2.0], "north": [1.0, 2.0], "who": ["a", "b"], "w": [1.0, 1.0]} | columns)
     table: Any = frame if kind == "lists" else bring(kind, frame, tmp_path)
-    roles = RowColumns(unit="who", weights="w", max_weight=100)
+    roles = RowColumns(privacy_unit="who", row_weights="w", max_row_weight=100)
     if kind == "lists":
-        roles = RowColumns(unit=frame["who"].tolist(), weights=frame["w"].tolist(), max_weight=100)
-        message = message.replace("'who'", "'unit'").replace("'w'", "'weights'")
+        roles = RowColumns(privacy_unit=frame["who"].tolist(), row_weights=frame["w"].tolist(), max_row_weight=100)
+        message = message.replace("'who'", "'privacy_unit'").replace("'w'", "'row_weights'")
     for read in (total, read_sketch):
         with pytest.raises(mp.MilepostError, match=message) as error:
             read(table, CITY, row_columns=roles)
@@ -479,28 +479,56 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     frame.to_csv(path, index=False)
     cases: list[tuple[Any, RowColumns, str]] = [
-        (frame, RowColumns(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
-        (path, RowColumns(unit="id"), "unit: the table has no column 'id'; it has person, label, weight, east, north"),
-        (frame.to_numpy(), RowColumns(unit="id"), "unit: the table has no column 'id'; it has 0, 1, 2, 3, 4"),
-        (frame, RowColumns(weights=5, max_weight=1), "weights: the table has no column 5"),
-        (frame, RowColumns(unit=-1), "unit: the table has no column -1"),
-        (frame, RowColumns(unit=[1]), "unit must have one entry a row, got 1 for a table with more rows"),
-        (frame, RowColumns(unit=[1, 2, 3]), "unit must have one entry a row, got 3 for a table with fewer rows"),
-        (path, RowColumns(weights=np.ones(3), max_weight=1), "weights must have one entry a row, got 3"),
-        (frame, RowColumns(unit=np.ones((2, 1))), "unit must be a column's name or a list.*several columns"),
-        (frame, RowColumns(unit=frame), "unit must be a column's name or a list.*several columns"),
-        (frame, RowColumns(unit="person", weights=0, max_weight=1), "unit and weights are both the column 'person'"),
-        (frame, RowColumns(unit=[object(), 1]), "id of row 1 in column 'unit' is neither text nor a number.*convert"),
+        (
+            frame,
+            RowColumns(privacy_unit="id"),
+            "unit: the table has no column 'id'; it has person, label, weight, east, north",
+        ),
+        (
+            path,
+            RowColumns(privacy_unit="id"),
+            "unit: the table has no column 'id'; it has person, label, weight, east, north",
+        ),
+        (frame.to_numpy(), RowColumns(privacy_unit="id"), "unit: the table has no column 'id'; it has 0, 1, 2, 3, 4"),
+        (frame, RowColumns(row_weights=5, max_row_weight=1), "weights: the table has no column 5"),
+        (frame, RowColumns(privacy_unit=-1), "unit: the table has no column -1"),
+        (
+            frame,
+            RowColumns(privacy_unit=[1]),
+            "privacy_unit must have one entry a row, got 1 for a table with more rows",
+        ),
+        (
+            frame,
+            RowColumns(privacy_unit=[1, 2, 3]),
+            "privacy_unit must have one entry a row, got 3 for a table with fewer rows",
+        ),
+        (path, RowColumns(row_weights=np.ones(3), max_row_weight=1), "row_weights must have one entry a row, got 3"),
+        (
+            frame,
+            RowColumns(privacy_unit=np.ones((2, 1))),
+            "privacy_unit must be a column's name or a list.*several columns",
+        ),
+        (frame, RowColumns(privacy_unit=frame), "privacy_unit must be a column's name or a list.*several columns"),
+        (
+            frame,
+            RowColumns(privacy_unit="person", row_weights=0, max_row_weight=1),
+            "privacy_unit and row_weights are both the column 'person'",
+        ),
+        (
+            frame,
+            RowColumns(privacy_unit=[object(), 1]),
+            "id of row 1 in column 'privacy_unit' is neither text nor a number.*convert",
+        ),
         (path, RowColumns(groups="east", labels=[1]), "'east' of visits.csv cannot be read as numbers and as text"),
     ]
     for table, roles, message in cases:
         with pytest.raises(mp.MilepostError, match=message):
             read_sketch(table, CITY, row_columns=roles)
-    with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give unit="):
-        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), row_columns=RowColumns(unit=0))
+    with pytest.raises(mp.MilepostError, match="a list of objects has no columns; give privacy_unit="):
+        read_sketch(["a"], mp.AnyMetric(mp.edit_distance, 9, ["a"]), row_columns=RowColumns(privacy_unit=0))
     path.write_bytes(b"east,north,who\n1,2,\xff\n")
     with pytest.raises(mp.MilepostError, match=r"'who' of visits.csv holds text that is not in UTF-8"):
-        read_sketch(path, CITY, row_columns=RowColumns(unit="who"))
+        read_sketch(path, CITY, row_columns=RowColumns(privacy_unit="who"))
 
 
 @pytest.mark.parametrize("row_count", [3, 5])
@@ -511,6 +539,6 @@ def test_a_table_that_changes_between_passes_is_refused(row_count: int) -> None:
         read_sketch(
             frame,
             CITY,
-            row_columns=RowColumns(unit="person"),
+            row_columns=RowColumns(privacy_unit="person"),
             bounded_rows=BoundedRows(np.ones(row_count, dtype=bool), row_count),
         )

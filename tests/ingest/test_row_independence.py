@@ -14,7 +14,7 @@ import pytest
 
 import milepost as mp
 from milepost.ingest.aggregation import read_sums, records
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.spaces.base import Space
 from tests.spaces.farthest_pair import farthest_pair
 
@@ -68,7 +68,7 @@ def test_a_line_break_in_a_cell_is_no_new_row(filler: int, tmp_path: Path) -> No
     rows = ["w" * filler, *["abcdefg"] * 131_000, "q\nz", *["abcdefg"] * 3000]
     pd.DataFrame({"word": rows}).to_csv(path, index=False)
     space = mp.AnyMetric(mp.edit_distance, 9, ["abcdefg", "qz"])
-    queries = given_queries(space, None)
+    queries = read_given_queries(space, None)
     assert queries is not None
     sums = read_sums(path, space, queries)
     assert sums.totals[0] == len(rows)

@@ -25,7 +25,7 @@ from milepost.ingest.batches import open_stream
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
 from milepost.pipeline.release import EXPECTED_ROWS
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
 from milepost.statistics.distance_sums import DistanceSums
@@ -123,7 +123,7 @@ FAST_CASES = [("l1", "plain"), ("l1", "groups"), ("gower", "persons")]
 def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Table, folder: Path, texts: Path) -> None:
     """In both statistics, with groups, weights and persons."""
     (space, columns, points), roles = SPACES[kind], ROLES[role]
-    queries = given_queries(space, points)
+    queries = read_given_queries(space, points)
     assert queries is not None
     sketch, sums = read_sketch(people, space, columns, roles), read_sums(people, space, queries, columns, roles)
     assert int(sketch.totals.sum()) > ROWS / 3
@@ -131,7 +131,7 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
 
         def open_source(factory: Callable[..., Any] = factory) -> Any:
             source = open_stream(factory(people, folder, texts))
-            return source.buffered() if isinstance(source, Stream) and roles.unit is not None else source
+            return source.buffered() if isinstance(source, Stream) and roles.privacy_unit is not None else source
 
         assert same(read_sketch(open_source(), space, columns, roles), sketch), name
         assert same(read_sums(open_source(), space, queries, columns, roles), sums), name
@@ -142,13 +142,13 @@ def test_every_way_gives_the_same_integers(kind: str, role: str, people: pa.Tabl
 def test_an_iterator_is_released_like_the_table(space: mp.L1 | mp.L2, change: dict[str, Any], people: pa.Table) -> None:
     """Though it can be read once only; with a person's rows limited it is kept."""
     for unit in (None, "person"):
-        options: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "mechanism": "slopes", "unit": unit} | change
+        options: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "mechanism": "slopes", "privacy_unit": unit} | change
         synopsis = mp.release(iter(people.to_batches(1000)), space, **options)
         group = synopsis.group("Bonn") if change.get("groups") else synopsis
         if not change and unit is None:
             assert synopsis.n == ROWS
         assert group.error(sure()) < 0.5
-        assert abs(group.mean_distance([5, 5]) - mp.exact(people, space, [[5, 5]])[0]) < 1
+        assert abs(group.mean_distance([5, 5]) - mp.exact_mean_distance(people, space, [[5, 5]])[0]) < 1
 
 
 class Batches:
@@ -219,7 +219,7 @@ def test_n_says_for_how_many_rows_an_iterator_is_read(people: pa.Table) -> None:
         return synopsis.space.embedding.dimension
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mp.PromiseWarning)
+        warnings.simplefilter("ignore", mp.AccuracyWarning)
         assert directions(100) < directions(None) == directions(EXPECTED_ROWS)
     with pytest.raises(mp.MilepostError, match="leave it out"):
         mp.release(people, space, **BUDGET, n=100)
@@ -235,7 +235,7 @@ def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
     roles = RowColumns("city", CITIES)
     assert same(read_sketch(tmp_path, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
     years = mp.L1({"year": (2000, 2040)})
-    assert mp.exact(tmp_path, years, 2023.0) == 3
+    assert mp.exact_mean_distance(tmp_path, years, 2023.0) == 3
 
 
 BAD: dict[str, tuple[Callable[[Path, pa.Table], Any], str]] = {}
@@ -374,7 +374,10 @@ def test_bounds_and_exact_means_of_an_iterator(people: pa.Table) -> None:
     rows = people.select(["east", "north"])
     space = mp.find_bounds(iter(rows.to_batches(1000)), epsilon=5)
     assert space.names == ("east", "north")
-    assert np.allclose(mp.exact(iter(rows.to_batches(1000)), PLANE, [[5, 5]]), mp.exact(rows, PLANE, [[5, 5]]))
+    assert np.allclose(
+        mp.exact_mean_distance(iter(rows.to_batches(1000)), PLANE, [[5, 5]]),
+        mp.exact_mean_distance(rows, PLANE, [[5, 5]]),
+    )
 
 
 def test_a_users_function_is_never_called_by_two_threads(people: pa.Table) -> None:
@@ -439,7 +442,7 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
             batch_numbers.append(number)
             yield np.ones((1 if weighted else 1024, 2))
 
-    roles = RowColumns(weights=1, max_weight=1) if weighted else RowColumns()
+    roles = RowColumns(row_weights=1, max_row_weight=1) if weighted else RowColumns()
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
@@ -457,6 +460,6 @@ def test_a_number_of_rows_that_is_known_is_refused_before_any_is_read(monkeypatc
 def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pass that chooses each person's rows has their total."""
     monkeypatch.setattr(sketch, "MAX_TOTAL", 10)
-    rows, people = np.zeros((11, 1)), RowColumns(unit=list(range(11)))
+    rows, people = np.zeros((11, 1)), RowColumns(privacy_unit=list(range(11)))
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
         aggregation.bound_contributions(rows, mp.L1([(0, 1)]), None, people)

@@ -209,7 +209,7 @@ def opposites(space: Any) -> list[tuple[AnyArray, AnyArray]]:
 def inside(space: Any, fractions: Any) -> AnyArray:
     """The same as queries, in the disc or cap where the columns' corners are not."""
     queries = points(space, fractions)
-    return queries if space.objects else np.asarray(space.inside(space.read_queries(queries)))
+    return queries if space.objects else np.asarray(space.clip_points(space.read_queries(queries)))
 
 
 def _cell(part: Column, fraction: float) -> Any:

@@ -168,12 +168,12 @@ class TestTangents(Contract):
     def test_noise_has_the_scale_that_was_paid_for(self, kind: str) -> None:
         super().test_noise_has_the_scale_that_was_paid_for(kind)
 
-    @pytest.mark.parametrize("beta", [0, 1, -0.1, np.nan, "x", None])
-    def test_a_bad_beta_is_refused_before_spending(self, beta: Any) -> None:
+    @pytest.mark.parametrize("probability", [0, 1, -0.1, np.nan, "x", None])
+    def test_a_bad_failure_probability_is_refused_before_spending(self, probability: Any) -> None:
         space = SPACES["one column"]
         for guarantee in self.offered():
-            with silent(), pytest.raises(mp.MilepostError, match="beta"):
-                Tangents(beta).run(even(space, 100), space.embedding, ProtectedChange(), guarantee)
+            with silent(), pytest.raises(mp.MilepostError, match="failure_probability"):
+                Tangents(probability).run(even(space, 100), space.embedding, ProtectedChange(), guarantee)
 
     @guarantees
     @pytest.mark.parametrize("name", ["one column", "unequal weights", "steps"])

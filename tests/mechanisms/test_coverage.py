@@ -82,7 +82,7 @@ class Case:
         sketch = sketch.coarsen(1 << (24 - min(first.bits)))  # exact, and quicker to coarsen again
         points = _points(rng, people, first.bits[0])
         all_points = np.concatenate(list(points.values()))
-        exact = mp.exact(people, space, all_points)
+        exact = mp.exact_mean_distance(people, space, all_points)
         curves = [_half_cells(people[:, i], int(space.embedding.span[i]), first.bits[i]) for i in range(self.dimension)]
         raw_options = (True, False) if first.approaches and self.dimension == 1 else (True,)
         point_counts = {raw: np.zeros(len(all_points)) for raw in raw_options}

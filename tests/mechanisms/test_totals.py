@@ -52,7 +52,7 @@ def coverage(name: str) -> tuple[IntArray, int, int]:
 
     The last: a hundredth of the total's noise is claimed.
     """
-    exact = mp.exact(people(), LINE, QUERIES)
+    exact = mp.exact_mean_distance(people(), LINE, QUERIES)
     each, together, without = np.zeros(len(QUERIES), dtype=np.int64), 0, 0
     with drawn_ahead():
         release, positions = releases(name)

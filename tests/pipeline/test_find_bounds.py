@@ -113,21 +113,21 @@ def test_the_worst_pair_costs_all_of_it(relation: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize("rows", [1, 3])
 def test_no_person_costs_more_than_epsilon(relation: str, rows: int) -> None:
     """One with more rows than are used, replaced by another or taken away: three rows move, and cost all of ε."""
     frame = pd.DataFrame({"income": [1.0] * 5 + [1.5] * 20, "person": ["x"] * 5 + list(range(20))})
     other = frame.assign(income=np.where(frame.person == "x", -np.inf, frame.income))
     other = other if relation == "replace" else other[other.person != "x"]
-    roles = RowColumns(unit="person", contributions=rows)
+    roles = RowColumns(privacy_unit="person", contributions=rows)
     pair = [read_magnitudes(side, "income", roles)[1] for side in (frame, other)]
     assert pair[0].total == 20 + rows
     scales = Scales.of(Guarantee(1.0), roles.change(relation), 1)
     cost = cost_of(pair[0], pair[1], scales)
     assert 0.94 < cost <= 1
-    space = mp.find_bounds(frame, "income", epsilon=100, unit="person", contributions=rows, neighbors=relation)
-    assert space.found == BoundsProvenance(100.0, relation, 1, "person", rows)
+    space = mp.find_bounds(frame, "income", epsilon=100, privacy_unit="person", contributions=rows, neighbors=relation)
+    assert space.bounds_provenance == BoundsProvenance(100.0, relation, 1, "person", rows)
     assert "person" in mp.release(frame, space, epsilon=1, columns="income").statement()
 
 
@@ -217,10 +217,10 @@ def test_bounds_are_on_the_public_grid() -> None:
 def test_a_table_that_is_too_small_says_so_and_what_would_help() -> None:
     """1000 rows at ε = 1 are held, but that is not sure; 50 at ε = 0.01 are less than noise would be."""
     rows = np.random.default_rng(0).normal(50, 5, 1000)
-    with pytest.warns(mp.PromiseWarning, match=r"small for epsilon = 1: noise hides up to 6\d rows.*epsilon = \d+"):
+    with pytest.warns(mp.AccuracyWarning, match=r"small for epsilon = 1: noise hides up to 6\d rows.*epsilon = \d+"):
         space = mp.find_bounds(rows, epsilon=1)
     assert np.mean((rows >= space.low[0]) & (rows <= space.high[0])) > 0.95
-    with pytest.warns(mp.PromiseWarning, match=r"no bounds were found for '0', '1'.*would do"):
+    with pytest.warns(mp.AccuracyWarning, match=r"no bounds were found for '0', '1'.*would do"):
         space = mp.find_bounds(rows[:100].reshape(50, 2), epsilon=0.01)
     assert space.extent == ((-(2.0**60), 2.0**60),) * 2
 
@@ -307,13 +307,13 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
     """In the card, in a file and its statement, in a space file, in an equal space; not where bounds are public."""
     space = mp.find_bounds(homes, ["east", "north"], epsilon=0.5, neighbors="add-remove", metric=metric)
     record = BoundsProvenance(0.5, "add-remove", 2)
-    assert space.found == record
+    assert space.bounds_provenance == record
     synopsis = mp.release(homes, space, epsilon=1, delta=1e-6, mechanism="slopes")
     synopsis.save(tmp_path / "homes.milepost")
     copy = mp.load(tmp_path / "homes.milepost")
     assert isinstance(copy.space, metric)
-    assert copy.space.found == record
-    assert copy.card["space"]["found"] == {"epsilon": 0.5, "neighbors": "add-remove", "columns": 2}
+    assert copy.space.bounds_provenance == record
+    assert copy.card["space"]["bounds_provenance"] == {"epsilon": 0.5, "neighbors": "add-remove", "columns": 2}
     line = next(line for line in copy.statement().splitlines() if line.startswith("  Bounds"))
     assert "ε = 0.5 for one row added or removed, which adds to the guarantee" in line
     (tmp_path / "homes.toml").write_text(toml_of(space))
@@ -321,15 +321,15 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
 
     public = metric(dict(zip(space.names, space.extent, strict=True)))
     assert public != space
-    assert "found" not in public.to_json()
+    assert "bounds_provenance" not in public.to_json()
     assert "Bounds" not in mp.release(homes, public, epsilon=1, delta=1e-6, mechanism="slopes").statement()
-    assert metric(dict(zip(space.names, space.extent, strict=True)), found=space.found) == space
-    assert metric.from_json(public.to_json(), {}).found is None
+    assert metric(dict(zip(space.names, space.extent, strict=True)), bounds_provenance=space.bounds_provenance) == space
+    assert metric.from_json(public.to_json(), {}).bounds_provenance is None
 
 
 def test_a_space_file_and_options_keep_odd_names_and_all_digits(tmp_path: Path) -> None:
     pairs = {'a "b" = \x7f\n\\': (-0.1, 1e300 / 3e250), "é c": (2**-40, 0.1 + 0.2)}
-    for space in (mp.L1(pairs, found=BoundsProvenance(0.1, "replace", 2)), mp.L2([(-1, 1), (0, 2.0**60)])):
+    for space in (mp.L1(pairs, bounds_provenance=BoundsProvenance(0.1, "replace", 2)), mp.L2([(-1, 1), (0, 2.0**60)])):
         (tmp_path / "odd.toml").write_text(toml_of(space), encoding="utf-8")
         copy = read_space(tmp_path / "odd.toml")
         assert (copy.columns, copy.extent) == (space.columns, space.extent)
@@ -350,5 +350,5 @@ def test_a_space_file_and_options_keep_odd_names_and_all_digits(tmp_path: Path) 
     ],
 )
 def test_a_record_that_is_none_is_refused(record: Any) -> None:
-    with pytest.raises(mp.MilepostError, match="found"):
-        mp.L1([(0, 1)], found=record)
+    with pytest.raises(mp.MilepostError, match="bounds_provenance"):
+        mp.L1([(0, 1)], bounds_provenance=record)

@@ -14,7 +14,7 @@ from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.guarantee import rho_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 PEOPLE = np.random.default_rng(1).uniform(0, 10, (2000, 2))
 SPACE = mp.L1([(0, 10), (0, 10)])
@@ -200,7 +200,7 @@ def test_a_session_that_goes_on_costs_nothing(ledger: mp.Ledger, tmp_path: Path)
     """By the same call or `resume`; even where nothing is left."""
     params: dict[str, Any] = {"store": tmp_path / "homes.db", "epsilon": 8}
     value = begin_session(PEOPLE, ledger, **params).ask([1, 2]).value
-    assert ledger.left("homes").nano == 0
+    assert ledger.remaining("homes").nano == 0
     assert begin_session(PEOPLE, ledger, **params).ask([1, 2]).value == value
     assert mp.resume(params["store"], PEOPLE).ask([1, 2]).value == value
     assert states(ledger) == ["settled"]

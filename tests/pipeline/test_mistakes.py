@@ -43,7 +43,7 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: release(space=[(0, 10), (0, 10)]), r"space must be .*mp\.L1.* got a list"),
     (lambda: release(space=mp.L1), "got the class L1"),
     (lambda: mp_.plan(FRAME, n=10, epsilon=1), "got a DataFrame"),
-    (lambda: mp_.exact(FRAME, FRAME, [1, 2]), "got a DataFrame"),
+    (lambda: mp_.exact_mean_distance(FRAME, FRAME, [1, 2]), "got a DataFrame"),
     (lambda: release(epsilon="1"), "epsilon must be a number, got '1'"),
     (lambda: release(delta=2), "delta must be at least 0 and less than 1, got 2"),
     (lambda: release(mechanism="slope"), "choose from auto, slopes.*; did you mean 'slopes'"),
@@ -112,7 +112,7 @@ def test_a_file_is_saved_where_there_is_a_folder(synopsis: mp.Synopsis, tmp_path
 def test_places_the_other_way_around() -> None:
     """Only where all of them would be in the cap so."""
     with pytest.warns(
-        mp.PromiseWarning, match=r"outside the cap but inside as \(lon, lat\): milepost takes \(lat, lon"
+        mp.AccuracyWarning, match=r"outside the cap but inside as \(lon, lat\): milepost takes \(lat, lon"
     ):
         CAP.read_queries(np.array([[13.4, 52.5], [13.3, 52.4]]))
     CAP.read_queries(np.array([[13.4, 52.5], [52.5, 13.4]]))  # warnings are errors here
@@ -128,7 +128,7 @@ def test_no_mistake_costs_anything(tmp_path: Path) -> None:
         {"columns": ["x", "z"]},
         {"groups": "h", "labels": ["a"]},
         {"groups": ["a"], "labels": ["a"]},
-        {"weights": "g", "max_weight": 2},
+        {"row_weights": "g", "max_row_weight": 2},
         {"data": FRAME.assign(x="1")},
         {"data": FRAME.assign(x=np.nan)},
         {"data": FRAME.head(0)},

@@ -83,7 +83,7 @@ def test_other_classes_are_left_out_or_other() -> None:
     assert set(model(classes=[0, "other"]).fit(x, y).predict(x).tolist()) == {0, "other"}
     empty = model(classes=[0, 1, 2, 3]).fit(x, y)
     if not empty.synopsis_.group(3).statistic.total.detectable:  # 99 times of 100
-        with pytest.warns(mp.PromiseWarning, match="too small"):
+        with pytest.warns(mp.AccuracyWarning, match="too small"):
             assert not empty.predict_proba(x)[:, 3].any()
 
 
@@ -95,7 +95,7 @@ def test_probabilities_are_those_of_the_noise(fitted: NearestGroup) -> None:
     assert (shares >= 0).all()
     assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
     assert_array_equal(fitted.classes_[shares.argmax(axis=1)], fitted.predict(x))
-    assert_allclose(1 - shares.max(axis=1), fitted.synopsis_.compare(x).flip, atol=1e-3)
+    assert_allclose(1 - shares.max(axis=1), fitted.synopsis_.compare(x).flip_probability, atol=1e-3)
 
     distance, deviation = np.array([[1.0, 1.3], [2.0, 2.0]]), np.array([[0.3, 0.4], [0.1, 0.1]])
     first = _nearest_probability(distance, deviation, np.array([0, 0]), np.array([True, True]))
@@ -181,11 +181,11 @@ def test_another_fit_warns_before_it_spends() -> None:
     x, y = town()
     estimator = model(epsilon=0.5, delta=1e-6).fit(x, y)
     first = estimator.synopsis_
-    with pytest.raises(mp.PromiseWarning, match="spends again"):  # warnings are errors in this suite
+    with pytest.raises(mp.AccuracyWarning, match="spends again"):  # warnings are errors in this suite
         estimator.fit(x, y)
     assert estimator.synopsis_ is first
     estimator.set_params(epsilon=1)
-    with pytest.warns(mp.PromiseWarning, match="ε = 1.5, δ = 2e-06 in all"):
+    with pytest.warns(mp.AccuracyWarning, match="ε = 1.5, δ = 2e-06 in all"):
         estimator.fit(x, y)
     assert estimator.spent_ == [mp.Guarantee(0.5, 1e-6), mp.Guarantee(1, 1e-6)]
     assert not hasattr(clone(estimator), "spent_")
@@ -207,7 +207,7 @@ def test_what_was_fitted_is_saved_and_not_pickled(fitted: NearestGroup, tmp_path
     assert estimator.classes_.dtype == fitted.classes_.dtype
     assert (estimator.spent_, estimator.n_features_in_) == (fitted.spent_, 2)
     assert estimator.get_params() == fitted.get_params() | {"mechanism": fitted.synopsis_.mechanism}
-    with pytest.warns(mp.PromiseWarning, match="ε = 2 in all"):
+    with pytest.warns(mp.AccuracyWarning, match="ε = 2 in all"):
         estimator.fit(*town())
 
 

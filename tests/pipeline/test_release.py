@@ -44,10 +44,10 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"n": 100}, "n is for tables whose number of rows is private"),
         ({"neighbors": "add-remove", "n": 0}, "n must be"),
         ({"contributions": 3}, "unit="),
-        ({"unit": "person"}, "'person'"),
-        ({"weights": "east"}, "max_weight"),
-        ({"beta": 0}, "beta"),
-        ({"beta": 1}, "beta"),
+        ({"privacy_unit": "person"}, "'person'"),
+        ({"row_weights": "east"}, "max_row_weight"),
+        ({"failure_probability": 0}, "failure_probability"),
+        ({"failure_probability": 1}, "failure_probability"),
         ({"columns": ["east"]}, "columns"),
         ({"columns": ["east", "south"]}, "columns.*'south'"),
         ({"columns": ["east", "street"]}, "'north' must hold numbers|'street'"),
@@ -107,7 +107,7 @@ def test_a_quoted_value_never_reaches_an_error(tmp_path: Path, city: mp.L1) -> N
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1, 100, 1000])
 @pytest.mark.parametrize("delta", [0, 1e-6])
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_any_reasonable_epsilon_works(epsilon: float, delta: float) -> None:
     """Tiny and huge ε, one record, one dimension: an answer in range, with an honest error."""
     space = mp.L1([(0, 1)])
@@ -140,15 +140,15 @@ def test_all_ways_to_bring_a_table_agree(tmp_path: Path, homes: pd.DataFrame, ci
     expected = np.abs(np.clip(array, 0, 10)[:, None] - np.array(points)).sum(axis=2).mean(axis=0)
     positional = mp.L1([(0, 10), (0, 10)])
     for answer in (
-        mp.exact(array, city, points),
-        mp.exact(array.tolist(), positional, points),
-        mp.exact(homes, city, points),
-        mp.exact(homes, positional, points, columns=["east", "north"]),
-        mp.exact(homes, positional, points, columns=[3, 1]),
-        mp.exact(homes.rename(columns={"east": "x"}), city, points, columns=["x", "north"]),
-        mp.exact(pa.Table.from_pandas(homes), city, points),
-        mp.exact(path, city, points),
-        mp.exact(str(path), city, points, columns=[3, 1]),
+        mp.exact_mean_distance(array, city, points),
+        mp.exact_mean_distance(array.tolist(), positional, points),
+        mp.exact_mean_distance(homes, city, points),
+        mp.exact_mean_distance(homes, positional, points, columns=["east", "north"]),
+        mp.exact_mean_distance(homes, positional, points, columns=[3, 1]),
+        mp.exact_mean_distance(homes.rename(columns={"east": "x"}), city, points, columns=["x", "north"]),
+        mp.exact_mean_distance(pa.Table.from_pandas(homes), city, points),
+        mp.exact_mean_distance(path, city, points),
+        mp.exact_mean_distance(str(path), city, points, columns=[3, 1]),
     ):
         np.testing.assert_allclose(answer, expected, rtol=1e-12)
 
@@ -160,18 +160,18 @@ def test_the_data_is_left_alone(homes: pd.DataFrame, city: mp.L1) -> None:
     pd.testing.assert_frame_equal(homes, before)
     array = homes[["east", "north"]].to_numpy()
     array_before = array.copy()
-    mp.exact(array, city, [1, 1])
+    mp.exact_mean_distance(array, city, [1, 1])
     np.testing.assert_array_equal(array, array_before)
 
 
 def test_values_outside_are_clipped_to_the_bounds() -> None:
     """Infinities too; how many is nobody's business."""
-    assert mp.exact(np.array([[np.inf], [-np.inf], [5.0]]), mp.L1([(0, 10)]), [0]) == pytest.approx(5)
+    assert mp.exact_mean_distance(np.array([[np.inf], [-np.inf], [5.0]]), mp.L1([(0, 10)]), [0]) == pytest.approx(5)
 
 
 def test_a_weak_promise_warns() -> None:
     """When the predicted error exceeds a quarter of the diameter, the user is told what would help."""
-    with pytest.warns(mp.PromiseWarning, match=r"quarter of the diameter.*rows|epsilon"):
+    with pytest.warns(mp.AccuracyWarning, match=r"quarter of the diameter.*rows|epsilon"):
         mp.release(np.zeros((10, 1)), mp.L1([(0, 1)]), epsilon=1)
 
 

@@ -10,7 +10,7 @@ import pytest
 import milepost as mp
 from milepost.mechanisms.base import Prediction
 from milepost.mechanisms.registry import MECHANISM_NAMES
-from milepost.pipeline.selection import candidates, given_queries
+from milepost.pipeline.selection import candidates, read_given_queries
 from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -211,15 +211,15 @@ def test_queries_are_read_like_points_that_are_asked_about() -> None:
     frame = pd.DataFrame({"note": ["a", "b"], "y": [0.5, 0], "x": [0.25, 1]})
     ways: list[Any] = [expected, np.array(expected), tuple(expected), frame]
     for queries in ways:
-        result = given_queries(space, queries)
+        result = read_given_queries(space, queries)
         assert result is not None
         assert result.points.tolist() == expected
-    objects = given_queries(EDIT_SPACE, ["stone", "mile"])
+    objects = read_given_queries(EDIT_SPACE, ["stone", "mile"])
     assert objects is not None
     assert objects.points.tolist() == [2, 0]
     with pytest.raises(mp.MilepostError, match="not one of the 3 queries"):
-        given_queries(EDIT_SPACE, ["stone", "road"])
-    assert given_queries(PLANE, None) is None
+        read_given_queries(EDIT_SPACE, ["stone", "road"])
+    assert read_given_queries(PLANE, None) is None
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
@@ -243,7 +243,7 @@ SIZED: dict[str, Space] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore:the predicted error:milepost.AccuracyWarning")
 @pytest.mark.parametrize("mechanism", ["slopes", "hats"])
 @pytest.mark.parametrize("name", SIZED)
 def test_a_release_has_the_chosen_number_of_directions(name: str, mechanism: str, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_release_has_the_chosen_number_of_directions(name: str, mechanism: str
     synopsis = mp.release(table, space, mechanism=mechanism, **guarantee)
     expected = by_name(mp.plan(space, n=n, **guarantee))[mechanism].coordinates
     assert synopsis.space.embedding.dimension == expected
-    sizes = [variant.embedding.dimension for variant in space.sized(n)]
+    sizes = [variant.embedding.dimension for variant in space.size_variants(n)]
     assert expected in sizes
     assert sizes == sorted(sizes)
     synopsis.save(tmp_path / "file.milepost")
@@ -285,7 +285,7 @@ def predicted(space: Space, mechanism: str, n: int) -> Prediction:
 @pytest.mark.parametrize("mechanism", ["slopes", pytest.param("hats", marks=pytest.mark.slow)])
 def test_no_number_of_directions_is_much_better(space: Projected, n: int, mechanism: str) -> None:
     """The search stops early, and must not stop short: within a hundredth or two of the best of all sizes (WORTH)."""
-    best = min(predicted(variant, mechanism, n).error for variant in space.sized(n))
+    best = min(predicted(variant, mechanism, n).error for variant in space.size_variants(n))
     assert predicted(space, mechanism, n).error <= best / 0.98
 
 

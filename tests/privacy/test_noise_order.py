@@ -40,7 +40,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_noise_is_drawn_after_it_is_charged_and_said(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +74,7 @@ def test_noise_is_drawn_after_it_is_charged_and_said(
 @pytest.mark.parametrize(("contributions", "share"), [(1, 1.0), (3, 3.0)])
 def test_the_size_of_a_private_table_has_noise_for_all_rows_of_a_person(contributions: int, share: float) -> None:
     """Its scale is that of a share of ε, and what follows is sized for the rest."""
-    unit: dict[str, Any] = {"unit": [str(row) for row in range(50)], "contributions": contributions}
+    unit: dict[str, Any] = {"privacy_unit": [str(row) for row in range(50)], "contributions": contributions}
     with record_noise() as calls:
         mp.release(ROWS, LINE, epsilon=5.0, mechanism="laplace", queries=[[0]], **PRIVATE, **unit)
     size, *rest = calls

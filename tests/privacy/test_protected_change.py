@@ -30,10 +30,10 @@ WHO: dict[str, dict[str, Any]] = {
     "one row": {},
     "groups": {"labels": LABELS},
     "one label": {"labels": LABELS[:1]},
-    "weights": {"max_weight": 4.0},
+    "row_weights": {"max_row_weight": 4.0},
     "3 rows": {"contributions": 3},
     "10 rows, groups": {"contributions": 10, "labels": LABELS},
-    "3 rows, groups, weights": {"contributions": 3, "labels": LABELS, "max_weight": 4.0},
+    "3 rows, groups, weights": {"contributions": 3, "labels": LABELS, "max_row_weight": 4.0},
 }
 CASES = [
     (neighbors, who)
@@ -41,7 +41,7 @@ CASES = [
     for who in WHO
     if (neighbors, who) != ("replace", "one row")
 ]
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 changes = pytest.mark.parametrize(("neighbors", "who"), CASES)
 names = pytest.mark.parametrize("name", MECHANISMS)
 
@@ -70,14 +70,14 @@ def release(
     options: dict[str, Any] = {"n": 40, "mechanism": name} | who | overrides
     if "labels" in who:
         options["groups"] = [row.label for _, row in rows]
-    if "max_weight" in who:
-        options["weights"] = [row.weight for _, row in rows]
+    if "max_row_weight" in who:
+        options["row_weights"] = [row.weight for _, row in rows]
     if "contributions" in who:
-        options["unit"] = [number for number, _ in rows]
+        options["privacy_unit"] = [number for number, _ in rows]
     table = points(space, [row.position for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
     if name not in ("gaussian", "laplace"):
         options.pop("queries", None)
-    elif space.known is None and "queries" not in options:
+    elif space.given_queries is None and "queries" not in options:
         options["queries"] = list(points(space, [[0.0] * space.width, [1.0] * space.width, [0.4] * space.width]))
     guarantee = MECHANISMS[name]
     return mp.release(
@@ -192,7 +192,7 @@ def test_a_release_depends_on_the_table_through_noise_alone(
     assert _files_agree(name, neighbors, WHO[who], tmp_path)
 
 
-@pytest.mark.parametrize("who", ["groups", "weights", "3 rows"])
+@pytest.mark.parametrize("who", ["groups", "row_weights", "3 rows"])
 @names
 def test_an_exact_total_in_a_release_is_caught(name: str, who: str, tmp_path: Path) -> None:
     exact = classmethod(lambda cls, exact, scale, pure: cls(exact, scale, pure))
@@ -249,14 +249,14 @@ def test_shares_of_a_budget_never_exceed_it(
     neighbors: str,
     rows: int,
     groups: int | None,
-    max_weight: float | None,
+    max_row_weight: float | None,
     pair: float,
     part: float,
     budget: float,
     off: float,
 ) -> None:
     """Theorems 1 and 2 of docs/proofs/change.md in rational arithmetic; no more than rounding is left over."""
-    change = ProtectedChange(neighbors, rows, max_weight=max_weight, groups=groups)
+    change = ProtectedChange(neighbors, rows, max_row_weight=max_row_weight, groups=groups)
     single = part * pair
     ends = 2 if neighbors == "replace" and groups in (2, 50) else 1
 
@@ -312,13 +312,13 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
     monkeypatch.setattr(sketch, "MAX_TOTAL", 2 * 1024)
     people = [Person([Row([0.5])])] * 3
     with silent(), pytest.raises(mp.MilepostError, match="at most 2"):
-        release(mp.L1([(0, 1)]), people, name, "add-remove", WHO["weights"], n=None)
+        release(mp.L1([(0, 1)]), people, name, "add-remove", WHO["row_weights"], n=None)
 
 
 @pytest.mark.parametrize(
     ("space", "options", "message"),
     [
-        (mp.L1([(0, 1)]), {"epsilon": 1e-8, "weights": [1.0] * 50, "max_weight": 1}, "epsilon is too small"),
+        (mp.L1([(0, 1)]), {"epsilon": 1e-8, "row_weights": [1.0] * 50, "max_row_weight": 1}, "epsilon is too small"),
         (mp.L1([(0, 64)], step=1), {"epsilon": 1, "groups": [0] * 50, "labels": range(4000)}, "do not fit memory"),
     ],
 )

@@ -23,7 +23,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
         ({"delta": 1e-6, "mechanism": "hats"}, "Pure DP", {"epsilon"}, "Row-level"),
         ({"delta": 1e-6, "neighbors": "add-remove"}, "Approximate DP", {"epsilon", "delta"}, "Row-level"),
         (
-            {"delta": 1e-6, "unit": list(range(10_000)) * 2},
+            {"delta": 1e-6, "privacy_unit": list(range(10_000)) * 2},
             "Zero-concentrated DP",
             {"epsilon", "delta", "rho"},
             "Person-level",

@@ -45,7 +45,7 @@ def release(space: Any, n: int = 4000, **options: Any) -> mp.Synopsis:
 
 @pytest.fixture(scope="module")
 def town() -> mp.Synopsis:
-    return release(mp.L1({"east": (0, 10), "north": (0, 8)}, unit="km"))
+    return release(mp.L1({"east": (0, 10), "north": (0, 8)}, distance_unit="km"))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def disc() -> mp.Synopsis:
 @pytest.fixture(scope="module")
 def chart() -> mp.Synopsis:
     """A map across the antimeridian."""
-    return release(Degrees({"lat": (-20, -10), "lon": (172, 188)}, directions=16, unit="km"))
+    return release(Degrees({"lat": (-20, -10), "lon": (172, 188)}, directions=16, distance_unit="km"))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_grid_has_the_answers_at_its_points(town: mp.Synopsis) -> None:
     assert grid.y is not None
     assert (len(grid.x), len(grid.y)) == (101, 101)
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (0, 10, 0, 8)
-    assert (grid.names, grid.unit) == (("east", "north"), "km")
+    assert (grid.names, grid.distance_unit) == (("east", "north"), "km")
     np.testing.assert_array_equal(grid.values.ravel(), town.mean_distance(grid.points))
     assert grid.values[7, 31] == town.mean_distance([grid.x[31], grid.y[7]])
 
@@ -118,7 +118,7 @@ def test_outside_a_ball_there_is_nothing(disc: mp.Synopsis) -> None:
 def test_on_a_map_x_is_the_longitude(chart: mp.Synopsis) -> None:
     grid = chart.grid(1)
     assert grid.y is not None
-    assert (grid.names, grid.unit, grid.geographic) == (("lon", "lat"), "km", True)
+    assert (grid.names, grid.distance_unit, grid.geographic) == (("lon", "lat"), "km", True)
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (172, 188, -20, -10)
     assert grid.values[3, 5] == pytest.approx(chart.mean_distance([-17, 177]))
     np.testing.assert_allclose(grid.values.ravel(), chart.mean_distance(grid.points))
@@ -234,7 +234,7 @@ def test_a_difference_counts_when_intervals_that_hold_together_do_not_meet() -> 
 
 def test_a_promise_about_all_answers_compares_any_number_of_sites() -> None:
     """tangents promise with 1 − beta and no more, but for all answers at once."""
-    synopsis = release(mp.L1([(0, 10)]), n=20_000, mechanism="tangents", beta=0.2)
+    synopsis = release(mp.L1([(0, 10)]), n=20_000, mechanism="tangents", failure_probability=0.2)
     sites = synopsis.sites([3.0, 3.1, 9.0])
     assert sites.confidence == pytest.approx(0.8)
     assert [site.beyond_noise for site in sites] == [False, False, True]
@@ -303,7 +303,7 @@ def test_geojson_of_sites_has_x_and_y_in_a_plane_and_longitude_first_on_a_map(
         "mean_distance": sites[0].mean_distance,
         "error": sites[0].error,
         "beyond_noise": False,
-        "unit": "km",
+        "distance_unit": "km",
     }
     assert positions(chart.sites([(-18, 178)]).geojson()) == [[178, -18]]
     assert positions(chart.sites([(-18, 184)]).geojson()) == [[-176, -18]]
@@ -314,7 +314,7 @@ def test_geojson_of_contours_follows_the_field_and_is_cut_at_the_antimeridian(
 ) -> None:
     collection = town.contours([4]).geojson()
     np.testing.assert_allclose(town.mean_distance(positions(collection)), 4, atol=0.02)
-    assert collection["features"][0]["properties"] == {"mean_distance": 4.0, "unit": "km"}
+    assert collection["features"][0]["properties"] == {"mean_distance": 4.0, "distance_unit": "km"}
 
     contours = chart.contours([4])
     coordinates = np.array(positions(contours.geojson()))
@@ -595,7 +595,7 @@ def test_query_writes_geojson(saved: mp.Synopsis, capsys: pytest.CaptureFixture[
         assert feature["properties"] == {
             "mean_distance": saved.mean_distance(point),
             "error": saved.error(),
-            "unit": "",
+            "distance_unit": "",
         }
     assert Path("out.csv").exists()
     assert capsys.readouterr().out.count("wrote out.") == 2

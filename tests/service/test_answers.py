@@ -43,7 +43,7 @@ def test_what_is_told_of_releases(service: ServiceFixture) -> None:
         assert [field["name"] for field in response["fields"]] == response["columns"]
         assert anna.get(f"/v1/releases/{name}/statement").json()["text"] == synopsis.statement()
         assert anna.get(f"/v1/releases/{name}/file").content == service.state.directory.release(name).read_bytes()
-    assert anna.get("/v1/releases/given").json()["known"] == [[1.0, 2.0], [5.0, 5.0]]
+    assert anna.get("/v1/releases/given").json()["given_queries"] == [[1.0, 2.0], [5.0, 5.0]]
     assert anna.get("/v1/releases/mixed").json()["fields"][1]["labels"] == ["west", "east"]
 
 

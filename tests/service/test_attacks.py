@@ -517,7 +517,7 @@ def test_a_damaged_register_is_refused_and_the_directory_let_go(fresh_service: S
     ServiceState(fresh_service.state.directory.root, Settings()).close()
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_jobs_do_not_collect_what_others_are_told(fresh_service: ServiceFixture) -> None:
     """A question outside the space warns; a job that runs meanwhile has nothing to do with it, nor with its filters."""
     before = [*warnings.filters]

@@ -177,7 +177,7 @@ def test_kill_under_load(tmp_path: Path, keys: dict[str, str]) -> None:
         finally:
             stop_server(server)
     assert clients.busy
-    assert clients.refusal_codes <= {"session_exhausted", "budget_exceeded", "busy"}
+    assert clients.refusal_codes <= {"question_limit_reached", "budget_exceeded", "busy"}
 
 
 def check_transcripts(anna: httpx.Client, directory: DataDirectory, clients: Clients) -> None:

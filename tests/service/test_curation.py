@@ -109,7 +109,7 @@ def test_shares_of_a_budget(tmp_path: Path) -> None:
         annas.charge("homes", mp.Guarantee(0.3))
     annas.charge("homes", mp.Guarantee(0.2))
     Quota(ledger.path, "bert", 0.5).charge("homes", mp.Guarantee(0.5))
-    assert ledger.left("homes").nano == 0
+    assert ledger.remaining("homes").nano == 0
     assert [entry.state for entry in ledger.history("homes")] == ["reserved", "returned", "reserved", "reserved"]
 
 

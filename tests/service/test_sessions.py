@@ -32,14 +32,14 @@ def ask(service: ServiceFixture, who: str, session: str, point: Sequence[float],
 
 def test_a_session_from_the_first_question_to_the_last(fresh_service: ServiceFixture) -> None:
     first = ask(fresh_service, "anna", "annas", [1, 2], "a")
-    assert (first["remaining"], set(first)) == (4, {"value", "error", "remaining", "unit"})
+    assert (first["remaining"], set(first)) == (4, {"value", "error", "remaining", "distance_unit"})
     assert ask(fresh_service, "anna", "annas", [1, 2], "a") == first
     assert ask(fresh_service, "anna", "annas", [1, 2], "another name") == first
     assert ask(fresh_service, "anna", "annas", [3, 2], "a")["error"]["code"] == "question_differs"
     assert ask(fresh_service, "anna", "annas", [1, 2, 3], "b")["error"]["code"] == "bad_point"
     for k in range(4):
         assert ask(fresh_service, "anna", "annas", [k, 9], f"k{k}")["remaining"] == 3 - k
-    assert ask(fresh_service, "anna", "annas", [8, 8], "z")["error"]["code"] == "session_exhausted"
+    assert ask(fresh_service, "anna", "annas", [8, 8], "z")["error"]["code"] == "question_limit_reached"
     assert ask(fresh_service, "anna", "annas", [1, 2], "again")["value"] == first["value"]
 
     anna, carla = fresh_service.client("anna"), fresh_service.client("carla")

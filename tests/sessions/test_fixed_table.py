@@ -18,7 +18,7 @@ from milepost.sessions.session import Answer, Session
 from tests.mechanisms.contract import silent
 from tests.sessions.tables import steps_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 PEOPLE = np.random.default_rng(5).uniform(0, 10, (60, 2))
 REPLACED = PEOPLE.copy()
@@ -99,9 +99,15 @@ def test_rows_that_count_alike_are_told_apart(name: str) -> None:
 @pytest.mark.parametrize(
     "params",
     [
-        {"weights": "w", "max_weight": 4.0},
-        {"unit": "id", "contributions": 2},
-        {"unit": "id", "contributions": 2, "weights": "w", "max_weight": 4.0, "neighbors": "add-remove"},
+        {"row_weights": "w", "max_row_weight": 4.0},
+        {"privacy_unit": "id", "contributions": 2},
+        {
+            "privacy_unit": "id",
+            "contributions": 2,
+            "row_weights": "w",
+            "max_row_weight": 4.0,
+            "neighbors": "add-remove",
+        },
     ],
 )
 def test_weights_and_persons(params: dict[str, Any]) -> None:
@@ -111,7 +117,7 @@ def test_weights_and_persons(params: dict[str, Any]) -> None:
     session = mp.interactive(Stream(readings), mp.L2({"x": (0, 10), "y": (0, 10)}), **PARAMS | params)
     session.ask([1, 2])
     other_table = table.copy()
-    if "weights" in params:
+    if "row_weights" in params:
         other_table["w"] = table["w"].to_numpy()[::-1]
     else:
         other_table = table.iloc[np.roll(np.arange(60), 1)]
@@ -205,7 +211,7 @@ def test_a_release_whose_rows_move_between_its_passes(tmp_path: Path) -> None:
     other_order = table.iloc[[3, 4, 5, 0, 1, 2]]
     ledger = mp.Ledger(tmp_path / "ledger.db")
     ledger.create("people", rho=1000)
-    params: dict[str, Any] = {"unit": "who", "epsilon": 9, "ledger": ledger, "dataset": "people"}
+    params: dict[str, Any] = {"privacy_unit": "who", "epsilon": 9, "ledger": ledger, "dataset": "people"}
     with pytest.raises(mp.MilepostError, match="changed while it was read"), silent():
         mp.release(Stream(Readings(table, other_order)), mp.L1({"x": (0, 10)}), **params)
     assert ledger.spent("people").nano == 0

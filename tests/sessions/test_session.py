@@ -24,7 +24,7 @@ def test_answers_keep_their_promise() -> None:
     people = np.random.default_rng(0).beta(2, 3, (1_000_000, 2)) * [1, 2]
     space = mp.L1([(0, 1), (0, 2)])
     tangents_session = mp.interactive(
-        people, space, epsilon=1, delta=1e-6, max_queries=500, beta=FALSE_ALARM, mechanism="tangents"
+        people, space, epsilon=1, delta=1e-6, max_queries=500, failure_probability=FALSE_ALARM, mechanism="tangents"
     )
     with tangents_session as session:
         assert session.error < 0.05 * space.diameter
@@ -38,7 +38,7 @@ def test_answers_keep_their_promise() -> None:
             step *= 0.97
             transcript += list(zip(candidates, answers, strict=True))
         assert session.updates <= session.max_updates
-        exact = mp.exact(people, space, np.array([point for point, _ in transcript]))
+        exact = mp.exact_mean_distance(people, space, np.array([point for point, _ in transcript]))
         errors = np.abs(exact - [answer.value for _, answer in transcript])
         assert errors.max() <= session.error
         assert any(answer.updated for _, answer in transcript)

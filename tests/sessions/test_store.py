@@ -26,7 +26,7 @@ from milepost.sessions.engines.game import GameEngine
 from milepost.sessions.store import SCHEMA, Store
 from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SESSION_PARAMS, SPACE, open_session, points, steps_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_a_session_goes_on(path: Path, kind: str) -> None:
     [
         {"neighbors": "add-remove"},
         {"neighbors": "add-remove", "n": 400},
-        {"unit": "id", "contributions": 2},
-        {"weights": "w", "max_weight": 2.0},
+        {"privacy_unit": "id", "contributions": 2},
+        {"row_weights": "w", "max_row_weight": 2.0},
     ],
 )
 def test_a_session_about_people_and_weights_goes_on(path: Path, params: dict[str, Any]) -> None:
@@ -74,9 +74,15 @@ def test_a_session_about_people_and_weights_goes_on(path: Path, params: dict[str
     space = mp.L1({"x": (0, 10), "y": (0, 10)})
     first = open_session(path, people=table, space=space, **params)
     value = first.ask([1, 2]).value
-    again = mp.resume(path, table, weights=params.get("weights"))
+    again = mp.resume(path, table, row_weights=params.get("row_weights"))
     assert (again.n, again.ask([1, 2]).value, again.change) == (first.n, value, first.change)
-    other = {"n": 401} if "neighbors" in params else {"contributions": 3} if "unit" in params else {"max_weight": 3.0}
+    other = (
+        {"n": 401}
+        if "neighbors" in params
+        else {"contributions": 3}
+        if "privacy_unit" in params
+        else {"max_row_weight": 3.0}
+    )
     with pytest.raises(MilepostError, match=r"another (change|n)"):
         open_session(path, people=table, space=space, **params | other)
 
@@ -117,7 +123,7 @@ def test_epochs_are_abandoned_and_never_more_than_paid_for(path: Path, monkeypat
     assert sum(step.updated for step in steps) < max_updates  # or this test says nothing
     assert errors[:3] == [open_session(path).error] * 3
     assert errors[-1] == SPACE.diameter > errors[0]
-    with pytest.warns(mp.PromiseWarning, match="new answers are promised nothing"):
+    with pytest.warns(mp.AccuracyWarning, match="new answers are promised nothing"):
         mp.resume(path, PEOPLE).ask(next(fresh))
 
 
@@ -246,7 +252,7 @@ OTHER_PARAMS: list[tuple[str, dict[str, Any]]] = [
     ("max_queries", {"max_queries": LIMIT + 1}),
     ("mechanism", {"mechanism": "tangents"}),
     ("mechanism", {"mechanism": "slopes"}),
-    ("beta", {"beta": 0.01}),
+    ("failure_probability", {"failure_probability": 0.01}),
     ("change", {"neighbors": "add-remove"}),
     ("n", {"n": 500}),
 ]
@@ -274,7 +280,7 @@ def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
         card = stored_card(store)
         for change, message in (
             ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
-            ({"format": 2}, "has format 2"),
+            ({"format": 3}, "has format 3"),
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(json, "loads", loads_with(change))

@@ -15,7 +15,7 @@ from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
 from tests.sessions.tables import PEOPLE, SESSION_PARAMS, open_session, points, steps_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 MAX_QUERIES = 5000
 DISC = mp.L2(center=(5, 5), radius=8, directions=8)

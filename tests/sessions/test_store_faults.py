@@ -18,7 +18,7 @@ from tests.privacy.accounting.test_ledger_faults import Fault, die, fail
 from tests.processes import PATIENCE, start
 from tests.sessions.tables import LIMIT, PEOPLE, open_session, points, steps_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 KNOWN_POINTS, NEW_POINTS = points(6)[:3], points(6)[3:]
 KINDS = ("field", "tangents")

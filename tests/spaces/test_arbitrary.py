@@ -62,8 +62,8 @@ def test_objects_of_any_type(records: Any, queries: Any, distance: Any, mechanis
     space = mp.AnyMetric(distance, diameter=6, queries=queries)
     delta = 0 if mechanism == "laplace" else 1e-6
     exact = oracle(list(records), list(queries), distance, 6)
-    assert mp.exact(records, space, queries) == pytest.approx(exact)
-    with pytest.warns(mp.PromiseWarning) if mechanism == "slopes" and len(queries) > 1 else no_context():
+    assert mp.exact_mean_distance(records, space, queries) == pytest.approx(exact)
+    with pytest.warns(mp.AccuracyWarning) if mechanism == "slopes" and len(queries) > 1 else no_context():
         synopsis = mp.release(list(records) * 50, space, epsilon=900, delta=delta, mechanism=mechanism)
     answers = synopsis.mean_distance(queries)
     assert_promised(synopsis, queries, exact, at_most=6 if mechanism == "slopes" else 0.02, slack=1e-9)
@@ -96,7 +96,9 @@ def no_context() -> Any:
 )
 def test_tables_of_objects(table: Any) -> None:
     """However a list of words is kept, it is the same table."""
-    assert mp.exact(table, edits(), QUERIES) == pytest.approx(oracle(WORDS, QUERIES, mp.edit_distance, 12))
+    assert mp.exact_mean_distance(table, edits(), QUERIES) == pytest.approx(
+        oracle(WORDS, QUERIES, mp.edit_distance, 12)
+    )
 
 
 def test_files_and_columns(tmp_path: Path) -> None:
@@ -111,12 +113,12 @@ def test_files_and_columns(tmp_path: Path) -> None:
         (tmp_path / "words.parquet", None),
         (frame, ["word"]),
     ):
-        assert mp.exact(data, edits(), QUERIES, columns=columns) == pytest.approx(exact)
+        assert mp.exact_mean_distance(data, edits(), QUERIES, columns=columns) == pytest.approx(exact)
     for table in (frame, tmp_path / "words.csv", pa.Table.from_pandas(frame), pl.from_pandas(frame)):
         with pytest.raises(mp.MilepostError, match=r"id, word, n.*columns="):
             mp.release(table, edits(), epsilon=1)
     pairs = mp.AnyMetric(lambda x, y: float(x != y), diameter=1, queries=[("cat", "7"), ("cat", "8")])
-    assert mp.exact(frame, pairs, [("cat", "7")], columns=["word", "n"]) == pytest.approx(6 / 7)
+    assert mp.exact_mean_distance(frame, pairs, [("cat", "7")], columns=["word", "n"]) == pytest.approx(6 / 7)
 
 
 def test_an_iterator_is_read_once() -> None:
@@ -145,7 +147,7 @@ def test_a_query_outside_the_set_is_refused() -> None:
         with pytest.raises(mp.MilepostError, match=r"not one of the 3 queries.*Remark 15.1"):
             synopsis.mean_distance(query)
     with pytest.raises(mp.MilepostError, match="not one of the 3 queries"):
-        mp.exact(WORDS, edits(), ["chairs"])
+        mp.exact_mean_distance(WORDS, edits(), ["chairs"])
 
 
 def test_a_session_is_refused() -> None:
@@ -225,7 +227,7 @@ def test_a_private_distance_is_clipped_and_never_an_error() -> None:
     assert space.read(np.array([1, 2, 3, 4, 5, 6, "bad", 7], dtype=object)).ravel().tolist() == [
         *(2, 0, 2, 2, 0, 0.25, 2, 0.25)
     ]
-    assert mp.exact([1, 2, "bad"], space, [0]) == pytest.approx([4 / 3])
+    assert mp.exact_mean_distance([1, 2, "bad"], space, [0]) == pytest.approx([4 / 3])
 
 
 class Abandoned(BaseException):
@@ -295,7 +297,7 @@ def test_rows_that_depend_on_their_batch_are_read_one_by_one() -> None:
     distances = space.read(np.array([3.0, 5.0, 9.0], dtype=object))
     assert set(calls) == {1}
     assert np.array_equal(distances[1:], space.read(np.array([5.0, 9.0], dtype=object)))
-    trusted_space = mp.AnyMetric(mp.Metric(relative, alone=True), diameter=10, queries=[1.0, 2.0, 4.0])
+    trusted_space = mp.AnyMetric(mp.Metric(relative, row_independent=True), diameter=10, queries=[1.0, 2.0, 4.0])
     calls.clear()
     trusted_space.read(np.array([3.0, 5.0, 9.0], dtype=object))
     assert calls == [3]
@@ -307,7 +309,7 @@ def test_images_that_are_all_the_same_promise_nothing() -> None:
         mp.AnyMetric(mp.precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 1], repetitions=1, random_state=seed)
         for seed in range(30)
     ]
-    degenerate_spaces = [space for space in spaces if not np.ptp(space.places, axis=0).any()]
+    degenerate_spaces = [space for space in spaces if not np.ptp(space.query_positions, axis=0).any()]
     assert degenerate_spaces
     assert all(space.embedding.relative_error == 1 for space in degenerate_spaces)
 
@@ -318,7 +320,7 @@ def test_one_query_is_an_isometry() -> None:
     assert space.embedding.dimension == 1
     assert space.distortion().product == 1
     synopsis = mp.release(WORDS * 1000, space, epsilon=100, delta=1e-6, mechanism="slopes")
-    assert_promised(synopsis, "table", mp.exact(WORDS, space, "table"), at_most=0.3)
+    assert_promised(synopsis, "table", mp.exact_mean_distance(WORDS, space, "table"), at_most=0.3)
     assert synopsis.error() < 0.1
 
 
@@ -326,7 +328,7 @@ def test_equal_queries_have_equal_answers() -> None:
     """The first of them answers; distances between them are 0 and do not disturb the measured distortion."""
     space = mp.AnyMetric(mp.edit_distance, diameter=12, queries=["table", "table", "cat"])
     for mechanism in ("laplace", "hats"):
-        with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else no_context():
+        with pytest.warns(mp.AccuracyWarning) if mechanism == "hats" else no_context():
             synopsis = mp.release(WORDS * 100, space, epsilon=100, mechanism=mechanism)
         assert synopsis.mean_distance("table") == synopsis.mean_distance(["cat", "table", "table"])[2]
     assert math.isfinite(space.distortion().product)
@@ -342,7 +344,7 @@ def test_calibration_is_right_on_average_over_queries() -> None:
     )
     assert plain.distortion().expansion <= 1
     assert plain.distortion().contraction > 1.5
-    images = calibrated.places
+    images = calibrated.query_positions
     embedded = (np.abs(images[:, None] - images[None]) * calibrated.embedding.quantum).sum(axis=2)
     assert embedded.sum() == pytest.approx(matrix[:20, :20].sum(), rel=1e-6)
     assert calibrated.distortion().likely < plain.distortion().likely
@@ -352,10 +354,10 @@ def test_calibration_is_right_on_average_over_queries() -> None:
 def test_the_papers_repetitions_follow_the_table() -> None:
     """K = ⌈512(log₂k + log₂n)⌉ is settled once n is known; the file has the number."""
     space = edits(repetitions="paper")
-    assert space.sized(1000)[0].repetitions == math.ceil(512 * (math.log2(3) + math.log2(1000)))
+    assert space.size_variants(1000)[0].repetitions == math.ceil(512 * (math.log2(3) + math.log2(1000)))
     with pytest.raises(mp.MilepostError, match="sized"):
         _ = space.embedding
-    with pytest.warns(mp.PromiseWarning, match="embedding"):
+    with pytest.warns(mp.AccuracyWarning, match="embedding"):
         synopsis = mp.release(WORDS * 100, space, epsilon=10, mechanism="hats")
     assert synopsis.space.to_json()["repetitions"] == math.ceil(512 * (math.log2(3) + math.log2(700)))
 
@@ -364,7 +366,7 @@ def test_the_papers_repetitions_follow_the_table() -> None:
 def test_a_file_answers_without_the_metric(mechanism: str, tmp_path: Path) -> None:
     """A metric that only its maker has is not needed for answers; private records cannot be read without it."""
     space = mp.AnyMetric(lambda x, y: abs(x - y), diameter=5, queries=[1, 2.5, 4])
-    with pytest.warns(mp.PromiseWarning) if mechanism == "hats" else no_context():
+    with pytest.warns(mp.AccuracyWarning) if mechanism == "hats" else no_context():
         synopsis = mp.release([1, 2, 3] * 100, space, epsilon=100, mechanism=mechanism)
     synopsis.save(tmp_path / "a.milepost")
     loaded_synopsis = mp.load(tmp_path / "a.milepost")
@@ -381,7 +383,7 @@ def test_a_named_metric_is_found_again(tmp_path: Path) -> None:
     """Edit distance is known by name: the loaded space reads records too."""
     mp.release(WORDS * 10, edits(), epsilon=100).save(tmp_path / "a.milepost")
     loaded_synopsis = mp.load(tmp_path / "a.milepost")
-    assert mp.exact(WORDS, loaded_synopsis.space, QUERIES) == pytest.approx(
+    assert mp.exact_mean_distance(WORDS, loaded_synopsis.space, QUERIES) == pytest.approx(
         oracle(WORDS, QUERIES, mp.edit_distance, 12)
     )
 
@@ -419,7 +421,7 @@ class TestMetrics:
         """Row numbers, or labels; what is not there is far away for a record and an error for a query."""
         matrix = [[0, 1, 4], [1, 0, 3], [4, 3, 0]]
         space = mp.AnyMetric(mp.precomputed(matrix, labels="abc"), diameter=4, queries=["a", "c"])
-        assert mp.exact(["b", "c", "z"], space, ["a"]) == pytest.approx([(1 + 4 + 4) / 3])
+        assert mp.exact_mean_distance(["b", "c", "z"], space, ["a"]) == pytest.approx([(1 + 4 + 4) / 3])
         with pytest.raises(mp.MilepostError, match="fails on the queries: KeyError"):
             mp.AnyMetric(mp.precomputed(matrix), diameter=4, queries=[0, 3])
         assert mp.precomputed(matrix)(0, 2) == 4
@@ -454,6 +456,6 @@ def test_memory_is_bounded_by_blocks() -> None:
     mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(apart, 1, queries, batches=True), epsilon=100)
     assert max(call_sizes) == 4000  # a function that promises nothing sees one object at a time
     call_sizes.clear()
-    mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(mp.Metric(apart, alone=True), 1, queries), epsilon=100)
+    mp.release(np.linspace(0, 1, 5000), mp.AnyMetric(mp.Metric(apart, row_independent=True), 1, queries), epsilon=100)
     assert 4000 < max(call_sizes) <= 1 << 23
     assert sum(size * calls for size, calls in call_sizes.items()) >= 4000 * 5000

@@ -219,11 +219,11 @@ def test_changing_one_record_changes_one_image_only(name: str, row: int) -> None
 def test_the_statistics_move_by_one_record_only(name: str) -> None:
     """Sketch and Sums of neighboring tables differ by the images of the record that was replaced."""
     space, records = FUNCTIONS[name]
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     original, neighbor = records[:40], [*records[:11], records[60], *records[12:40]]
     first, second = (read_sums(table, space, queries) for table in (original, neighbor))
     pair = [
-        queries.quantize(space.distance(space.read(object_array([record])), space.known))
+        queries.quantize(space.distance(space.read(object_array([record])), space.given_queries))
         for record in (original[11], neighbor[11])
     ]
     assert np.array_equal(first.values - second.values, pair[0] - pair[1])
@@ -238,7 +238,7 @@ def test_blocks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table read in blocks of any size has the same sums, for a function that depends on its batch too."""
     for name in ("centred", "products, 20 queries", "raises"):
         space, records = FUNCTIONS[name]
-        queries = Queries(space.known, space)
+        queries = Queries(space.given_queries, space)
         expected = read_sums(records, space, queries)
         with monkeypatch.context() as patch:
             patch.setattr("milepost.ingest.aggregation.BLOCK", size * queries.count)
@@ -263,6 +263,6 @@ def test_a_space_from_a_file_reads_no_records(tmp_path: Path) -> None:
     mp.release(NUMBERS, space, epsilon=50, mechanism="laplace").save(tmp_path / "file.milepost")
     loaded_space = mp.load(tmp_path / "file.milepost").space
     with pytest.raises(mp.MilepostError, match="came from a file"):
-        mp.exact(NUMBERS, loaded_space, [1.0])
+        mp.exact_mean_distance(NUMBERS, loaded_space, [1.0])
     with pytest.raises(mp.MilepostError, match="came from a file"):
         mp.release(NUMBERS, loaded_space, epsilon=50, mechanism="laplace")

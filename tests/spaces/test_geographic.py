@@ -183,7 +183,7 @@ def test_impossible_rows_have_a_public_place(name: str) -> None:
         ([1e300, inf], [90, center[1]]),
         ([center[0], center[1] + 7 * 360], center),
     ):
-        distances = space.distance(space.read(np.array([row])), space.inside(np.array([equivalent])))
+        distances = space.distance(space.read(np.array([row])), space.clip_points(np.array([equivalent])))
         assert distances[0, 0] <= max(1e-8, 2e-6 * space.radius_km)
 
 
@@ -267,7 +267,7 @@ def test_embedded_distances_are_an_isometry_up_to_the_proven_deviation(radius: f
 def test_great_circle_distances_match_the_haversine(name: str) -> None:
     """Inside the cap, to a micrometre; and a record that is the query is at distance 0."""
     space = CAPS[name]
-    rows = space.inside(queries_of(space, np.random.default_rng(5), 40))
+    rows = space.clip_points(queries_of(space, np.random.default_rng(5), 40))
     distances = space.distance(space.read(rows), rows)
     exact = np.array([[haversine(a, b) for b in rows] for a in rows])
     near = exact < 0.99 * math.pi * EARTH_KM  # the haversine itself is coarse at antipodes
@@ -279,10 +279,10 @@ def test_great_circle_distances_match_the_haversine(name: str) -> None:
 def test_known_distances() -> None:
     """Berlin to Paris, a degree along a meridian, and over a pole."""
     cap = mp.GreatCircle((52.52, 13.405), 9000)
-    assert mp.exact([[52.52, 13.405]], cap, [48.8566, 2.3522]) == pytest.approx(877.5, abs=0.5)
-    assert mp.exact([[51.52, 13.405]], cap, [52.52, 13.405]) == pytest.approx(EARTH_KM * math.pi / 180)
+    assert mp.exact_mean_distance([[52.52, 13.405]], cap, [48.8566, 2.3522]) == pytest.approx(877.5, abs=0.5)
+    assert mp.exact_mean_distance([[51.52, 13.405]], cap, [52.52, 13.405]) == pytest.approx(EARTH_KM * math.pi / 180)
     pole = mp.GreatCircle((90, 0), 3000)
-    assert mp.exact([[80, 10], [80, 190]], pole, [80, -170]) == pytest.approx(EARTH_KM * math.pi / 18)
+    assert mp.exact_mean_distance([[80, 10], [80, 190]], pole, [80, -170]) == pytest.approx(EARTH_KM * math.pi / 18)
 
 
 def test_a_cap_may_cross_the_antimeridian() -> None:
@@ -322,11 +322,11 @@ def test_queries_outside_move_as_rows_do(name: str) -> None:
     """Once, and no further; inside they stay."""
     space = CAPS[name]
     queries = queries_of(space, np.random.default_rng(3), 60)
-    inside = space.inside(queries)
-    assert np.array_equal(space.inside(inside), inside)
+    inside = space.clip_points(queries)
+    assert np.array_equal(space.clip_points(inside), inside)
     np.testing.assert_allclose(space.distance(space.read(queries), inside).diagonal(), 0, atol=2e-6 * space.radius_km)
-    near = space.around(space.center, space.radius_km / 2)
-    assert np.array_equal(space.inside(near), near)
+    near = space.points_around(space.center, space.radius_km / 2)
+    assert np.array_equal(space.clip_points(near), near)
     np.testing.assert_allclose([haversine(point, space.center) for point in near], space.radius_km / 2, rtol=1e-6)
 
 
@@ -337,10 +337,12 @@ def test_queries_outside_the_cap_are_continued() -> None:
     with Transcript().listen():  # without noise
         synopsis = mp.release(people, space, epsilon=20, delta=1e-6, mechanism="slopes")
     for query in ([0, 30], [50, 20], [-60, -5]):
-        assert synopsis.mean_distance(query) == pytest.approx(mp.exact(people, space, query), rel=5e-3)
+        assert synopsis.mean_distance(query) == pytest.approx(mp.exact_mean_distance(people, space, query), rel=5e-3)
     with pytest.raises(mp.MilepostError, match="quarter of the circumference"):
         synopsis.mean_distance([0, 100])
-    assert mp.exact(people, space, [0, 180]) == pytest.approx(2 * QUARTER_KM - mp.exact(people, space, [0, 0]))
+    assert mp.exact_mean_distance(people, space, [0, 180]) == pytest.approx(
+        2 * QUARTER_KM - mp.exact_mean_distance(people, space, [0, 0])
+    )
 
 
 @every_angle
@@ -431,9 +433,9 @@ def test_noise_on_angles_is_that_of_a_single_query() -> None:
 
 def test_directions_suit_the_table() -> None:
     """Unless their number was given, a release takes those with the smallest error."""
-    assert len(mp.GreatCircle((0, 0), 10).sized(100)) > 3
-    assert [space.count for space in mp.GreatCircle((0, 0), 10, 24).sized(100)] == [24]
-    counts = [len(space.thetas) for space in mp.Angular(100).sized(100)]
+    assert len(mp.GreatCircle((0, 0), 10).size_variants(100)) > 3
+    assert [space.count for space in mp.GreatCircle((0, 0), 10, 24).size_variants(100)] == [24]
+    counts = [len(space.thetas) for space in mp.Angular(100).size_variants(100)]
     assert counts == [100, 200, 400, 800]
     assert mp.GreatCircle((0, 0), 10).distortion().product == pytest.approx(1, abs=1e-4)
     assert mp.Angular(1).distortion().product == 1
@@ -512,14 +514,14 @@ def test_columns_are_recognised_by_name(names: tuple[str, str], tmp_path: Path) 
     frame = pd.DataFrame({names[1]: rows[:, 1], "street": "Elm", names[0]: rows[:, 0], "latter": 7.0})
     frame.to_csv(tmp_path / "homes.csv", index=False)
     frame.to_parquet(tmp_path / "homes.parquet")
-    expected = mp.exact(rows, space, rows[:3])
+    expected = mp.exact_mean_distance(rows, space, rows[:3])
     for table in (frame, pl.from_pandas(frame), tmp_path / "homes.csv", tmp_path / "homes.parquet"):
         queries = frame[[names[1], names[0]]].head(3)
-        assert list(mp.exact(table, space, queries)) == pytest.approx(expected, abs=1e-9)
+        assert list(mp.exact_mean_distance(table, space, queries)) == pytest.approx(expected, abs=1e-9)
     other = frame.rename(columns={names[0]: "y", names[1]: "x"})
-    assert mp.exact(other, space, rows[:3], columns=["y", "x"]) == pytest.approx(expected)
+    assert mp.exact_mean_distance(other, space, rows[:3], columns=["y", "x"]) == pytest.approx(expected)
     with pytest.raises(mp.MilepostError, match="no column 'lat'"):
-        mp.exact(other, space, rows[:3])
+        mp.exact_mean_distance(other, space, rows[:3])
 
 
 def test_a_center_has_names_or_an_order() -> None:
@@ -532,7 +534,9 @@ def test_vectors_have_columns_by_name_or_position() -> None:
     frame = pd.DataFrame(rows[:, ::-1], columns=["c", "b", "a"]).assign(text="x")
     space = mp.Angular(3, columns=["a", "b", "c"])
     assert space.names == ("a", "b", "c")
-    assert mp.exact(frame, space, rows[:2]) == pytest.approx(mp.exact(rows, mp.Angular(3), rows[:2]))
+    assert mp.exact_mean_distance(frame, space, rows[:2]) == pytest.approx(
+        mp.exact_mean_distance(rows, mp.Angular(3), rows[:2])
+    )
     assert space_from_json(space.to_json(), {}).columns == ("a", "b", "c")
 
 
@@ -553,12 +557,12 @@ TANGENTS = pytest.param("tangents", marks=pytest.mark.slow)
 def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_path: Path) -> None:
     """Within the promised error, the embedding's part included, and after a file has kept them."""
     space, people = TABLES[table]
-    queries = people[:5] if table == "angles" else space.inside(space.read_queries(people[:5]))
+    queries = people[:5] if table == "angles" else space.clip_points(space.read_queries(people[:5]))
     delta = 0 if mechanism in ("hats", "laplace") else 1e-6
     release_queries = queries if mechanism in ("gaussian", "laplace") else None
-    params: dict[str, Any] = {"mechanism": mechanism, "queries": release_queries, "beta": FALSE_ALARM}
+    params: dict[str, Any] = {"mechanism": mechanism, "queries": release_queries, "failure_probability": FALSE_ALARM}
     synopsis = mp.release(people, space, epsilon=20, delta=delta, **params)
-    exact = mp.exact(people, space, queries)
+    exact = mp.exact_mean_distance(people, space, queries)
     # five sides of fixed public pairs: the embedding's part holds for 95 % of pairs, and F averages over 20,000
     assert_promised(synopsis, queries, exact, at_most=space.diameter / 2)
     synopsis.save(tmp_path / "a.milepost")
@@ -572,13 +576,13 @@ def test_released_answers_are_near_the_truth(table: str, mechanism: str, tmp_pat
 def test_sessions(table: str, mechanism: str) -> None:
     """Remark 8.2: no embedding here depends on queries."""
     space, people = TABLES[table]
-    arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 50, "beta": FALSE_ALARM}
+    arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 50, "failure_probability": FALSE_ALARM}
     # tangents promises at 1 − beta; slopes, for one answer at 95 %, is asked without noise
     noiseless = nullcontext() if mechanism == "tangents" else Transcript().listen()
     with noiseless, mp.interactive(people, space, mechanism=mechanism, **arguments) as session:
         for query in people[:3]:
             answer = session.ask(query)
-            assert abs(answer.value - mp.exact(people, space, query)) <= max(answer.error, session.error)
+            assert abs(answer.value - mp.exact_mean_distance(people, space, query)) <= max(answer.error, session.error)
 
 
 def test_the_center_of_a_table_on_the_earth() -> None:
@@ -588,7 +592,7 @@ def test_the_center_of_a_table_on_the_earth() -> None:
         ([89.5, 40], mp.GreatCircle((88, -140), 500, 16)),
     ):
         distances = np.abs(np.random.default_rng(0).normal(0, 20, 1000))
-        people = np.concatenate([cap.around(np.array(center), distance) for distance in distances])
+        people = np.concatenate([cap.points_around(np.array(center), distance) for distance in distances])
         with Transcript().listen():  # without noise
             synopsis = mp.release(people, cap, epsilon=50, delta=1e-6, mechanism="slopes")
         assert haversine(synopsis.center(), center) < 5
@@ -598,7 +602,7 @@ def test_queries_outside_are_answered_at_the_border() -> None:
     """Given queries: a warning, the same point when asked again, and one answer each in the file's own list."""
     space, people = TABLES["cap"]
     queries = [[-17.7, 179.9], [0.0, 170.0]]
-    with pytest.warns(mp.PromiseWarning, match="outside"):
+    with pytest.warns(mp.AccuracyWarning, match="outside"):
         synopsis = mp.release(people, space, epsilon=50, delta=1e-6, mechanism="gaussian", queries=queries)
     assert synopsis.queries is not None
     user_points = [space.user_point(point) for point in synopsis.queries.points]

@@ -39,7 +39,7 @@ class TestJaccard:
 
     def test_a_row_stands_alone(self) -> None:
         """Bit for bit the same in any batch, as it promises."""
-        assert mp.jaccard.alone
+        assert mp.jaccard.row_independent
         rng = np.random.default_rng(0)
         sets = [set(rng.integers(0, 40, rng.integers(0, 30)).tolist()) for _ in range(60)]
         expected = mp.jaccard.matrix(sets, sets[:9])
@@ -59,11 +59,11 @@ class TestJaccard:
         rows = [["milk", "bread"], {"tea", "milk"}, [], ["tea"]] * 300
         space = mp.AnyMetric(mp.jaccard, diameter=1, queries=queries)
         exact = [np.mean([jaccard_distance(row, query) for row in rows]) for query in queries]
-        assert mp.exact(rows, space, queries) == pytest.approx(exact)
+        assert mp.exact_mean_distance(rows, space, queries) == pytest.approx(exact)
         synopsis = mp.release(rows, space, epsilon=100)
         assert synopsis.error(sure(3)) < 0.02
         assert synopsis.mean_distance(queries) == pytest.approx(exact, abs=synopsis.error(sure(3)))
-        assert mp.exact([["tea"], "tea", 5], space, [["tea"]]) == pytest.approx(2 / 3)
+        assert mp.exact_mean_distance([["tea"], "tea", 5], space, [["tea"]]) == pytest.approx(2 / 3)
         with pytest.raises(mp.MilepostError, match=r"jaccard takes sets.*split it first"):
             mp.AnyMetric(mp.jaccard, diameter=1, queries=["tea"])
 
@@ -135,13 +135,13 @@ class TestShortestPath:
         synopsis = mp.release(rows, space, epsilon=100)
         assert sorted(sources) == [3, 7, 36]
         assert synopsis.error(sure(2)) < 0.1
-        exact = mp.exact(rows, space, [3, 36])
+        exact = mp.exact_mean_distance(rows, space, [3, 36])
         assert synopsis.mean_distance([3, 36]) == pytest.approx(exact, abs=synopsis.error(sure(2)))
 
     def test_a_row_stands_alone(self) -> None:
         """Bit for bit the same in any batch and after any other question, as it promises."""
         metric = mp.shortest_path(town())
-        assert metric.alone
+        assert metric.row_independent
         expected = metric.matrix(range(40), [5, 1, 5, 38])
         second_metric = mp.shortest_path(town())
         second_metric.matrix([0], [38])
@@ -150,9 +150,9 @@ class TestShortestPath:
     def test_what_cannot_be_reached_counts_as_the_diameter(self, tmp_path: Path) -> None:
         """Another part of the graph, a record that is no node, and one that cannot be looked up."""
         space = mp.AnyMetric(mp.shortest_path(nx.Graph([(0, 1), (2, 3)])), diameter=4, queries=[0, 3])
-        assert mp.exact([1, 2, 9, {}, "far", [1]], space, [0]) == pytest.approx((1 + 4 * 5) / 6)
+        assert mp.exact_mean_distance([1, 2, 9, {}, "far", [1]], space, [0]) == pytest.approx((1 + 4 * 5) / 6)
         (tmp_path / "nodes.csv").write_text("node\n1\n0\n2\n")
-        assert mp.exact(tmp_path / "nodes.csv", space, [0]) == pytest.approx((1 + 0 + 4) / 3)
+        assert mp.exact_mean_distance(tmp_path / "nodes.csv", space, [0]) == pytest.approx((1 + 0 + 4) / 3)
 
     def test_a_query_that_is_no_node_is_refused(self) -> None:
         with pytest.raises(mp.MilepostError, match="9 is no node of the graph"):

@@ -82,9 +82,11 @@ class TestDistances:
         inside = [
             (plan, *np.clip([age], 18, 90), member, *np.clip([kids], 0, 10)) for plan, age, member, kids in queries
         ]
-        assert mp.exact(rows, PEOPLE, inside) == pytest.approx(means(rows, inside, gower), rel=1e-12)
+        assert mp.exact_mean_distance(rows, PEOPLE, inside) == pytest.approx(means(rows, inside, gower), rel=1e-12)
         assert PEOPLE.diameter == pytest.approx(1)
-        difference = mp.exact(rows, PEOPLE, ("a", 90 + 72, True, 2)) - mp.exact(rows, PEOPLE, ("a", 90, True, 2))
+        difference = mp.exact_mean_distance(rows, PEOPLE, ("a", 90 + 72, True, 2)) - mp.exact_mean_distance(
+            rows, PEOPLE, ("a", 90, True, 2)
+        )
         assert difference == pytest.approx(2 / 4.5)
 
     @pytest.mark.parametrize("alphabets", [["ACGT"] * 5, [list("ACGT")] * 5, dict.fromkeys("vwxyz", "ACGT")])
@@ -97,9 +99,9 @@ class TestDistances:
         letters = [tuple(text) for text in texts]
         table = pd.DataFrame(letters, columns=space.columns)
         for rows in (texts, letters, [list(row) for row in letters], np.array(letters), pd.Series(texts)):
-            assert mp.exact(rows, space, queries) == pytest.approx(exact)
+            assert mp.exact_mean_distance(rows, space, queries) == pytest.approx(exact)
         for columns in (table, pl.from_pandas(table.rename(columns=str)), pa.Table.from_pandas(table)):
-            assert mp.exact(columns, space, queries, columns=range(5)) == pytest.approx(exact)
+            assert mp.exact_mean_distance(columns, space, queries, columns=range(5)) == pytest.approx(exact)
         query_forms: list[Any] = [
             queries,
             [tuple(text) for text in queries],
@@ -108,8 +110,8 @@ class TestDistances:
         if space.columns:
             query_forms.append(pd.DataFrame(query_forms[1], columns=space.columns))
         for points in query_forms:
-            assert list(mp.exact(texts, space, points)) == pytest.approx(exact)
-        assert mp.exact(texts, space, queries[0]) == pytest.approx(exact[0])
+            assert list(mp.exact_mean_distance(texts, space, points)) == pytest.approx(exact)
+        assert mp.exact_mean_distance(texts, space, queries[0]) == pytest.approx(exact[0])
         assert space.diameter == 5
 
     def test_embedded_distances_are_the_metrics(self) -> None:
@@ -252,7 +254,7 @@ class TestReading:
     )
     def test_tables_by_name_and_by_position(self, table: Any) -> None:
         """Lists, dicts, arrays, frames and Arrow tables are the same table, whatever the order of their columns."""
-        assert mp.exact(table, PEOPLE, QUERIES) == pytest.approx(means(ROWS, QUERIES, gower))
+        assert mp.exact_mean_distance(table, PEOPLE, QUERIES) == pytest.approx(means(ROWS, QUERIES, gower))
 
     def test_files(self, tmp_path: Path) -> None:
         """CSV and Parquet, with other columns, in another order, or under other names."""
@@ -268,19 +270,21 @@ class TestReading:
             ("other.csv", ["plan", "years", "member", "kids"]),
             ("people.parquet", [2, 4, 3, 1]),
         ):
-            assert mp.exact(tmp_path / name, PEOPLE, QUERIES, columns=selection) == pytest.approx(exact)
+            assert mp.exact_mean_distance(tmp_path / name, PEOPLE, QUERIES, columns=selection) == pytest.approx(exact)
         unnamed = mp.Gower(list(PARTS), weights=[1, 2, 1, 0.5])
         frame().to_csv(tmp_path / "plain.csv", index=False)
         for data in (tmp_path / "plain.csv", frame(), pa.Table.from_pandas(frame()), pl.from_pandas(frame())):
-            assert mp.exact(data, unnamed, QUERIES, columns=range(4)) == pytest.approx(exact)
+            assert mp.exact_mean_distance(data, unnamed, QUERIES, columns=range(4)) == pytest.approx(exact)
 
     def test_one_column_needs_no_rows(self) -> None:
         """A list of values is a table of one column; one value is a point."""
         plans = mp.Gower({"plan": mp.category(["a", "b"])})
-        assert mp.exact(["a", "b", "b", "c"], plans, ["a", "b", "other"]) == pytest.approx([0.75, 0.5, 0.75])
-        assert mp.exact(["a", "b", "b", "c"], plans, "b") == 0.5
+        assert mp.exact_mean_distance(["a", "b", "b", "c"], plans, ["a", "b", "other"]) == pytest.approx(
+            [0.75, 0.5, 0.75]
+        )
+        assert mp.exact_mean_distance(["a", "b", "b", "c"], plans, "b") == 0.5
         ages = mp.Gower([mp.number(0, 10)])
-        assert mp.exact([1, 2, "3"], ages, [0, 10]) == pytest.approx([0.2, 0.8])
+        assert mp.exact_mean_distance([1, 2, "3"], ages, [0, 10]) == pytest.approx([0.2, 0.8])
 
     def test_unknown_and_missing_labels_are_other(self) -> None:
         """None, NaN, empty text and labels that nobody named are one and the same."""
@@ -290,24 +294,24 @@ class TestReading:
         assert plans.read(np.array([["a"], [1], [1.0], ["1"], [np.int8(1)]], dtype=object)).ravel().tolist() == [
             *(0, 1, 1, 1, 1)
         ]
-        assert mp.exact(pd.DataFrame({"plan": ["a", None, "x", 1]}), plans, ["other", "a"]) == pytest.approx(
-            [0.5, 0.75]
-        )
-        assert mp.exact(pl.DataFrame({"plan": ["a", None, "x", "1"]}), plans, "other") == 0.5
+        assert mp.exact_mean_distance(
+            pd.DataFrame({"plan": ["a", None, "x", 1]}), plans, ["other", "a"]
+        ) == pytest.approx([0.5, 0.75])
+        assert mp.exact_mean_distance(pl.DataFrame({"plan": ["a", None, "x", "1"]}), plans, "other") == 0.5
 
     @pytest.mark.parametrize("cell", ["new", None, math.nan, 7, "A"])
     def test_an_unknown_label_in_a_query_is_refused(self, cell: Any) -> None:
         """With the labels that there are."""
         with pytest.raises(mp.MilepostError, match=r"column 'plan' has no label .*; it has a, b, 3, other"):
-            mp.exact(ROWS, PEOPLE, (cell, 40, True, 2))
+            mp.exact_mean_distance(ROWS, PEOPLE, (cell, 40, True, 2))
         with pytest.raises(mp.MilepostError, match=r"column '0' has no label 'N'; it has A, C, G, T, other"):
-            mp.exact(["AAAAA"], DNA, "NAAAA")
+            mp.exact_mean_distance(["AAAAA"], DNA, "NAAAA")
 
     def test_long_lists_of_labels_are_cut(self) -> None:
         """An error is one line."""
         space = mp.Gower({"plan": mp.category(range(1000))})
         with pytest.raises(mp.MilepostError, match=r"it has 0, 1, .* 19, … \(1,001 in all\)$"):
-            mp.exact([1], space, ["x"])
+            mp.exact_mean_distance([1], space, ["x"])
 
     @pytest.mark.parametrize(
         ("row", "message"),
@@ -361,7 +365,7 @@ class TestReading:
     def test_a_missing_column_is_named(self) -> None:
         """By the Arrow table that does not have it."""
         with pytest.raises(mp.MilepostError, match="no column 'age'; it has plan, years, member, kids"):
-            mp.exact(pa.Table.from_pandas(frame().rename(columns={"age": "years"})), PEOPLE, QUERIES)
+            mp.exact_mean_distance(pa.Table.from_pandas(frame().rename(columns={"age": "years"})), PEOPLE, QUERIES)
 
 
 class TestAnswers:
@@ -389,13 +393,13 @@ class TestAnswers:
     def test_as_many_texts_as_places_are_sequences(self) -> None:
         """Unless each of them is a label of its place."""
         sequence_space = mp.Hamming(["ACG"] * 3)
-        assert mp.exact(["ACG"], sequence_space, ["ACG", "AAA", "CCC"]) == pytest.approx([0, 2, 2])
-        assert mp.exact(["ACG"], sequence_space, ["A", "A", "A"]) == 2
-        assert mp.exact(["ACG"], sequence_space, {"0": "A", "1": "C", "2": "A"}) == 1
+        assert mp.exact_mean_distance(["ACG"], sequence_space, ["ACG", "AAA", "CCC"]) == pytest.approx([0, 2, 2])
+        assert mp.exact_mean_distance(["ACG"], sequence_space, ["A", "A", "A"]) == 2
+        assert mp.exact_mean_distance(["ACG"], sequence_space, {"0": "A", "1": "C", "2": "A"}) == 1
         label_space = mp.Hamming({"plan": ["ab", "cd"], "city": ["xy", "zw"]})
-        assert mp.exact([("ab", "xy"), ("cd", "xy")], label_space, ("ab", "xy")) == 0.5
+        assert mp.exact_mean_distance([("ab", "xy"), ("cd", "xy")], label_space, ("ab", "xy")) == 0.5
         with pytest.raises(mp.MilepostError, match="no label 'q'"):
-            mp.exact([("ab", "xy")], label_space, ("q", "xy"))
+            mp.exact_mean_distance([("ab", "xy")], label_space, ("q", "xy"))
 
     @pytest.mark.parametrize(
         ("point", "message"),
@@ -412,7 +416,7 @@ class TestAnswers:
     def test_a_bad_query_is_refused(self, point: Any, message: str) -> None:
         """What was expected and where."""
         with pytest.raises(mp.MilepostError, match=message):
-            mp.exact(ROWS, PEOPLE, point)
+            mp.exact_mean_distance(ROWS, PEOPLE, point)
 
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", pytest.param("tangents", marks=pytest.mark.slow)])
     def test_the_centre_has_the_commonest_labels_and_the_medians(self, mechanism: str) -> None:
@@ -421,14 +425,21 @@ class TestAnswers:
         noisy = mechanism == "tangents"
         rows = [("b", 30.0, True, 4), ("b", 30.0, True, 4), ("zz", 70.0, False, 9)] * (20_000 if noisy else 2000)
         with no_context() if noisy else Transcript().listen():
-            synopsis = mp.release(rows, PEOPLE, epsilon=50, delta=1e-6, mechanism=mechanism, beta=FALSE_ALARM)
+            synopsis = mp.release(
+                rows, PEOPLE, epsilon=50, delta=1e-6, mechanism=mechanism, failure_probability=FALSE_ALARM
+            )
         center = synopsis.center()
         assert tuple(center) == NAMES
         if noisy:  # its mean distance is within twice the promise of the least, and with another label it is not
-            minimum, mean_distance = mp.exact(rows, PEOPLE, [("b", 30.0, True, 4), tuple(center.values())])
+            minimum, mean_distance = mp.exact_mean_distance(
+                rows, PEOPLE, [("b", 30.0, True, 4), tuple(center.values())]
+            )
             tolerance = 2 * synopsis.error(synopsis.statistic.confidence, uniform=True)
             assert mean_distance <= minimum + tolerance
-            assert mp.exact(rows, PEOPLE, [("a", 30.0, True, 4), ("b", 30.0, False, 4)]).min() > minimum + tolerance
+            assert (
+                mp.exact_mean_distance(rows, PEOPLE, [("a", 30.0, True, 4), ("b", 30.0, False, 4)]).min()
+                > minimum + tolerance
+            )
         else:
             assert center["age"] == pytest.approx(30, abs=1)
             assert center["kids"] == pytest.approx(4, abs=0.5)
@@ -481,12 +492,14 @@ class TestAnswers:
         queries: list[Any] = QUERIES if space is PEOPLE else ["AAAAA", "ACGTA"]
         distance: Callable[[Any, Any], float] = gower if space is PEOPLE else hamming
         release_queries = queries if mechanism in ("gaussian", "laplace", "auto") else None
-        params = dict[str, Any](epsilon=8, delta=delta, mechanism=mechanism, queries=release_queries, beta=FALSE_ALARM)
+        params = dict[str, Any](
+            epsilon=8, delta=delta, mechanism=mechanism, queries=release_queries, failure_probability=FALSE_ALARM
+        )
         if mechanism in ("slopes", "gaussian") and not delta:
             with pytest.raises(mp.MilepostError, match="delta > 0"):
                 mp.release(rows, space, **params)
             return
-        with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else no_context():
+        with pytest.warns(mp.AccuracyWarning) if mechanism == "tangents" else no_context():
             synopsis = mp.release(rows, space, **params)
         max_error = math.inf if mechanism == "tangents" else space.diameter / 4  # of so few rows tangents says little
         assert_promised(synopsis, queries, means(rows, queries, distance), at_most=max_error)
@@ -498,10 +511,10 @@ class TestAnswers:
     @pytest.mark.parametrize("mechanism", ["auto", "tangents", "hats"])
     def test_sessions_answer_rows(self, mechanism: str) -> None:
         """Dicts, tuples and text, one after another."""
-        params = dict[str, Any](epsilon=9, max_queries=10, mechanism=mechanism, beta=FALSE_ALARM)
+        params = dict[str, Any](epsilon=9, max_queries=10, mechanism=mechanism, failure_probability=FALSE_ALARM)
         # tangents promises at 1 − beta; the others, for one answer at 95 %, are asked without noise
         with no_context() if mechanism == "tangents" else Transcript().listen():
-            with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else no_context():
+            with pytest.warns(mp.AccuracyWarning) if mechanism == "tangents" else no_context():
                 session = mp.interactive(people(5000), PEOPLE, **params)
             with session:
                 answer = session.ask(QUERIES[0])
@@ -562,7 +575,9 @@ class TestFiles:
         assert loaded_synopsis.center() == synopsis.center()
         if queries is None:
             assert loaded_synopsis.explain(QUERIES[0]) == synopsis.explain(QUERIES[0])
-        assert mp.exact(ROWS, loaded_synopsis.space, QUERIES) == pytest.approx(means(ROWS, QUERIES, gower))
+        assert mp.exact_mean_distance(ROWS, loaded_synopsis.space, QUERIES) == pytest.approx(
+            means(ROWS, QUERIES, gower)
+        )
 
 
 def no_context() -> Any:
@@ -634,7 +649,7 @@ def test_a_large_table_of_labels_is_read() -> None:
     """As many labels as a category may have, in several columns."""
     space = mp.Hamming([list(range(MAX_LABELS))] * 2)
     assert space.embedding.dimension == 2 * (MAX_LABELS + 1)
-    assert mp.exact([(5, 7), (5, 8)], space, (5, 7)) == 0.5
+    assert mp.exact_mean_distance([(5, 7), (5, 8)], space, (5, 7)) == 0.5
 
 
 def test_columns_are_found_or_missed_by_name() -> None:
@@ -642,20 +657,22 @@ def test_columns_are_found_or_missed_by_name() -> None:
     space = mp.Gower({"age": mp.number(0, 100), "plan": mp.category(["a", "b"])})
     frame = pd.DataFrame({"plan": ["a", "b"], "years": [3, 4]})
     with pytest.raises(mp.MilepostError, match="no column 'age'; it has plan, years"):
-        mp.exact(frame, space, [(3, "a")])
-    assert mp.exact(frame, space, [(3, "a")], columns=["years", "plan"]) == pytest.approx([0.2525])
+        mp.exact_mean_distance(frame, space, [(3, "a")])
+    assert mp.exact_mean_distance(frame, space, [(3, "a")], columns=["years", "plan"]) == pytest.approx([0.2525])
     array = np.array([["x", 3, "a"], ["y", 4, "b"]], dtype=object)
-    assert mp.exact(array, space, [(3, "a")], columns=[1, 2]) == pytest.approx([0.2525])
+    assert mp.exact_mean_distance(array, space, [(3, "a")], columns=[1, 2]) == pytest.approx([0.2525])
     with pytest.raises(mp.MilepostError, match="picks columns of a table"):
-        mp.exact([(3, "a")], space, [(3, "a")], columns=["age", "plan"])
+        mp.exact_mean_distance([(3, "a")], space, [(3, "a")], columns=["age", "plan"])
 
 
 def test_tables_by_position_and_arrow_queries() -> None:
     """As many columns as the space has are its columns; Arrow tables may ask, too."""
     space = mp.Gower([mp.number(0, 100), mp.category(["a", "b"])])
     frame = pd.DataFrame({"years": [3, 4], "plan": ["a", "b"]})
-    assert list(mp.exact(frame, space, frame.head(1))) == pytest.approx([0.2525])
-    assert mp.exact(pa.Table.from_pandas(frame), space, pa.table({"y": [3], "p": ["a"]})) == pytest.approx([0.2525])
+    assert list(mp.exact_mean_distance(frame, space, frame.head(1))) == pytest.approx([0.2525])
+    assert mp.exact_mean_distance(
+        pa.Table.from_pandas(frame), space, pa.table({"y": [3], "p": ["a"]})
+    ) == pytest.approx([0.2525])
     synopsis = mp.release(pd.concat([frame] * 500), space, epsilon=100)
     with pytest.raises(mp.MilepostError, match="explain"):
         synopsis.mean_distance([[3]], columns=["0"])

@@ -82,7 +82,7 @@ def test_no_record_is_farther_from_the_middle_than_half_of_the_reach(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize(
     "space",
     [

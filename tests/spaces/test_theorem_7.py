@@ -89,8 +89,8 @@ class Case:
 
     @property
     def queries(self) -> AnyArray:
-        if self.space.known is not None:
-            return self.space.known
+        if self.space.given_queries is not None:
+            return self.space.given_queries
         batch = object_array(list(self.raw_queries)) if self.space.objects else np.asarray(self.raw_queries)
         return self.space.read_queries(batch)
 
@@ -130,12 +130,15 @@ def cases() -> Iterator[tuple[str, Callable[[], Case]]]:
     people, queries = rows(generator), generator.random((20, 2)) * [1, 2]
     disc = mp.L2(center=[0, 0], radius=1, directions=8)
     yield "l1", lambda: Case(mp.L1(BOUNDS, weights=[2, 0.5]), people, queries)
-    yield "disc", lambda: Case(disc, people - [0.5, 1], disc.inside(queries - [0.5, 1]))
+    yield "disc", lambda: Case(disc, people - [0.5, 1], disc.clip_points(queries - [0.5, 1]))
     yield "box", lambda: Case(mp.L2(BOUNDS, directions=8), people, queries)
     yield "lp", lambda: Case(mp.Lp(1.5, BOUNDS, directions=16), people, queries)
     cap = mp.GreatCircle((60, 179), 2000, directions=16)
     cap_rows = cap.center + (people - [0.5, 1]) * [20, 20]
-    yield "cap", lambda: Case(cap, cap_rows, cap.inside(cap.read_queries(cap.center + (queries - [0.5, 1]) * [15, 15])))
+    yield (
+        "cap",
+        lambda: Case(cap, cap_rows, cap.clip_points(cap.read_queries(cap.center + (queries - [0.5, 1]) * [15, 15]))),
+    )
     vectors = generator.standard_normal((64, 3)), generator.standard_normal((20, 3))
     yield "angles", lambda: Case(mp.Angular(3, directions=24), *vectors)
     table = mp.Gower([mp.number(0, 1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 1])

@@ -56,11 +56,11 @@ def check(sketch: Sketch, expected: list[IntArray]) -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("max_weight", [None, 1, 1024])
+@pytest.mark.parametrize("max_row_weight", [None, 1, 1024])
 @pytest.mark.parametrize(("groups", "cells"), [(1, 1), (1, 1 << 14), (3, 2), (3, 64), (700, 1), (700, 64)])
 @pytest.mark.parametrize("few", [True, False])
 def test_a_sketch_is_a_sum_of_integers(
-    few: bool, groups: int, cells: int, max_weight: int | None, order: str, monkeypatch: pytest.MonkeyPatch
+    few: bool, groups: int, cells: int, max_row_weight: int | None, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether records are many for their cells or few, in blocks that end anywhere."""
     rows, dimension = 900, 5
@@ -69,9 +69,11 @@ def test_a_sketch_is_a_sum_of_integers(
     quanta = np.array(images(rows, dimension, cells + groups), order="F" if order == "F" else "C")
     generator = np.random.default_rng(groups)
     group = generator.integers(0, groups, rows)
-    weight = np.ones(rows, dtype=np.int64) if max_weight is None else generator.integers(0, max_weight + 1, rows)
+    weight = (
+        np.ones(rows, dtype=np.int64) if max_row_weight is None else generator.integers(0, max_row_weight + 1, rows)
+    )
     sketch = Sketch(dimension, groups, cells)
-    sketch.add(quanta, None if groups == 1 else group, None if max_weight is None else weight)
+    sketch.add(quanta, None if groups == 1 else group, None if max_row_weight is None else weight)
     check(sketch, brute_force(quanta, groups, cells, group, weight))
     parts = [Sketch(dimension, groups, cells) for _ in range(2)]
     for k, cut in enumerate((slice(0, 311), slice(311, None))):
@@ -117,16 +119,18 @@ def test_a_record_of_no_group_is_refused(statistic: Sketch | DistanceSums, wrong
 
 
 @pytest.mark.parametrize("groups", [1, 3, 2000])
-@pytest.mark.parametrize("max_weight", [None, 1024])
-def test_sums_are_sums_of_integers(groups: int, max_weight: int | None) -> None:
+@pytest.mark.parametrize("max_row_weight", [None, 1024])
+def test_sums_are_sums_of_integers(groups: int, max_row_weight: int | None) -> None:
     """Signs included, as links of a net have them."""
     rows, count = 700, 9
     generator = np.random.default_rng(groups)
     quanta = images(rows, count, 1) * generator.choice([-1, 1], (rows, count))
     group = generator.integers(0, groups, rows)
-    weight = np.ones(rows, dtype=np.int64) if max_weight is None else generator.integers(0, max_weight + 1, rows)
+    weight = (
+        np.ones(rows, dtype=np.int64) if max_row_weight is None else generator.integers(0, max_row_weight + 1, rows)
+    )
     sums = DistanceSums(count, groups)
-    sums.add(quanta, None if groups == 1 else group, None if max_weight is None else weight)
+    sums.add(quanta, None if groups == 1 else group, None if max_row_weight is None else weight)
     values, totals = [[0] * count for _ in range(groups)], [0] * groups
     for row, label, row_weight in zip(quanta.tolist(), group.tolist(), weight.tolist(), strict=True):
         totals[label] += row_weight

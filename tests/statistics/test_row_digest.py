@@ -88,7 +88,7 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     space = SPACES[name]
     rows = points(space, np.random.default_rng(2).random((100, space.width)))
     weights = np.arange(100) % 4 / 3
-    roles = RowColumns(weights=weights, max_weight=1.0)
+    roles = RowColumns(row_weights=weights, max_row_weight=1.0)
     digests = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
         with patched(

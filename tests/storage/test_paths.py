@@ -15,7 +15,7 @@ SPACE = mp.L1([(0, 10)])
 ADDRESSES = ["s3a://bucket/homes.parquet", "file:///data/homes.csv", "https://example.org/homes.csv"]
 CALLS: dict[str, Callable[[Any], Any]] = {
     "release": lambda path: mp.release(path, SPACE, epsilon=1),
-    "exact": lambda path: mp.exact(path, SPACE, [5]),
+    "exact": lambda path: mp.exact_mean_distance(path, SPACE, [5]),
     "bounds": lambda path: mp.find_bounds(path, epsilon=1),
     "load": mp.load,
     "write": lambda path: atomic_write(path).__enter__(),

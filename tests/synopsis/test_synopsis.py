@@ -27,7 +27,7 @@ def test_a_million_unseen_points_lie_within_alpha() -> None:
     rng = np.random.default_rng(0)
     people = rng.beta(2, 3, (2_000_000, 2)) * [1, 2]
     space = mp.L1([(0, 1), (0, 2)])
-    release = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="tangents", beta=FALSE_ALARM)
+    release = mp.release(people, space, epsilon=1, delta=1e-6, mechanism="tangents", failure_probability=FALSE_ALARM)
     assert release.error() < 0.05 * space.diameter
     points = rng.random((1_000_000, 2)) * [1, 2]
     exact = sum(_curve(people[:, i], points[:, i]) for i in range(2))
@@ -80,7 +80,7 @@ def test_bad_points_are_refused(synopsis: mp.Synopsis, points: object, word: str
 
 def test_a_query_outside_is_answered_at_the_border(synopsis: mp.Synopsis) -> None:
     """tangents clips, and says so."""
-    with pytest.warns(mp.PromiseWarning, match="1 of 2 query points"):
+    with pytest.warns(mp.AccuracyWarning, match="1 of 2 query points"):
         inside, outside = synopsis.mean_distance([[10, 5], [12, 5]])
     assert inside == outside
 
@@ -170,7 +170,7 @@ def test_columns_keep_their_order_in_a_file(columns: tuple[str, str], tmp_path: 
 @pytest.mark.parametrize(
     ("space", "rows", "rule"),
     [
-        (mp.L1([(0, 1)], unit="km"), [[0.5]], "moved to the nearest bound"),
+        (mp.L1([(0, 1)], distance_unit="km"), [[0.5]], "moved to the nearest bound"),
         (mp.L2(center=[0, 0], radius=1, directions=8), [[0.5, 0]], "outside the ball were moved to its border"),
         (mp.GreatCircle((0, 0), 10, directions=8), [[0, 0]], "outside the cap were moved to its border"),
         (mp.Angular(2, directions=8), [[1, 0]], "a vector of zeros counts as the first axis"),
@@ -184,4 +184,4 @@ def test_the_statement_and_the_card_name_the_rule_for_outliers(space: Any, rows:
     synopsis = mp.release(rows * 2000, space, epsilon=100)
     assert rule in synopsis.statement()
     assert rule in synopsis.card["outside"]
-    assert (f" {space.unit} of the truth" in synopsis.statement()) == bool(space.unit)
+    assert (f" {space.distance_unit} of the truth" in synopsis.statement()) == bool(space.distance_unit)

@@ -31,25 +31,25 @@ TIE = 1e-12  # added to a share to make it the largest of several equal ones
 class Comparison:
     """Points compared with groups; print it for a table, or use `arrow()` or `frame()` in programs.
 
-    asked: the points, as users write them. distance, error: float64[k, groups], with the confidence of each error.
-    seen: bool[groups], whether a group is larger than the noise of its count; a smaller group is nearest only if all
-    groups are too small. nearest_index: int64[k], the index of the nearest group. margin: float64[k], by how much it
-    is nearer than the next one. flip: float64[k], the probability that noise alone would make another group nearest,
-    if the true distances were those estimated. like: the template of the frame that the points came in.
+    points: the points, as users write them. distance, error: float64[k, groups], with the confidence of each error.
+    detectable: bool[groups], whether a group is larger than the noise of its count; a smaller group is nearest only if
+    all groups are too small. nearest_index: int64[k], the index of the nearest group. margin: float64[k], by how much
+    it is nearer than the next one. flip_probability: float64[k], the probability that noise alone would make another
+    group nearest, if the true distances were those estimated. template: of the frame that the points came in.
     names: the names of the points, if they have any.
     """
 
     labels: tuple[Label, ...]
-    asked: list[Any]
+    points: list[Any]
     distance: FloatArray
     error: FloatArray
-    seen: BoolArray
+    detectable: BoolArray
     nearest_index: IntArray
     margin: FloatArray
-    flip: FloatArray
+    flip_probability: FloatArray
     confidence: float
-    unit: str
-    like: FrameTemplate | None = None
+    distance_unit: str
+    template: FrameTemplate | None = None
     names: list[str] | None = None
 
     @property
@@ -58,14 +58,14 @@ class Comparison:
         return labels_at(self.labels, self.nearest_index)
 
     def arrow(self) -> pa.Table:
-        """Return an Arrow table with a row per point: nearest group, margin, flip, distance and error of every group.
+        """Return an Arrow table with a row per point: nearest group, margin, flip probability, distances, errors.
 
         A column has one type: labels of different types become text.
         """
         columns: dict[str, Any] = {
             "nearest": pa.array(labels_at(self.labels, self.nearest_index, text=True).tolist()),
             "margin": self.margin,
-            "flip": self.flip,
+            "flip_probability": self.flip_probability,
         }
         for k, label in enumerate(self.labels):
             columns |= {f"distance {label}": self.distance[:, k], f"error {label}": self.error[:, k]}
@@ -73,23 +73,26 @@ class Comparison:
 
     def frame(self) -> Any:
         """Return `arrow()` as a frame of the library that the points came in, with their index; pandas by default."""
-        return (self.like or FrameTemplate("pandas")).frame(self.arrow().to_pydict())
+        return (self.template or FrameTemplate("pandas")).frame(self.arrow().to_pydict())
 
-    def table(self, most: int | None = None) -> Table:
+    def table(self, max_rows: int | None = None) -> Table:
         """Return the comparison as a rich table, limited to the first `most` points if given."""
         table = Table(box=SIMPLE)
         table.add_column("point")
-        for label, seen in zip(self.labels, self.seen, strict=True):
-            heading = with_unit(f"to {label}", self.unit) if seen else f"to {label} (too small)"
+        for label, detectable in zip(self.labels, self.detectable, strict=True):
+            heading = with_unit(f"to {label}", self.distance_unit) if detectable else f"to {label} (too small)"
             table.add_column(escape(heading), justify="right")
         for name in ("nearest", "margin", "noise could change it"):
             table.add_column(name, justify="right")
-        for i, point in enumerate(self.asked[:most]):
+        for i, point in enumerate(self.points[:max_rows]):
             name = point_text(point) if self.names is None else self.names[i]
-            pairs = zip(self.distance[i], self.error[i], self.seen, strict=True)
-            cells = [f"{_digits(value, 4)} ± {_digits(error, 2)}" if seen else "–" for value, error, seen in pairs]
+            pairs = zip(self.distance[i], self.error[i], self.detectable, strict=True)
+            cells = [
+                f"{_digits(value, 4)} ± {_digits(error, 2)}" if detectable else "–"
+                for value, error, detectable in pairs
+            ]
             winner = escape(str(self.labels[self.nearest_index[i]]))
-            table.add_row(escape(name), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip[i]))
+            table.add_row(escape(name), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip_probability[i]))
         return table
 
     def __str__(self) -> str:
@@ -103,7 +106,7 @@ def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | N
     queries, point_names, template = named_queries(synopsis.space, points, names, "points")
     if not len(queries):
         raise MilepostError("there are no points to compare; give at least one")
-    return replace(compare_queries(synopsis, queries), names=point_names, like=template)
+    return replace(compare_queries(synopsis, queries), names=point_names, template=template)
 
 
 def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
@@ -126,7 +129,7 @@ def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
         margin,
         flip,
         synopsis.confidence,
-        synopsis.space.unit,
+        synopsis.space.distance_unit,
     )
 
 

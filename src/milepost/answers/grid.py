@@ -25,14 +25,14 @@ class Grid:
 
     x, y: float64, coordinates of the grid lines; y is None for a space of one column. In degrees, x is the longitude.
     values: float64[len(y), len(x)] or float64[len(x)]; NaN outside the space.
-    names: the names of x and y. unit: the unit of the values.
+    names: the names of x and y. distance_unit: the unit of the values.
     """
 
     x: FloatArray
     y: FloatArray | None
     values: FloatArray
     names: tuple[str, ...]
-    unit: str
+    distance_unit: str
     geographic: bool = False
 
     @property
@@ -47,7 +47,7 @@ class Contours:
 
     levels: tuple[tuple[float, tuple[FloatArray, ...]], ...]
     names: tuple[str, ...]
-    unit: str
+    distance_unit: str
     geographic: bool = False
 
     def __iter__(self) -> Iterator[tuple[float, tuple[FloatArray, ...]]]:
@@ -62,7 +62,7 @@ class Contours:
     def geojson(self) -> dict[str, Any]:
         """Return a FeatureCollection with a MultiLineString for each level that has lines."""
         return geojson.collection(
-            geojson.lines(parts, self.geographic, {"mean_distance": level, "unit": self.unit})
+            geojson.lines(parts, self.geographic, {"mean_distance": level, "distance_unit": self.distance_unit})
             for level, parts in self
             if parts
         )
@@ -81,7 +81,7 @@ def make_grid(synopsis: ReleasedData, step: float | Sequence[float] | None = Non
         values[block] = synopsis.mean_distance(points[block])
     names = space.names[::-1] if space.geographic else space.names
     shape = (len(x),) if y is None else (len(y), len(x))
-    return Grid(x, y, values.reshape(shape), names, space.unit, space.geographic)
+    return Grid(x, y, values.reshape(shape), names, space.distance_unit, space.geographic)
 
 
 def make_contours(grid: Grid, levels: Any = None) -> Contours:
@@ -95,7 +95,7 @@ def make_contours(grid: Grid, levels: Any = None) -> Contours:
     generator = contour_generator(grid.x, grid.y, grid.values, line_type=LineType.Separate)
     heights = level_values(grid.values, levels)
     level_lines = tuple((level, tuple(np.asarray(line) for line in generator.lines(level))) for level in heights)
-    return Contours(level_lines, grid.names, grid.unit, grid.geographic)
+    return Contours(level_lines, grid.names, grid.distance_unit, grid.geographic)
 
 
 def level_values(values: FloatArray, levels: Any = None) -> list[float]:
@@ -142,7 +142,7 @@ def border_of(space: Space, grid: Grid) -> FloatArray:
 
 
 def _is_inside(space: Space, points: FloatArray) -> AnyArray:
-    return np.asarray((space.inside(points) == points).all(axis=1))
+    return np.asarray((space.clip_points(points) == points).all(axis=1))
 
 
 def _round_levels(low: float, high: float, count: int) -> list[float]:
@@ -161,7 +161,7 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
 
 def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
     space = synopsis.space
-    if synopsis.queries is not None or space.known is not None:
+    if synopsis.queries is not None or space.given_queries is not None:
         raise MilepostError("this release answers its own queries only, so it has no field; ask sites() or plot()")
     if space.extent is None or len(space.extent) > 2:
         raise MilepostError(

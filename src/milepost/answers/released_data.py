@@ -19,7 +19,7 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
-FORMAT = 2  # of the card and the file
+FORMAT = 3  # of the card and the file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,13 +47,13 @@ class ReleasedData:
         return self.statistic.labels if isinstance(self.statistic, Groups) else ()
 
     @property
-    def known(self) -> AnyArray | None:
+    def given_queries(self) -> AnyArray | None:
         """Return the only points it answers, as the space reads them; None if it answers any point."""
-        return self.space.known if self.queries is None else self.queries.points
+        return self.space.given_queries if self.queries is None else self.queries.points
 
     @property
     def confidence(self) -> float:
-        """Return 0.95, or less when the release was made with a beta that promises less."""
+        """Return 0.95, or less when the release was made with a failure probability above 5 %."""
         return min(0.95, self.statistic.confidence)
 
     @property
@@ -65,7 +65,7 @@ class ReleasedData:
         return {
             "format": FORMAT,
             "space": self.space.to_json(),
-            "outside": self.space.outside,
+            "outside": self.space.clipping_rule,
             "guarantee": self.guarantee.to_json(),
             "change": self.change.to_json(),
             "n": self.n if self.change.public_total else None,
@@ -115,8 +115,10 @@ class ReleasedData:
 
     def center(self) -> Any:
         """Return the point with the smallest average distance, float64[columns]; one of the queries if given."""
-        if self.known is not None:
-            return self.space.user_point(self.known[int(np.argmin(self.statistic.values(self.positions(self.known))))])
+        if self.given_queries is not None:
+            return self.space.user_point(
+                self.given_queries[int(np.argmin(self.statistic.values(self.positions(self.given_queries))))]
+            )
         if self.space.embedding_columns is not None:  # a sum over columns is smallest where each part is
             lowest = np.array([polygon.argmin() for polygon in self.coordinates.functions()])
             for block in self.space.embedding.category_blocks:  # the most frequent label
@@ -126,7 +128,7 @@ class ReleasedData:
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps.tolist():  # F is convex: search around the best point at shorter and shorter distances
-            around = self.space.inside(np.vstack([start, self.space.around(start, step)]))
+            around = self.space.clip_points(np.vstack([start, self.space.points_around(start, step)]))
             start = around[int(np.argmin(self.statistic.values(self.positions(around))))]
         return start
 
@@ -137,7 +139,9 @@ class ReleasedData:
 
     def positions(self, points: AnyArray) -> AnyArray:
         """Return embedding positions of points as the space reads them, or their indices among the given queries."""
-        return self.space.position(points) if self.queries is None else self.queries.find(self.space.inside(points))
+        return (
+            self.space.position(points) if self.queries is None else self.queries.find(self.space.clip_points(points))
+        )
 
     @property
     def groups(self) -> Groups:

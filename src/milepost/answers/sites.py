@@ -63,7 +63,7 @@ class Sites:
             geojson.point(
                 site.point,
                 self.space.geographic,
-                {field: getattr(site, field) for field in fields} | {"unit": self.space.unit},
+                {field: getattr(site, field) for field in fields} | {"distance_unit": self.space.distance_unit},
             )
             for site in self
         )
@@ -71,7 +71,13 @@ class Sites:
     def table(self) -> Table:
         """Return the sites as a rich table."""
         table = Table(box=SIMPLE)
-        for name in ("rank", "site", with_unit("mean distance", self.space.unit), "± error", "farther than the first"):
+        for name in (
+            "rank",
+            "site",
+            with_unit("mean distance", self.space.distance_unit),
+            "± error",
+            "farther than the first",
+        ):
             table.add_column(name, justify="left" if name == "site" else "right")
         for site in self:
             verdict = "" if site.rank == 1 else "yes" if site.beyond_noise else "too close to call"

@@ -84,14 +84,14 @@ class Relation(NamedTuple):
     record_fields: dict[str, str]
 
 
-GROUPS, WEIGHTS = {"labels": LABELS, "n": 1}, {"max_weight": MAX_WEIGHT, "n": 1}
+GROUPS, WEIGHTS = {"labels": LABELS, "n": 1}, {"max_row_weight": MAX_WEIGHT, "n": 1}
 RELATIONS = {
     "replace": Relation(replacement_pairs, {}, {}),
     "add-remove": Relation(addition_pairs, {"neighbors": "add-remove", "n": 1}, {}),
     "replace, groups": Relation(group_pairs, GROUPS, {"groups": "group"}),
     "add-remove, groups": Relation(addition_pairs, GROUPS | {"neighbors": "add-remove"}, {"groups": "group"}),
-    "replace, weights": Relation(weight_pairs, WEIGHTS, {"weights": "weight"}),
-    "replace, two rows a person": Relation(person_pairs, {"contributions": 2, "n": 1}, {"unit": "person"}),
+    "replace, weights": Relation(weight_pairs, WEIGHTS, {"row_weights": "weight"}),
+    "replace, two rows a person": Relation(person_pairs, {"contributions": 2, "n": 1}, {"privacy_unit": "person"}),
 }
 
 

@@ -84,7 +84,7 @@ def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
 
 
 def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
-    mechanism = Tangents(beta=0.9)
+    mechanism = Tangents(failure_probability=0.9)
     scans = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee).scans
     exact = [[side.only(i).coarsen(scan.cells).borders() for side in pair] for i, scan in enumerate(scans)]
 

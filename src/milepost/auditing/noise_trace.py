@@ -16,7 +16,7 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.auditing.case import Outcomes
-from milepost.errors import MilepostError, PromiseWarning
+from milepost.errors import AccuracyWarning, MilepostError
 from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise
 
@@ -45,7 +45,7 @@ def record_noise() -> Iterator[list[Call]]:
         return noisy
 
     with TRACE_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore", PromiseWarning)  # tables of two rows promise little
+        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows promise little
         vars(noise)["_add"], vars(slopes)["THREADS"] = add_and_record, 1
         try:
             yield calls

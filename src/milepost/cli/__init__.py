@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # ε and ± on a terminal that has neither
     with warnings.catch_warnings(record=True) as records:
-        warnings.simplefilter("always", mp.PromiseWarning)
+        warnings.simplefilter("always", mp.AccuracyWarning)
         try:
             app(args=None if arguments is None else list(arguments), prog_name="milepost")
         except mp.MilepostError as error:

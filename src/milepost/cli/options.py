@@ -22,11 +22,9 @@ BoundsOption = Annotated[
         help="The public interval of a column; once a column. LOW:HIGH goes by position.",
     ),
 ]
-DistanceWeightsOption = Annotated[
+WeightsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--distance-weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 where not said."
-    ),
+    typer.Option("--weights", metavar="NAME=WEIGHT", help="What one unit of a column counts; 1 where not said."),
 ]
 StepOption = Annotated[
     list[str] | None,
@@ -70,7 +68,7 @@ FlagOption = Annotated[
 AlphabetOption = Annotated[
     str | None, typer.Option("--alphabet", help="For hamming: the letters that a place may hold, such as ACGT.")
 ]
-PlacesOption = Annotated[int | None, typer.Option("--places", help="For hamming: how many places a sequence has.")]
+LengthOption = Annotated[int | None, typer.Option("--length", help="For hamming: the number of letters of a sequence.")]
 QueriesOption = Annotated[
     Path | None,
     typer.Option("--queries", help="A CSV or Parquet file of the only points to ask about; edit needs it."),
@@ -87,8 +85,8 @@ NeighborsOption = Annotated[
         "--neighbors", help="replace, or add-remove where it is private whether somebody is in the table at all."
     ),
 ]
-UnitOption = Annotated[
-    str | None, typer.Option("--unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
+PrivacyUnitOption = Annotated[
+    str | None, typer.Option("--privacy-unit", metavar="COLUMN", help="The column that tells whose rows are whose.")
 ]
 ContributionsOption = Annotated[
     int, typer.Option("--contributions", help="How many rows of one person are used at most.")
@@ -96,7 +94,9 @@ ContributionsOption = Annotated[
 GroupOption = Annotated[str | None, typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")]
 EpsilonOption = Annotated[float, typer.Option("--epsilon", help="The ε of the guarantee.")]
 DeltaOption = Annotated[float, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")]
-BetaOption = Annotated[float, typer.Option("--beta", help="The probability with which the promised error may fail.")]
+FailureProbabilityOption = Annotated[
+    float, typer.Option("--failure-probability", help="The probability with which the promised error may fail.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 MechanismOption = Annotated[
     str,
@@ -105,11 +105,11 @@ MechanismOption = Annotated[
         help="auto (the smallest predicted error), slopes, hats, tangents, field, net, gaussian or laplace.",
     ),
 ]
-WeightsOption = Annotated[
-    str | None, typer.Option("--weights", metavar="COLUMN", help="The column of each row's weight.")
+RowWeightsOption = Annotated[
+    str | None, typer.Option("--row-weights", metavar="COLUMN", help="The column of each row's weight.")
 ]
-MaxWeightOption = Annotated[
-    float | None, typer.Option("--max-weight", help="The public maximum that larger weights are cut to.")
+MaxRowWeightOption = Annotated[
+    float | None, typer.Option("--max-row-weight", help="The public maximum that larger weights are cut to.")
 ]
 RowsOption = Annotated[
     int | None, typer.Option("--n", help="About how many rows there are, where that is private but roughly known.")
@@ -161,10 +161,10 @@ def open_ledger(path: Path | None) -> mp.Ledger | None:
     return None if path is None else mp.Ledger(path)
 
 
-def check_weights(weights: str | None, max_weight: float | None) -> None:
-    """Refuse weights of the distance where `--weights` expects the column of rows' weights."""
-    if weights is not None and "=" in weights and max_weight is None:
+def check_row_weights(row_weights: str | None, max_row_weight: float | None) -> None:
+    """Refuse weights of the distance where `--row-weights` expects the column of rows' weights."""
+    if row_weights is not None and "=" in row_weights and max_row_weight is None:
         raise mp.MilepostError(
-            f"--weights is the column of rows' weights, with --max-weight; what a column counts in the distance is "
-            f"--distance-weights {weights}"
+            f"--row-weights is the column of rows' weights. What a column counts in the distance is "
+            f"--weights {row_weights}"
         )

@@ -50,7 +50,11 @@ def parse_points(points: Sequence[Any], space: Space) -> QueryPoints:
 
 def known_points(synopsis: Synopsis) -> QueryPoints | None:
     """Return all points that a synopsis answers, or None if it answers any point."""
-    return None if synopsis.known is None else QueryPoints(synopsis.known, _rows(synopsis.known, synopsis.space))
+    return (
+        None
+        if synopsis.given_queries is None
+        else QueryPoints(synopsis.given_queries, _rows(synopsis.given_queries, synopsis.space))
+    )
 
 
 def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) -> list[Any]:
@@ -58,7 +62,7 @@ def read_points(path: Path, space: Space, columns: Sequence[str] | None = None) 
     rows: list[Any] = []
     for batch, _ in _parts(path, space, columns):
         rows += objects_of(batch) if space.objects else space.read_queries(batch, len(rows)).tolist()
-    if space.objects and space.known is None and space.width == 1:
+    if space.objects and space.given_queries is None and space.width == 1:
         rows = [(cell,) for cell in rows]  # a list of one value would be one point
     _require_points(len(rows), path)
     return rows
@@ -124,5 +128,5 @@ def _rows(queries: AnyArray, space: Space) -> pa.Table:
     """Return points as rows of a table with the names of the space."""
     if not space.objects:
         return pa.table(list(queries.T.copy()), names=list(space.names))
-    rows = [space.cells(space.user_point(query)) for query in queries]
+    rows = [space.column_values(space.user_point(query)) for query in queries]
     return pa.table([list(column) for column in zip(*rows, strict=True)], names=list(space.names))

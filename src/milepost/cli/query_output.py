@@ -84,7 +84,7 @@ def _table(
 ) -> Table:
     table = Table(box=SIMPLE)
     name_column = [] if names is None else ["name"]
-    for name in [*name_column, *points.rows.column_names, with_unit("mean distance", space.unit), "± error"]:
+    for name in [*name_column, *points.rows.column_names, with_unit("mean distance", space.distance_unit), "± error"]:
         table.add_column(escape(name), justify="right")
     rows = zip(*(column.to_pylist() for column in points.rows.columns), strict=True)
     for index, (row, value, error) in enumerate(zip(rows, values, errors, strict=False)):
@@ -97,7 +97,7 @@ def _table(
 def features(points: QueryPoints, answers: pa.Table, space: Space) -> Iterator[dict[str, Any]]:
     """Yield points and answers as GeoJSON Features, with null for infinity."""
     for point, row in zip(points.queries.tolist(), answers.to_pylist(), strict=True):
-        properties = {name: _finite(cell) for name, cell in row.items()} | {"unit": space.unit}
+        properties = {name: _finite(cell) for name, cell in row.items()} | {"distance_unit": space.distance_unit}
         yield geojson.point(point, space.geographic, properties)
 
 

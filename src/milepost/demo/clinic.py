@@ -11,7 +11,7 @@ from rich.table import Table
 from milepost._typing import FloatArray
 from milepost.demo.without_privacy import without_privacy
 from milepost.pipeline.plan import Plan, plan
-from milepost.pipeline.release import exact, release
+from milepost.pipeline.release import exact_mean_distance, release
 from milepost.reporting.plotting import style
 from milepost.spaces.geographic import GreatCircle
 from milepost.synopsis.synopsis import Synopsis
@@ -109,7 +109,7 @@ def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
 
 def _site_results(synopsis: Synopsis, people: FloatArray) -> tuple[SiteResult, ...]:
     ranked = synopsis.sites(SITES)
-    truth = dict(zip(SITES, exact(people, REGION, list(SITES.values())).tolist(), strict=True))
+    truth = dict(zip(SITES, exact_mean_distance(people, REGION, list(SITES.values())).tolist(), strict=True))
     return tuple(SiteResult(site.name, site.mean_distance, site.error, truth[site.name]) for site in ranked)
 
 

@@ -345,7 +345,7 @@ def aggregate(
 
     A table whose total weight is too large is refused as soon as the rows read so far show it.
     """
-    workers = (os.cpu_count() or 1) if space.threads else 1
+    workers = (os.cpu_count() or 1) if space.thread_safe else 1
     max_parts = workers if spec.size <= MAX_PARTS else 1
     parts: list[Exact] = []
     idle: LifoQueue[Exact] = LifoQueue()
@@ -421,13 +421,13 @@ def _tasks(
     data: Any, space: Space, columns: Columns, numbers: int, row_columns: RowColumns, bounded_rows: BoundedRows | None
 ) -> Generator[Task]:
     """Yield tasks that each read a block; threads may run them in any order."""
-    if bounded_rows is None and row_columns.unit is not None:
+    if bounded_rows is None and row_columns.privacy_unit is not None:
         bounded_rows = bound_contributions(data, space, columns, row_columns)
     mask = None if bounded_rows is None else bounded_rows.rows
     rows = 0
     for batch, cells, first in _slices(data, space, columns, numbers, row_columns):
         rows = first + len(batch)
-        cells.pop("unit", None)
+        cells.pop("privacy_unit", None)
         if mask is not None:
             check_count(min(rows, len(mask)), rows)
         yield partial(_block, space, row_columns, None if mask is None else mask[first:rows], batch, cells, first)
@@ -458,7 +458,7 @@ def _slices(
     data: Any, space: Space, columns: Columns, numbers: int, row_columns: RowColumns, what: str = "reading"
 ) -> Iterator[tuple[Batch, dict[str, Cells], int]]:
     """Yield batches small enough for work that takes this many numbers a row, or one for each known query."""
-    size = max(1, BLOCK // max(numbers, 1 if space.known is None else len(space.known)))
+    size = max(1, BLOCK // max(numbers, 1 if space.given_queries is None else len(space.given_queries)))
     with reading(what, lambda: known_count(data)) as progress:
         for batch, cells, rows in _batches(data, space, columns, row_columns):
             for start in range(0, len(batch), size):

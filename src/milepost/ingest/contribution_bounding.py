@@ -118,7 +118,7 @@ def _texts(ids: Any, name: str, first_row: int) -> pa.LargeBinaryArray:
 
 
 def _no_id(row: int, name: str, reason: str, remedy: str) -> MilepostError:
-    return MilepostError(f"unit: the id of row {row + 1} in column {name!r} {reason}; {remedy}")
+    return MilepostError(f"privacy_unit: the id of row {row + 1} in column {name!r} {reason}; {remedy}")
 
 
 def _id_text(cell: Any) -> str | None:

@@ -54,7 +54,7 @@ def _check(data: Any, space: Space) -> None:
 
 def _objects(data: Any, space: Space) -> tuple[AnyArray, bool, FrameTemplate | None]:
     is_table = isinstance(data, pa.Table | pa.RecordBatch)
-    if not is_table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.knows(data)):
+    if not is_table and (isinstance(data, str) or not hasattr(data, "__iter__") or space.is_point(data)):
         return object_array([data]), True, None
     data = open_stream(data)
     batches = [object_array(objects_of(batch)) for batch, _ in space_batches(data, space)]
@@ -91,7 +91,7 @@ def named_queries(
     space: Space, points: Any, names: Sequence[Any] | None, what: str
 ) -> tuple[AnyArray, list[str] | None, FrameTemplate | None]:
     """Return points as the space reads them, their names (the keys of a dict) and their frame's template, if any."""
-    if isinstance(points, Mapping) and names is None and not space.knows(points):
+    if isinstance(points, Mapping) and names is None and not space.is_point(points):
         points, names = list(points.values()), list(points)
     batch, _, template = query_points(points, space)
     queries = space.read_queries(batch)

@@ -21,7 +21,7 @@ from milepost.spaces import numeric
 from milepost.spaces.columns import MAX_LABELS, OTHER, Category
 
 MAX_WEIGHT = sys.float_info.max
-ROLES = ("groups", "unit", "weights")
+ROLES = ("groups", "privacy_unit", "row_weights")
 
 Role: TypeAlias = Any  # a column's name or position, one entry a row in a list, an array or a Series, or None
 
@@ -57,32 +57,33 @@ class RowColumns:
 
     groups: the group of a row, one of the public `labels`, matched as a `category` matches its own. Rows with another
     label, or none, are in the group "other" where `labels` has it; else they add nothing anywhere.
-    unit: the person that a row belongs to. At most `contributions` rows of one person are used: of their rows in a
-    group, those that come first by a hash of point, group and weight, whatever the order and other people's rows.
+    privacy_unit: the person that a row belongs to. At most `contributions` rows of one person are used: of their rows
+    in a group, those that come first by a hash of point, group and weight, whatever the order and other people's rows.
     Ids are the same when they are spelled alike: the numbers 7 and 7.0 and the text "7" are one person's, "07" is not.
-    weights: between 0 and the public `max_weight`, in 1024 steps of it, rounded; others are moved to the nearest end.
+    row_weights: between 0 and the public `max_row_weight`, in 1024 steps of it, rounded; others are moved to the
+    nearest end.
 
-    >>> RowColumns(groups="city", labels=["Bonn", "Ulm", "other"], unit="person", contributions=3).group_count
+    >>> RowColumns(groups="city", labels=["Bonn", "Ulm", "other"], privacy_unit="person", contributions=3).group_count
     3
     """
 
     groups: Role = None
     labels: Sequence[Any] = ()
-    unit: Role = None
+    privacy_unit: Role = None
     contributions: int = 1
-    weights: Role = None
-    max_weight: float | None = None
+    row_weights: Role = None
+    max_row_weight: float | None = None
 
     def __post_init__(self) -> None:
         for role in ROLES:
             _check_role(role, getattr(self, role))
         object.__setattr__(self, "labels", _labels(self.labels, self.groups is not None))
         check_whole("contributions", self.contributions, 1)
-        if self.contributions > 1 and self.unit is None:
+        if self.contributions > 1 and self.privacy_unit is None:
             raise MilepostError(
-                f"contributions={self.contributions} rows of whom? Say with unit=… whose rows are whose"
+                f"contributions={self.contributions} rows of whom? Say with privacy_unit=… whose rows are whose"
             )
-        _check_max_weight(self.max_weight, self.weights is not None)
+        _check_max_weight(self.max_row_weight, self.row_weights is not None)
         roles: dict[str | int, str] = {}
         for extra in self.extra_columns:
             other = roles.setdefault(extra.column, extra.role)
@@ -93,9 +94,11 @@ class RowColumns:
 
     def change(self, neighbors: str) -> ProtectedChange:
         """Return the protected change: what one person can alter."""
-        unit = None if self.unit is None else self.unit if isinstance(self.unit, str) else "person"
+        unit = (
+            None if self.privacy_unit is None else self.privacy_unit if isinstance(self.privacy_unit, str) else "person"
+        )
         groups = len(self.labels) if self.groups is not None else None
-        return ProtectedChange(neighbors, self.contributions, unit, self.max_weight, groups)
+        return ProtectedChange(neighbors, self.contributions, unit, self.max_row_weight, groups)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -111,13 +114,13 @@ class RowColumns:
     def extra_columns(self) -> tuple[ExtraColumn, ...]:
         """Return the roles that are columns of the table."""
         columns = ((role, getattr(self, role)) for role in self.roles)
-        return tuple(ExtraColumn(role, value, role == "weights") for role, value in columns if _is_column(value))
+        return tuple(ExtraColumn(role, value, role == "row_weights") for role, value in columns if _is_column(value))
 
     def sequences(self) -> dict[str, Cells]:
         """Return the cells of the roles that are sequences, by role."""
         values = {role: getattr(self, role) for role in self.roles}
         return {
-            role: column_cells(value, role, role == "weights")
+            role: column_cells(value, role, role == "row_weights")
             for role, value in values.items()
             if not _is_column(value)
         }
@@ -130,9 +133,9 @@ class RowColumns:
     def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> RowAttributes:
         """Return the attributes of some rows, from their cells by role; those of a row depend on its own cells only."""
         group = self._group(cells["groups"]) if "groups" in cells else None
-        weight = self._weight(cells["weights"], first_row) if "weights" in cells else None
-        name = _name("unit", self.unit)
-        person = person_names(cells.get("unit", []), name, first_row)
+        weight = self._weight(cells["row_weights"], first_row) if "row_weights" in cells else None
+        name = _name("privacy_unit", self.privacy_unit)
+        person = person_names(cells.get("privacy_unit", []), name, first_row)
         return RowAttributes(rows, group, weight, person)
 
     @cached_property
@@ -150,11 +153,11 @@ class RowColumns:
         return np.asarray(groups[label_indices.astype(np.int64)])
 
     def _weight(self, cells: Cells, first_row: int) -> IntArray:
-        name = _name("weights", self.weights)
+        name = _name("row_weights", self.row_weights)
         values = _numbers(cells, name, first_row)
         numeric.refuse_missing(values[:, None], [name], "private rows", first_row)
         with np.errstate(over="ignore", under="ignore"):
-            shares = np.clip(values / float(self.max_weight or 1), 0, 1)
+            shares = np.clip(values / float(self.max_row_weight or 1), 0, 1)
         return np.rint(shares * WEIGHT_STEPS).astype(np.int64)
 
 
@@ -221,10 +224,10 @@ def _check_max_weight(maximum: Any, weighted: bool) -> None:
     if not weighted:
         if maximum is not None:
             raise MilepostError(
-                "max_weight is the largest of weights=…, which is not given; say which column holds them"
+                "max_row_weight is the largest of row_weights=…, which is not given; say which column holds them"
             )
         return
     if isinstance(maximum, bool) or not isinstance(maximum, int | float) or not 0 < maximum <= MAX_WEIGHT:
         raise MilepostError(
-            f"weights needs max_weight, a public number above 0 that larger weights are cut to, got {maximum!r}"
+            f"row_weights needs max_row_weight, a public number above 0 that larger weights are cut to, got {maximum!r}"
         )

@@ -62,7 +62,11 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """Return the data of the source; an iterator is opened at the first use."""
-        return open_stream(self.source) if self.stream and self.row_columns.unit is None else rereadable(self.source)
+        return (
+            open_stream(self.source)
+            if self.stream and self.row_columns.privacy_unit is None
+            else rereadable(self.source)
+        )
 
     @property
     def is_local(self) -> bool:
@@ -77,12 +81,12 @@ class Table:
     @property
     def countable(self) -> bool:
         """Return whether its total is known, or takes a pass anyway, before its statistic is read."""
-        return self.row_columns.unit is not None or (self.change.public_total and countable(self.data))
+        return self.row_columns.privacy_unit is not None or (self.change.public_total and countable(self.data))
 
     @cached_property
     def bounded_rows(self) -> BoundedRows | None:
         """Return the rows that are used, if the contributions of a person are bounded; else None."""
-        if self.row_columns.unit is None:
+        if self.row_columns.privacy_unit is None:
             return None
         fingerprint = self.fingerprint
         key = None if fingerprint is None else fingerprint.key

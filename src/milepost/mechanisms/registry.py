@@ -25,9 +25,9 @@ MECHANISM_NAMES = (*COORDINATE_STATISTICS, *QUERY_MECHANISMS)
 
 def spends_epsilon(name: str) -> bool:
     """Return whether a mechanism spends pure ε whatever δ is."""
-    return (coordinate_mechanisms(beta=0.05) | QUERY_MECHANISMS)[name].pure
+    return (coordinate_mechanisms(failure_probability=0.05) | QUERY_MECHANISMS)[name].pure
 
 
-def coordinate_mechanisms(beta: float) -> dict[str, CoordinateMechanism]:
-    """Return the mechanisms on embedding coordinates, by name; beta: the failure probability of tangents."""
-    return {Slopes.name: Slopes(), Hats.name: Hats(), Tangents.name: Tangents(beta)}
+def coordinate_mechanisms(failure_probability: float) -> dict[str, CoordinateMechanism]:
+    """Return the mechanisms on embedding coordinates, by name; failure_probability: that of tangents."""
+    return {Slopes.name: Slopes(), Hats.name: Hats(), Tangents.name: Tangents(failure_probability)}

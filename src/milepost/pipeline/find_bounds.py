@@ -38,7 +38,7 @@ def find_bounds(
     *,
     epsilon: float,
     neighbors: str = "replace",
-    unit: Role = None,
+    privacy_unit: Role = None,
     contributions: int = 1,
     metric: type[L1] | type[L2] = L1,
     coverage: float = 0.99,
@@ -51,7 +51,7 @@ def find_bounds(
 
     data: as for `release`. columns: which of its columns to use, all by default; they must hold numbers. Infinite
     values count as very large ones.
-    neighbors, unit, contributions: who is protected, as for `release`.
+    neighbors, privacy_unit, contributions: who is protected, as for `release`.
     metric: `L1` or `L2`.
     coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
     ledger, dataset: the ledger that epsilon is charged to before the table is read, and the name of the budget.
@@ -61,25 +61,27 @@ def find_bounds(
     >>> import milepost as mp
     >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
     >>> space = mp.find_bounds(ages, epsilon=1)
-    >>> space.low[0] < 20, 88 < space.high[0], space.found
-    (True, True, BoundsProvenance(epsilon=1.0, neighbors='replace', columns=1, unit=None, contributions=1))
+    >>> space.low[0] < 20, 88 < space.high[0], space.bounds_provenance
+    (True, True, BoundsProvenance(epsilon=1.0, neighbors='replace', columns=1, privacy_unit=None, contributions=1))
     """
-    row_columns = RowColumns(unit=unit, contributions=contributions)
+    row_columns = RowColumns(privacy_unit=privacy_unit, contributions=contributions)
     guarantee, change = Guarantee(epsilon), row_columns.change(neighbors)
     if metric not in (L1, L2):
         raise MilepostError(f"metric must be mp.L1 or mp.L2, got {metric!r}")
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0.5 <= coverage < 1:
         raise MilepostError(f"coverage must be a share of the rows, at least 0.5 and less than 1, got {coverage!r}")
     with spending(ledger, dataset, guarantee, "bounds", protects=change.protects) as charge:
-        table = tables.open_stream(data) if unit is None else tables.rereadable(data)
+        table = tables.open_stream(data) if privacy_unit is None else tables.rereadable(data)
         names, magnitudes = read_magnitudes(table, columns, row_columns)
         scales = Scales.of(guarantee, change, magnitudes.columns)
         charge.drawn()
         search = Search.run(magnitudes, scales, coverage)
     _warn_if_hidden(search, names or tuple(map(str, range(magnitudes.columns))), guarantee)
     pairs = [column.bounds for column in search.columns]
-    provenance = BoundsProvenance(guarantee.epsilon, change.neighbors, magnitudes.columns, change.unit, contributions)
-    return metric(pairs if names is None else dict(zip(names, pairs, strict=True)), found=provenance)
+    provenance = BoundsProvenance(
+        guarantee.epsilon, change.neighbors, magnitudes.columns, change.privacy_unit, contributions
+    )
+    return metric(pairs if names is None else dict(zip(names, pairs, strict=True)), bounds_provenance=provenance)
 
 
 def read_magnitudes(

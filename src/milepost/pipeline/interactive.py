@@ -39,7 +39,7 @@ from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 
-FORMAT = 1
+FORMAT = 2
 
 
 def interactive(
@@ -49,14 +49,14 @@ def interactive(
     epsilon: float,
     delta: float = 0.0,
     max_queries: int,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     mechanism: str = "auto",
     neighbors: str = "replace",
     columns: Columns = None,
-    unit: Role = None,
+    privacy_unit: Role = None,
     contributions: int = 1,
-    weights: Role = None,
-    max_weight: float | None = None,
+    row_weights: Role = None,
+    max_row_weight: float | None = None,
     n: int | None = None,
     store: str | os.PathLike[str] | None = None,
     ledger: Ledger | None = None,
@@ -75,16 +75,18 @@ def interactive(
     """
     require_space(space)
     check_oblivious(space)
-    row_columns = RowColumns(None, (), unit, contributions, weights, max_weight)
+    row_columns = RowColumns(None, (), privacy_unit, contributions, row_weights, max_row_weight)
     guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
-    check_game(max_queries, beta)
+    check_game(max_queries, failure_probability)
     sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
-    possible = candidates(space, None, "auto" if sessions else mechanism, beta)
+    possible = candidates(space, None, "auto" if sessions else mechanism, failure_probability)
     possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
     table = open_table(data, space, change, columns, row_columns)
-    opening = SessionOpening(table, guarantee, max_queries, beta, sessions, *possible.feasible(change, guarantee))
+    opening = SessionOpening(
+        table, guarantee, max_queries, failure_probability, sessions, *possible.feasible(change, guarantee)
+    )
     session_store = None if store is None else Store(store)
     if session_store is not None:
         session_store.create_file()
@@ -107,17 +109,19 @@ def resume(
     data: Any,
     *,
     columns: Columns = None,
-    unit: Role = None,
-    weights: Role = None,
+    privacy_unit: Role = None,
+    row_weights: Role = None,
     ledger: Ledger | None = None,
 ) -> Session:
     """Resume the session of a store, on the table it was begun with; the store has its other arguments.
 
-    columns, unit, weights: as they were given when it was begun. ledger: the one that was charged, where its path
-    relative to the store has changed.
+    columns, privacy_unit, row_weights: as they were given when it was begun. ledger: the one that was charged,
+    where its path relative to the store has changed.
     """
     space, arguments = stored_call(store)
-    arguments |= {"columns": columns, "weights": weights} | ({} if unit is None else {"unit": unit})
+    arguments |= {"columns": columns, "row_weights": row_weights} | (
+        {} if privacy_unit is None else {"privacy_unit": privacy_unit}
+    )
     return interactive(data, space, **arguments, store=store, ledger=ledger)
 
 
@@ -125,8 +129,11 @@ def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
     """Return the space of a store's session, and the other arguments of `interactive` that it was begun with."""
     card = stored_card(store)
     change = card["change"]
-    arguments = card["guarantee"] | {"max_queries": card["max_queries"], "beta": card["beta"]}
-    for name in ("neighbors", "unit", "contributions", "max_weight"):
+    arguments = card["guarantee"] | {
+        "max_queries": card["max_queries"],
+        "failure_probability": card["failure_probability"],
+    }
+    for name in ("neighbors", "privacy_unit", "contributions", "max_row_weight"):
         if name in change:
             arguments[name] = change[name]
     return space_from_json(card["space"], {}), arguments
@@ -193,7 +200,7 @@ class SessionOpening:
     table: Table
     guarantee: Guarantee
     max_queries: int
-    beta: float
+    failure_probability: float
     sessions: tuple[str, ...]
     feasible: Candidates
     refused: dict[str, str]
@@ -216,7 +223,9 @@ class SessionOpening:
     def _choices(
         self, space: Space, n: int, guarantee: Guarantee, names: tuple[str, ...]
     ) -> tuple[list[SessionChoice], dict[str, str]]:
-        return session_choices(space, n, self.table.change, guarantee, self.max_queries, self.beta, names)
+        return session_choices(
+            space, n, self.table.change, guarantee, self.max_queries, self.failure_probability, names
+        )
 
     def begin(
         self, store: Store | None, log: StoreLog | None, n: int | None, charge: Charge | UnrecordedCharge
@@ -280,7 +289,7 @@ class SessionOpening:
             "guarantee": self.guarantee.to_json(),
             "change": self.table.change.to_json(),
             "max_queries": self.max_queries,
-            "beta": self.beta,
+            "failure_probability": self.failure_probability,
             "mechanism": mechanism,
             "size": size.total,
             "left": size.left.to_json(),
@@ -294,7 +303,7 @@ class SessionOpening:
             "guarantee": self.guarantee.to_json(),
             "change": table.change.to_json(),
             "max_queries": self.max_queries,
-            "beta": self.beta,
+            "failure_probability": self.failure_probability,
             "mechanism": card["mechanism"] if mechanism == "auto" else mechanism,
             "n": card["n"] if n is None else n,
         }

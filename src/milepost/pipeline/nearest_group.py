@@ -30,7 +30,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     space, classes: public, and required. Neither may be read off X and y, which would reveal who is in the table. Rows
     of other classes belong to "other" if that is one of `classes`, else they are left out.
-    epsilon, delta, mechanism, neighbors, n, beta: as for `milepost.release`.
+    epsilon, delta, mechanism, neighbors, n, failure_probability: as for `milepost.release`.
 
     Guarantee: every `fit` is (epsilon, delta)-differentially private for one row, point and class, changed as
     `neighbors` says. `predict` and `predict_proba` read the released synopsis only, and are free. Another `fit` spends
@@ -59,7 +59,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mechanism: str = "auto",
         neighbors: str = "replace",
         n: int | None = None,
-        beta: float = 0.05,
+        failure_probability: float = 0.05,
     ) -> None:
         self.space = space
         self.epsilon = epsilon
@@ -68,7 +68,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.mechanism = mechanism
         self.neighbors = neighbors
         self.n = n
-        self.beta = beta
+        self.failure_probability = failure_probability
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Release the mean distances to every class; spends (epsilon, delta).
@@ -94,7 +94,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             groups=y,
             labels=classes,
             n=self.n,
-            beta=self.beta,
+            failure_probability=self.failure_probability,
         )
         return self._set_fitted(synopsis, spent)
 

@@ -20,7 +20,7 @@ def open_table(
     the same rows at these numbers, or more rows of a person would be used. Spark does both in one pass.
     """
     if not is_spark_frame(data):
-        fingerprint = None if row_columns.unit is None else Fingerprint()
+        fingerprint = None if row_columns.privacy_unit is None else Fingerprint()
         return Table(data, space, change, columns, row_columns, stream, fingerprint)
     from milepost.ingest.spark.table import SparkTable
 

@@ -50,7 +50,7 @@ class Plan:
     change: ProtectedChange
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
-    again: "Replan"
+    replan: "Replan"
 
     @property
     def best(self) -> Prediction:
@@ -82,7 +82,7 @@ class Plan:
         sizes = sorted({int(10 ** (k / 2)) for k in range(4, 17)} | {self.n})
         curves: dict[str, list[tuple[int, float]]] = {}
         for n in sizes:
-            for prediction in self.again(n, self.guarantee.epsilon).predictions:
+            for prediction in self.replan(n, self.guarantee.epsilon).predictions:
                 curves.setdefault(prediction.mechanism, []).append((n, prediction.error))
         return plot_errors(curves, self.space.diameter, self.n, str(self.guarantee))
 
@@ -102,7 +102,7 @@ class Plan:
         """Return about the minimum n, to two digits, at which a mechanism promises less than the diameter."""
 
         def excess(log_n: float) -> float:
-            other = self.again(round(math.exp(log_n)), self.guarantee.epsilon, [mechanism])
+            other = self.replan(round(math.exp(log_n)), self.guarantee.epsilon, [mechanism])
             return math.log(float(other.predictions[-1].details["alpha"]) / self.space.diameter)
 
         # in logarithms α falls about linearly with n: go on from the last two, at most a thousandfold at a time
@@ -136,7 +136,7 @@ def plan(
     error: float | None = None,
     max_queries: int | None = None,
     queries: Any = None,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     neighbors: str = "replace",
     groups: int | None = None,
     contributions: int = 1,
@@ -162,8 +162,8 @@ def plan(
         check_whole("groups", groups, 1, n)
     check_whole("contributions", contributions, 1)
     change = ProtectedChange(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
-    check_game(1 if max_queries is None else max_queries, beta)
-    possible = candidates(space, queries, beta=beta)
+    check_game(1 if max_queries is None else max_queries, failure_probability)
+    possible = candidates(space, queries, failure_probability=failure_probability)
     if max_queries is not None:
         check_oblivious(space)
 
@@ -174,7 +174,9 @@ def plan(
         predictions = [choice.prediction for choice in choices]
         if max_queries is not None and groups is None:
             session_names = [name for name in SESSIONS if names is None or session_name(name, max_queries) in names]
-            sessions, reasons = session_choices(space, n, change, guarantee, max_queries, beta, session_names)
+            sessions, reasons = session_choices(
+                space, n, change, guarantee, max_queries, failure_probability, session_names
+            )
             predictions += [choice.prediction for choice in sessions]
             refused |= {name: reason for name, reason in reasons.items() if name not in refused}
         if not predictions:

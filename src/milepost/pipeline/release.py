@@ -42,12 +42,12 @@ def release(
     queries: Any = None,
     groups: Role = None,
     labels: Sequence[Label] = (),
-    unit: Role = None,
+    privacy_unit: Role = None,
     contributions: int = 1,
-    weights: Role = None,
-    max_weight: float | None = None,
+    row_weights: Role = None,
+    max_row_weight: float | None = None,
     n: int | None = None,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     ledger: Ledger | None = None,
     dataset: str | None = None,
 ) -> Synopsis:
@@ -63,11 +63,12 @@ def release(
     neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
     groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
-    unit, contributions: the column that identifies the person of a row, and how many rows of one are used at most.
-    weights, max_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
+    privacy_unit, contributions: the column that identifies the person of a row, and how many rows of one are used at
+    most.
+    row_weights, max_row_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
     n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon pays for it.
     Of an iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
-    beta: the probability with which the promised error may fail.
+    failure_probability: the probability with which the promised error may fail.
     ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
     With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
 
@@ -78,9 +79,9 @@ def release(
     True
     """
     require_space(space)
-    row_columns = RowColumns(groups, labels, unit, contributions, weights, max_weight)
+    row_columns = RowColumns(groups, labels, privacy_unit, contributions, row_weights, max_row_weight)
     guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
-    possible = candidates(space, queries, mechanism, beta)
+    possible = candidates(space, queries, mechanism, failure_probability)
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
         possible = possible.spending_rho
     feasible, refused = possible.feasible(change, guarantee)
@@ -147,7 +148,7 @@ def size_release(
     return Size(min(max(noisy, 1), MAX_TOTAL), left)
 
 
-def exact(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
+def exact_mean_distance(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
     """Return the true mean distances, shaped as those of `Synopsis.mean_distance`.
 
     NOT PRIVATE: for the curator's own comparison, never for publication.

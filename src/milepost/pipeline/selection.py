@@ -130,7 +130,7 @@ class Candidates:
     @property
     def single_statistic(self) -> bool:
         """Return whether they all need the same statistic, whatever the number of rows."""
-        variants = self.space.sized(1)
+        variants = self.space.size_variants(1)
         one_size = len(variants) == 1 and variants[0] is self.space
         return len(self.query) == 1 and not self.coordinate if self.query else one_size
 
@@ -179,15 +179,17 @@ class Candidates:
         """
         prediction, max_error = choice.prediction, self.space.diameter * (1 - 1e-6)
         noise = math.inf if prediction.rms is None else prediction.rms
-        factor = ANY_POINT if choice.queries is None and self.space.known is None else 1.0
+        factor = ANY_POINT if choice.queries is None and self.space.given_queries is None else 1.0
         return factor * min(prediction.error, max_error), noise if prediction.error >= max_error else 0.0
 
 
-def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta: float = 0.05) -> Candidates:
+def candidates(
+    space: Space, queries: Any = None, mechanism: str = "auto", failure_probability: float = 0.05
+) -> Candidates:
     """Return the mechanism of this name, or all of them for "auto"."""
-    check_game(1, beta)
-    points = given_queries(space, queries)
-    coordinate, query = coordinate_mechanisms(beta), dict(QUERY_MECHANISMS)
+    check_game(1, failure_probability)
+    points = read_given_queries(space, queries)
+    coordinate, query = coordinate_mechanisms(failure_probability), dict(QUERY_MECHANISMS)
     if mechanism == "auto":
         return Candidates(space, coordinate, query if points is not None else {}, points)
     if mechanism in coordinate:
@@ -202,10 +204,10 @@ def candidates(space: Space, queries: Any = None, mechanism: str = "auto", beta:
     raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {names}{suggestion}")
 
 
-def given_queries(space: Space, queries: Any) -> Queries | None:
+def read_given_queries(space: Space, queries: Any) -> Queries | None:
     """Return the only points that will be asked about: those given, or those of the space itself."""
     if queries is None:
-        return None if space.known is None else Queries(space.known, space)
+        return None if space.given_queries is None else Queries(space.given_queries, space)
     if isinstance(queries, int | float | str):
         raise MilepostError(
             f"queries must be a list of points, got {queries!r}; how many may come is said by max_queries, of a session"
@@ -227,7 +229,7 @@ def best_size(
     this share of that with fewer.
     """
     best: tuple[float, Space, PredictedError] | None = None
-    for variant in space.sized(n):
+    for variant in space.size_variants(n):
         error, details = promise(variant.embedding)
         if best is None or error < worth * best[0]:
             best = error, variant, details
@@ -356,7 +358,7 @@ def session_choices(
     change: ProtectedChange,
     guarantee: Guarantee,
     max_queries: int,
-    beta: float,
+    failure_probability: float,
     names: Collection[str] = SESSIONS,
 ) -> tuple[list[SessionChoice], dict[str, str]]:
     """Return what each of these mechanisms promises for n rows, the smallest error first, and why some cannot."""
@@ -367,17 +369,19 @@ def session_choices(
             if name == Field.name:
                 choices.append(_field_choice(space, n, change, guarantee, max_queries))
             else:
-                Tangents(beta).check(change, guarantee)
-                choices.append(_game_choice(space, n, guarantee, max_queries, beta))
+                Tangents(failure_probability).check(change, guarantee)
+                choices.append(_game_choice(space, n, guarantee, max_queries, failure_probability))
         except MilepostError as reason:
             refused[name] = str(reason)
     choices.sort(key=lambda choice: choice.prediction.error)
     return choices, refused
 
 
-def _game_choice(space: Space, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> GameChoice:
+def _game_choice(
+    space: Space, n: int, guarantee: Guarantee, max_queries: int, failure_probability: float
+) -> GameChoice:
     def promise(embedding: Embedding) -> tuple[float, Margins]:
-        margins = interactive_margins(embedding, n, guarantee, max_queries, beta)
+        margins = interactive_margins(embedding, n, guarantee, max_queries, failure_probability)
         return interactive_error(embedding, margins), margins
 
     variant, margins = best_size(space, n, promise)

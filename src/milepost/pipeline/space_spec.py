@@ -57,11 +57,11 @@ def gower_of_options(
     return gower(columns | dict.fromkeys(flag, "flag"), weights)
 
 
-def hamming_of_options(alphabet: str, places: int) -> Hamming:
+def hamming_of_options(alphabet: str, length: int) -> Hamming:
     """Return the space of sequences over one alphabet: letters, or labels with commas between."""
-    if not places > 0:
-        raise MilepostError(f"--places must be a whole number of at least 1, got {places}")
-    return Hamming([split_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * places)
+    if not length > 0:
+        raise MilepostError(f"--length must be a whole number of at least 1, got {length}")
+    return Hamming([split_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * length)
 
 
 def _column(name: str, spec: Any) -> Column:
@@ -89,13 +89,17 @@ class SpaceSpec:
 
 
 SPACES = {
-    "l1": SpaceSpec(L1, ("bounds", "weights", "step", "unit", "found"), (("bounds",),)),
+    "l1": SpaceSpec(L1, ("bounds", "weights", "step", "distance_unit", "bounds_provenance"), (("bounds",),)),
     "l2": SpaceSpec(
         L2,
-        ("bounds", "center", "radius", "directions", "distortion", "clip", "unit", "found"),
+        ("bounds", "center", "radius", "directions", "distortion", "clip", "distance_unit", "bounds_provenance"),
         (("bounds", "center"),),
     ),
-    "lp": SpaceSpec(Lp, ("p", "bounds", "directions", "distortion", "clip", "unit", "found"), (("bounds",), ("p",))),
+    "lp": SpaceSpec(
+        Lp,
+        ("p", "bounds", "directions", "distortion", "clip", "distance_unit", "bounds_provenance"),
+        (("bounds",), ("p",)),
+    ),
     "great-circle": SpaceSpec(GreatCircle, ("center", "radius_km", "directions"), (("center",), ("radius_km",))),
     "angular": SpaceSpec(Angular, ("dim", "directions", "columns"), (("dim",),)),
     "gower": SpaceSpec(gower, ("columns", "weights"), (("columns",),)),
@@ -106,10 +110,10 @@ OPTIONS = SPACES | {  # where the command line has other parameters than a file
     "gower": SpaceSpec(
         gower_of_options, ("number", "category", "flag", "step", "weights"), (("number", "category", "flag"),)
     ),
-    "hamming": SpaceSpec(hamming_of_options, ("alphabet", "places"), (("alphabet",), ("places",))),
+    "hamming": SpaceSpec(hamming_of_options, ("alphabet", "length"), (("alphabet",), ("length",))),
 }
-FILE_ONLY = ("found",)  # a record that milepost writes
-OPTION_NAMES = {"unit": "distance-unit", "weights": "distance-weights"}  # rows of a table have a unit and weights, too
+FILE_ONLY = ("bounds_provenance",)  # a record that milepost writes
+OPTION_NAMES: dict[str, str] = {}
 EXAMPLES = {
     "bounds": ("--bounds age=18:90, once a column", "age = [18, 90] under [bounds]"),
     "center": ("--center 52.5,13.4", "center = [52.5, 13.4]"),
@@ -124,12 +128,12 @@ EXAMPLES = {
     "step": ("--step age=1", ""),
     "alphabets": ("", 'alphabets = ["ACGT", "ACGT"]'),
     "alphabet": ("--alphabet ACGT", ""),
-    "places": ("--places 8", ""),
+    "length": ("--length 8", ""),
 }
 
 
 def space_from_options(kind: str, options: Mapping[str, Any], queries: Path | None = None) -> Space:
-    """Return the space of `--space l1 --bounds age=18:90 --distance-weights age=2`, or of `--space file.toml`.
+    """Return the space of `--space l1 --bounds age=18:90 --weights age=2`, or of `--space file.toml`.
 
     options: the values of the options, by name; empty ones count as not given. queries: the file of `--queries`, for a
     space of objects.
@@ -208,9 +212,11 @@ def toml_of(space: L1 | L2) -> str:
         lines += [f"bounds = {card['bounds']}"]
     else:
         lines += ["", "[bounds]", *(f"{_quoted(name)} = {pair}" for name, pair in card["bounds"].items())]
-    if space.found is not None:
-        lines += ["", "[found]"]
-        lines += [f"{k} = {_quoted(v) if isinstance(v, str) else v}" for k, v in space.found.to_json().items()]
+    if space.bounds_provenance is not None:
+        lines += ["", "[bounds_provenance]"]
+        lines += [
+            f"{k} = {_quoted(v) if isinstance(v, str) else v}" for k, v in space.bounds_provenance.to_json().items()
+        ]
     return "\n".join(lines) + "\n"
 
 

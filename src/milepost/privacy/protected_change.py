@@ -38,8 +38,8 @@ class ProtectedChange:
 
     neighbors: str = "replace"
     contributions: int = 1
-    unit: str | None = None
-    max_weight: float | None = None
+    privacy_unit: str | None = None
+    max_row_weight: float | None = None
     groups: int | None = None
 
     def __post_init__(self) -> None:
@@ -49,16 +49,16 @@ class ProtectedChange:
         check_whole("contributions", self.contributions, 1)
         if self.groups is not None:
             check_whole("groups", self.groups, 1)
-        if not isinstance(self.unit, str | None):
-            raise MilepostError(f"unit must be a column's name, got {self.unit!r}")
-        weight = self.max_weight
+        if not isinstance(self.privacy_unit, str | None):
+            raise MilepostError(f"unit must be a column's name, got {self.privacy_unit!r}")
+        weight = self.max_row_weight
         if weight is not None and not (isinstance(weight, int | float) and 0 < weight <= sys.float_info.max):
             raise MilepostError(f"max_weight must be a number above 0, got {weight!r}")
 
     @property
     def public_total(self) -> bool:
         """Return whether the number of rows is the same in both neighbors and may be published."""
-        return self.replaces and self.contributions == 1 and self.max_weight is None and self.groups is None
+        return self.replaces and self.contributions == 1 and self.max_row_weight is None and self.groups is None
 
     @property
     def replaces(self) -> bool:
@@ -68,7 +68,7 @@ class ProtectedChange:
     @property
     def protects(self) -> str:
         """Return whom it protects, as a ledger writes it: guarantees that protect different units do not add up."""
-        return f"{self.neighbors}, {self.unit or 'row'}"
+        return f"{self.neighbors}, {self.privacy_unit or 'row'}"
 
     @property
     def multiple(self) -> int:
@@ -78,7 +78,7 @@ class ProtectedChange:
     @property
     def steps(self) -> int:
         """Return the maximum weight of a row, in whole steps."""
-        return 1 if self.max_weight is None else WEIGHT_STEPS
+        return 1 if self.max_row_weight is None else WEIGHT_STEPS
 
     def weight(self, rows: int) -> int:
         """Return the total weight, in steps, of rows that have half of the maximum weight on average."""
@@ -120,7 +120,7 @@ class ProtectedChange:
 
     def __str__(self) -> str:
         what = "replaced by another" if self.replaces else "added or removed"
-        if self.unit is None:
+        if self.privacy_unit is None:
             return f"one row {what}"
         rows = "the row" if self.contributions == 1 else f"the rows, {self.contributions} at most,"
-        return f"{rows} of one {self.unit} {what}{'’s' * self.replaces}"
+        return f"{rows} of one {self.privacy_unit} {what}{'’s' * self.replaces}"

@@ -34,14 +34,14 @@ def error_text(synopsis: ReleasedData) -> str:
 
 def size_formula(synopsis: ReleasedData, equals: str, about: str) -> str:
     """Return the number of rows, or their weight, as a formula: n = 5,000 if it is public, n ≈ 5,012 if it is noisy."""
-    letter = "n" if synopsis.change.max_weight is None else "weight"
+    letter = "n" if synopsis.change.max_row_weight is None else "weight"
     return f"{letter}{equals if synopsis.change.public_total else about}{amount_text(synopsis.n, synopsis.change)}"
 
 
 def size_text(synopsis: ReleasedData) -> str:
     """Return the number of rows, or their weight, and the number of groups as text."""
     change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
-    rows = f"{amount} rows" if change.max_weight is None else f"weight {amount}"
+    rows = f"{amount} rows" if change.max_row_weight is None else f"weight {amount}"
     rows = rows if change.public_total else f"about {rows} (noisy)"
     return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
 
@@ -60,10 +60,10 @@ def value_text(value: Any) -> str:
 def _counts(synopsis: ReleasedData) -> dict[str, str]:
     """Return the number of rows, or their weight, in total and by group."""
     change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
-    limit = f", at most {change.contributions} of each {change.unit}" if change.unit else ""
+    limit = f", at most {change.contributions} of each {change.privacy_unit}" if change.privacy_unit else ""
     result = {"rows": f"{amount if change.public_total else f'about {amount} (noisy)'}{limit}"}
-    if change.max_weight is not None:
-        result = {"weight of rows": f"about {amount} in all (noisy), at most {change.max_weight:g} a row{limit}"}
+    if change.max_row_weight is not None:
+        result = {"weight of rows": f"about {amount} in all (noisy), at most {change.max_row_weight:g} a row{limit}"}
     if synopsis.labels:
         result["groups"] = ", ".join(group_sizes(synopsis))
     elif change.groups:
@@ -85,9 +85,9 @@ def group_sizes(synopsis: ReleasedData) -> list[str]:
 
 def amount_text(n: int, change: ProtectedChange) -> str:
     """Return a number of rows as an integer, or a weight, which n counts in steps, in the user's unit."""
-    if change.max_weight is None:
+    if change.max_row_weight is None:
         return f"{n:,}"
-    weight = n / change.steps * change.max_weight
+    weight = n / change.steps * change.max_row_weight
     return f"{weight:,.0f}" if 100 <= weight < 1e15 else f"{weight:.3g}"
 
 
@@ -116,4 +116,4 @@ def _groups(count: int) -> str:
 
 def unit_suffix(synopsis: ReleasedData) -> str:
     """Return the unit of distances, to be put after a number."""
-    return f" {synopsis.space.unit}" if synopsis.space.unit else ""
+    return f" {synopsis.space.distance_unit}" if synopsis.space.distance_unit else ""

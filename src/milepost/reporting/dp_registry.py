@@ -37,11 +37,11 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
                 "bound_on_input_distance": 1 if change.replaces else change.contributions,
                 "output_measure": variant.measure,
                 "bound_on_output_distance": loss["rho"] if variant is CONCENTRATED else [*loss.values()],
-                "data_domain": f"Rows of {', '.join(synopsis.space.names)}; {synopsis.space.outside}.",
+                "data_domain": f"Rows of {', '.join(synopsis.space.names)}; {synopsis.space.clipping_rule}.",
                 "unprotected_quantities": text["Public"],
             },
             "privacy_loss": {
-                "privacy_unit": f"{(change.unit or 'row').capitalize()}-level",
+                "privacy_unit": f"{(change.privacy_unit or 'row').capitalize()}-level",
                 "privacy_unit_description": text["Protected"],
                 "privacy_parameters": loss,
                 "privacy_parameters_description": text["Bounds"] or "All that was spent on this release.",

@@ -25,24 +25,30 @@ def lines(synopsis: ReleasedData) -> dict[str, str]:
         "Private": _private(synopsis),
         "Groups": _group_line(synopsis),
         "Weights": _weight_line(synopsis.change),
-        "Outliers": f"{synopsis.space.outside}; how many is not recorded.",
+        "Outliers": f"{synopsis.space.clipping_rule}; how many is not recorded.",
         "Accuracy": _accuracy(synopsis),
     }
 
 
 def _protected(change: ProtectedChange) -> str:
     """Return who is protected, and against which change of the table."""
-    whose = "each single row" if change.unit is None else f"all rows of each single {change.unit}"
+    whose = "each single row" if change.privacy_unit is None else f"all rows of each single {change.privacy_unit}"
     attributes = [
-        name for name, value in (("group", change.groups), ("weight", change.max_weight)) if value is not None
+        name for name, value in (("group", change.groups), ("weight", change.max_row_weight)) if value is not None
     ]
-    included = f", with {'its' if change.unit is None else 'their'} {' and '.join(attributes)}" if attributes else ""
-    presence = "" if change.replaces else f", and whether {'it is' if change.unit is None else 'they are'} there at all"
+    included = (
+        f", with {'its' if change.privacy_unit is None else 'their'} {' and '.join(attributes)}" if attributes else ""
+    )
+    presence = (
+        ""
+        if change.replaces
+        else f", and whether {'it is' if change.privacy_unit is None else 'they are'} there at all"
+    )
     return f"{whose} of the table{included}{presence}: neighbors are tables with {change}."
 
 
 def _bounds_line(synopsis: ReleasedData) -> str:
-    cost = synopsis.space.found
+    cost = synopsis.space.bounds_provenance
     return "" if cost is None else f"found in the table itself: {cost}, which adds to the guarantee of this file."
 
 
@@ -53,13 +59,13 @@ def _public_items(synopsis: ReleasedData) -> str:
         items.append(f"the {synopsis.queries.count:,} queries")
     if change.groups:
         items.append("the labels of the groups")
-    if change.unit is not None:
+    if change.privacy_unit is not None:
         rows = "1 row" if change.contributions == 1 else f"{change.contributions:,} rows"
-        items.append(f"the limit of {rows} of one {change.unit}")
-    if change.max_weight is not None:
-        items.append(f"the largest weight, {change.max_weight:g}")
+        items.append(f"the limit of {rows} of one {change.privacy_unit}")
+    if change.max_row_weight is not None:
+        items.append(f"the largest weight, {change.max_row_weight:g}")
     if change.public_total:
-        items.append(f"the number of rows{' used' if change.unit else ''}, {synopsis.n:,}")
+        items.append(f"the number of rows{' used' if change.privacy_unit else ''}, {synopsis.n:,}")
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])}, and {items[-1]}"
 
 
@@ -67,7 +73,7 @@ def _private(synopsis: ReleasedData) -> str:
     if synopsis.change.public_total:
         return ""
     what = "the number of rows; a noisy one is"
-    if synopsis.change.max_weight is not None:
+    if synopsis.change.max_row_weight is not None:
         what = "the number of rows and their total weight; the latter with noise is"
     return f"{what} {amount_text(synopsis.n, synopsis.change)}."
 
@@ -82,10 +88,10 @@ def _group_line(synopsis: ReleasedData) -> str:
 
 
 def _weight_line(change: ProtectedChange) -> str:
-    if change.max_weight is None:
+    if change.max_row_weight is None:
         return ""
-    max_weight = f"{change.max_weight:g}"
-    return f"0 to {max_weight}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
+    maximum = f"{change.max_row_weight:g}"
+    return f"0 to {maximum}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
 
 
 def _accuracy(synopsis: ReleasedData) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.errors import ConflictError, LimitExceededError, MilepostError
 from milepost.privacy.accounting.ledger import Charge, Ledger
 from milepost.privacy.guarantee import Guarantee
 from milepost.service.database import ApiKey, DatabaseWatch, ServiceDatabase, now
@@ -85,7 +85,7 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-class QuotaError(ExhaustedError):
+class QuotaError(LimitExceededError):
     """A charge that the budget would allow, but a person's share of it does not."""
 
 

@@ -25,7 +25,7 @@ CODES = {
     "method_not_allowed": Code(405, "This address does not take this method."),
     "exists": Code(409, "This name is taken; choose another one."),
     "question_differs": Code(409, "This Idempotency-Key stands for another point already; send a new one."),
-    "session_exhausted": Code(
+    "question_limit_reached": Code(
         409, "The session has answered as many questions as it may; earlier ones can be repeated."
     ),
     "session_closed": Code(409, "The session is not open; its transcript stays."),

@@ -20,7 +20,7 @@ import uvicorn
 from rich.console import Console
 
 from milepost.demo.clinic import DELTA, EPSILON, REGION, homes
-from milepost.errors import MilepostError, PromiseWarning
+from milepost.errors import AccuracyWarning, MilepostError
 from milepost.service.app import make_app
 from milepost.service.auth import CURATOR, create_key
 from milepost.service.data_directory import DataDirectory
@@ -53,7 +53,7 @@ class Address:
 
 def run(root: Path, address: Address, settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve a data directory. ready: called with the URL of the page when the service accepts requests."""
-    warnings.simplefilter("ignore", PromiseWarning)  # warnings about queries, which nobody would read
+    warnings.simplefilter("ignore", AccuracyWarning)  # warnings about queries, which nobody would read
     if current_thread() is main_thread():  # uvicorn shuts down on it, and then raises it again
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener = _listen(address)
@@ -118,12 +118,15 @@ def create_demo(root: Path, n: int) -> str:
     directory.ledger.create("homes", epsilon=DEMO_CAP, delta=DELTA)
     common: dict[str, Any] = {"table": "homes.parquet", "dataset": "homes", "epsilon": EPSILON, "delta": DELTA}
     city = {"space": "great-circle", "center": [REGION.latitude, REGION.longitude], "radius_km": REGION.radius_km}
-    age = {"space": "l1", "bounds": {"age": [0, 110]}, "unit": "years"}
+    age = {"space": "l1", "bounds": {"age": [0, 110]}, "distance_unit": "years"}
     with ServiceState(root, Settings()) as state:
         quota = state.quota(DEMO_USER)
         for request, space in (
             (ReleaseRequest(id="homes", title="Homes in and around a city", space=city, **common), REGION),
-            (ReleaseRequest(id="ages", title="Ages", space=age, **common), L1({"age": (0, 110)}, unit="years")),
+            (
+                ReleaseRequest(id="ages", title="Ages", space=age, **common),
+                L1({"age": (0, 110)}, distance_unit="years"),
+            ),
             (
                 ReleaseRequest(
                     id="sides",

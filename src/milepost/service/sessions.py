@@ -7,7 +7,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.errors import ConflictError, LimitExceededError, MilepostError
 from milepost.ingest.row_attributes import RowColumns
 from milepost.pipeline.interactive import interactive, resume, stored_call
 from milepost.privacy.accounting.ledger import Ledger
@@ -61,7 +61,9 @@ class SessionService:
             raise RefusedError(
                 "busy", detail=f"{self._max_sessions} sessions are open, the most by max_sessions; close one"
             )
-        row_columns = RowColumns(None, (), request.unit, request.contributions, request.weights, request.max_weight)
+        row_columns = RowColumns(
+            None, (), request.privacy_unit, request.contributions, request.row_weights, request.max_row_weight
+        )
         guarantee = guarantee_view(Guarantee(request.epsilon, request.delta), row_columns.change(request.neighbors))
         about = {"public": space_view(space) | guarantee, "fields": form_fields(space)}
         record = SessionRecord(
@@ -150,11 +152,11 @@ class SessionService:
                 raise RefusedError("bad_point", ["body", "point"]) from None
             hashes = self._name_hashes[record.id]
             if len(hashes) >= self._max_questions and hash(name) not in hashes:
-                raise RefusedError("session_exhausted")
+                raise RefusedError("question_limit_reached")
             try:
                 answer = session.ask(point, name=name)
-            except ExhaustedError:
-                raise RefusedError("session_exhausted") from None
+            except LimitExceededError:
+                raise RefusedError("question_limit_reached") from None
             except ConflictError:
                 raise RefusedError("question_differs", ["header", "idempotency-key"]) from None
             hashes.add(hash(name))
@@ -162,7 +164,7 @@ class SessionService:
             "value": answer.value,
             "error": answer.error,
             "remaining": answer.remaining,
-            "unit": session.space.unit,
+            "distance_unit": session.space.distance_unit,
         }
 
     def publish_remaining(self, record: SessionRecord, remaining: int | None) -> None:
@@ -203,7 +205,7 @@ class SessionService:
             {"name": name, "point": json_point(point), "value": answer.value, "error": answer.error}
             for name, point, answer in session.transcript()
         ]
-        return {"questions": questions, "remaining": session.remaining, "unit": session.space.unit}
+        return {"questions": questions, "remaining": session.remaining, "distance_unit": session.space.distance_unit}
 
     @contextmanager
     def _locked(self, record: SessionRecord) -> Iterator[SessionRecord]:
@@ -225,8 +227,8 @@ class SessionService:
                 self._directory.session(record.id),
                 self._directory.table(record.source),
                 columns=request.columns,
-                unit=request.unit,
-                weights=request.weights,
+                privacy_unit=request.privacy_unit,
+                row_weights=request.row_weights,
             )
         return self._sessions[record.id]
 

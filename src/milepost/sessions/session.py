@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from milepost._typing import AnyArray
-from milepost.errors import ConflictError, ExhaustedError, MilepostError
+from milepost.errors import ConflictError, LimitExceededError, MilepostError
 from milepost.ingest.query_points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
@@ -193,7 +193,7 @@ class Session:
         fresh = dict(sorted(first.items(), key=lambda item: item[1]))
         if self.remaining is not None and len(fresh) > self.remaining:
             queries = "query" if len(fresh) == 1 else "queries"
-            raise ExhaustedError(
+            raise LimitExceededError(
                 f"{len(fresh)} {queries} asked, {self.remaining} of max_queries={self.limit} left; none was answered"
             )
         return fresh

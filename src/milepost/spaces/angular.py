@@ -73,7 +73,7 @@ class Angular(RowSpace):
             object.__setattr__(self, name, value)
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         return "a vector of zeros counts as the first axis"
 
@@ -92,7 +92,7 @@ class Angular(RowSpace):
         """Raise an error: angles have no centre."""
         raise MilepostError("angles have no centre to start from: release with queries=[…] and take the best of them")
 
-    def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
+    def points_around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
         """Raise an error: without a centre there is no search."""
         raise MilepostError("angles have no centre to search around")
 
@@ -110,7 +110,7 @@ class Angular(RowSpace):
         """Return the same space with another number of directions."""
         return type(self)(self.dim, count, self.random_state, self.columns)
 
-    def sized(self, n: int) -> Sequence["Angular"]:  # noqa: ARG002
+    def size_variants(self, n: int) -> Sequence["Angular"]:  # noqa: ARG002
         """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
 
@@ -135,7 +135,7 @@ class Angular(RowSpace):
             raise MilepostError(f"query points must have a direction, but point {row + 1} is a vector of zeros")
         return points
 
-    def inside(self, queries: AnyArray) -> FloatArray:
+    def clip_points(self, queries: AnyArray) -> FloatArray:
         """Return queries unchanged: all are inside."""
         return queries
 
@@ -191,7 +191,7 @@ class Angular(RowSpace):
             result[start : start + rows] = angle(squares - products, squares + products)
         return result
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return angles of queries to queries; these are public and few, so they are not rounded to integers."""
         scaled = (_scale_rows(part, VECTOR_BITS) for part in (left, right))
         u, v = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in scaled)
@@ -207,7 +207,7 @@ class Angular(RowSpace):
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν uniform on the sphere: the distances of any point to a point and its opposite sum to π."""
         off = 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)
-        return level(math.pi / 4, self.between, math.pi, off, ROUNDING * math.pi).kernels()
+        return level(math.pi / 4, self.query_distances, math.pi, off, ROUNDING * math.pi).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
         """Return expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""

@@ -52,14 +52,14 @@ class AnyMetric:
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     aliases: ClassVar[Aliases] = NO_ALIASES
-    threads: ClassVar[bool] = False  # a user's function may not be thread-safe
+    thread_safe: ClassVar[bool] = False  # a user's function may not be thread-safe
     geographic: ClassVar[bool] = False
     columns: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ("query",)
     width: ClassVar[int] = 1
     embedding_columns: ClassVar[None] = None
-    unit: ClassVar[str] = ""
-    found: ClassVar[None] = None
+    distance_unit: ClassVar[str] = ""
+    bounds_provenance: ClassVar[None] = None
     extent: ClassVar[None] = None
 
     metric: Metric | None  # None in a space from a file that cannot name its metric
@@ -120,7 +120,7 @@ class AnyMetric:
     # points
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         if self.records is not None:
             return (
@@ -134,7 +134,7 @@ class AnyMetric:
         raise MilepostError("an arbitrary metric has no centre")
 
     @property
-    def known(self) -> IntArray:
+    def given_queries(self) -> IntArray:
         """The indices of the queries."""
         return np.arange(len(self.queries))
 
@@ -143,7 +143,7 @@ class AnyMetric:
         """The index of each query in the list, the first of equal ones."""
         return {key(query): index for index, query in reversed(list(enumerate(self.queries)))}
 
-    def knows(self, point: Any) -> bool:
+    def is_point(self, point: Any) -> bool:
         """Return whether an object is one of the queries."""
         with contextlib.suppress(MilepostError):
             return key(point) in self._indices
@@ -157,15 +157,15 @@ class AnyMetric:
         """Return the text itself."""
         return text
 
-    def cells(self, query: Any) -> tuple[Any, ...]:
+    def column_values(self, query: Any) -> tuple[Any, ...]:
         """Return the text of a query."""
         return (str(query),)
 
-    def inside(self, queries: AnyArray) -> AnyArray:
+    def clip_points(self, queries: AnyArray) -> AnyArray:
         """Return queries unchanged: all are inside."""
         return queries
 
-    def around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
+    def points_around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
         """Raise an error: there are no points but the queries."""
         raise MilepostError("an arbitrary metric has no points but its queries")
 
@@ -179,7 +179,7 @@ class AnyMetric:
                 raise MilepostError(f"private rows must be objects, but row {first_row + row + 1} is missing; drop it")
         if self._universe is not None:
             return self._universe.read(records)
-        if self.metric.alone:
+        if self.metric.row_independent:
             with SuppressFailures():  # anything that the user's function raises on a private record
                 return self._clip(self._matrix(records))
         return np.concatenate([np.empty((0, len(self.queries))), *(self._read_one(record) for record in records)])
@@ -214,13 +214,13 @@ class AnyMetric:
         if self.metric is None:
             raise MilepostError("this space came from a file and has no distance function")
         to = self.queries if queries is None else queries
-        batches = [objects] if self.metric.alone else [[item] for item in objects]
+        batches = [objects] if self.metric.row_independent else [[item] for item in objects]
         distances = np.concatenate([np.array(self.metric.matrix(batch, to), dtype=np.float64) for batch in batches])
         if distances.shape != (len(objects), len(to)):
             raise MilepostError(f"distance must give {len(objects)} × {len(to)} numbers, got shape {distances.shape}")
         return distances
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return the distances of queries to queries, given by index."""
         return self._clip(self._matrix([self.queries[k] for k in left], [self.queries[k] for k in right]))
 
@@ -255,7 +255,7 @@ class AnyMetric:
 
     # embedding coordinates
 
-    def sized(self, n: int) -> Sequence[Self]:
+    def size_variants(self, n: int) -> Sequence[Self]:
         """Return the space, with the number of repetitions for n rows where these are those of the paper."""
         if self.repetitions != "paper":
             return (self,)
@@ -308,7 +308,7 @@ class AnyMetric:
         return measure(distances[:, sample], np.asarray(images), self._weight, self.calibrate)
 
     @cached_property
-    def places(self) -> IntArray:
+    def query_positions(self) -> IntArray:
         """Embedding positions of the queries in quanta: int64[k, D]."""
         rows = max(1, BLOCK // max(len(self.queries), len(self._weight)))
         starts = range(0, len(self.queries), rows)
@@ -317,7 +317,7 @@ class AnyMetric:
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return the embedding positions of queries, given by index."""
-        return self.places[queries].astype(np.float64)
+        return self.query_positions[queries].astype(np.float64)
 
     def point(self, positions: FloatArray) -> FloatArray:
         """Raise an error: distances to sets have no inverse here."""
@@ -355,7 +355,11 @@ class AnyMetric:
     def tensors(self) -> dict[str, AnyArray]:
         """Return positions of the queries, weights and calibration, with which a file answers without the metric."""
         calibration = [self._calibration.factor, *vars(self.distortion()).values()]
-        return {"places": self.places.astype(np.int32), "weight": self._weight, "measured": np.array(calibration)}
+        return {
+            "query_positions": self.query_positions.astype(np.int32),
+            "weight": self._weight,
+            "measured": np.array(calibration),
+        }
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
@@ -366,14 +370,14 @@ class AnyMetric:
         result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
         result._set({"records": card.get("universe"), "_universe": None})
         if tensors:
-            positions, weight, numbers = (tensors[name] for name in ("places", "weight", "measured"))
+            positions, weight, numbers = (tensors[name] for name in ("query_positions", "weight", "measured"))
             if positions.shape != (len(result.queries), len(weight)) or numbers.shape != (4,):
                 raise MilepostError("the file's embedding positions do not fit its queries")
             factor, *distortion = numbers.tolist()
             if not min(factor, *distortion[:2]) > 0:
                 raise MilepostError("the file's distortion is none")
             calibration = Calibration(factor, Distortion(*distortion))
-            result._set({"places": positions.astype(np.int64), "_weight": weight, "_calibration": calibration})
+            result._set({"query_positions": positions.astype(np.int64), "_weight": weight, "_calibration": calibration})
         return result
 
 

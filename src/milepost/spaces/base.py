@@ -32,19 +32,19 @@ class Space(Protocol):
     objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
     # False: embedding coordinates depend on the queries, so sessions are not possible (Remark 8.2)
     oblivious: ClassVar[bool]
-    threads: ClassVar[bool]  # whether several threads may read records and measure distances at once
+    thread_safe: ClassVar[bool]  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
 
     @property
-    def found(self) -> BoundsProvenance | None:
+    def bounds_provenance(self) -> BoundsProvenance | None:
         """How the bounds were found in the private table; None where they are public knowledge."""
 
     @property
-    def unit(self) -> str:
+    def distance_unit(self) -> str:
         """The unit of distances, as labels show it; empty where it is unknown."""
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space, as text."""
 
     @property
@@ -70,7 +70,7 @@ class Space(Protocol):
         """A point in the middle: float64[columns]."""
 
     @property
-    def known(self) -> AnyArray | None:
+    def given_queries(self) -> AnyArray | None:
         """The only points that can be queried, as `read_queries` returns them; None where any point can."""
 
     @property
@@ -85,10 +85,10 @@ class Space(Protocol):
     def embedding(self) -> Embedding:
         """The embedding of the space into weighted ℓ₁."""
 
-    def sized(self, n: int) -> Sequence["Space"]:
+    def size_variants(self, n: int) -> Sequence["Space"]:
         """Return variants of the space for a table of n rows, from few embedding coordinates to many."""
 
-    def knows(self, point: Any) -> bool:
+    def is_point(self, point: Any) -> bool:
         """Return whether an object is a single query point, rather than several."""
 
     def read(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> FloatArray:
@@ -97,10 +97,10 @@ class Space(Protocol):
     def read_queries(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> AnyArray:
         """Return a batch of public queries, unclipped; errors count rows from `first_row`."""
 
-    def inside(self, queries: AnyArray) -> AnyArray:
+    def clip_points(self, queries: AnyArray) -> AnyArray:
         """Return queries moved into the space, as `read` moves records."""
 
-    def around(self, point: FloatArray, distance: float) -> FloatArray:
+    def points_around(self, point: FloatArray, distance: float) -> FloatArray:
         """Return points on all sides of a point, at about this distance."""
 
     def user_point(self, query: AnyArray) -> Any:
@@ -109,7 +109,7 @@ class Space(Protocol):
     def parse(self, text: str) -> Any:
         """Return the query that a text on the command line stands for."""
 
-    def cells(self, query: Any) -> tuple[Any, ...]:
+    def column_values(self, query: Any) -> tuple[Any, ...]:
         """Return the cells of a query that a user wrote, a value for each of `names`."""
 
     def position(self, queries: AnyArray) -> FloatArray:
@@ -124,7 +124,7 @@ class Space(Protocol):
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the distances of records to queries: float64[n, k]."""
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return the distances of queries to queries: float64[m, k]."""
 
     @property

@@ -20,19 +20,21 @@ class BoundsProvenance:
     epsilon: float
     neighbors: str
     columns: int  # the number of columns whose bounds it found
-    unit: str | None = None  # whose rows are protected together; None where a row is a person
+    privacy_unit: str | None = None  # whose rows are protected together; None where a row is a person
     contributions: int = 1  # the number of these rows that are used, at most
 
     def __post_init__(self) -> None:
         if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float) or not self.epsilon > 0:
-            raise MilepostError(f"found: epsilon must be a positive number, got {self.epsilon!r}")
+            raise MilepostError(f"bounds_provenance: epsilon must be a positive number, got {self.epsilon!r}")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         if self.neighbors not in NEIGHBOR_TEXTS:
-            raise MilepostError(f"found: neighbors must be one of {', '.join(NEIGHBOR_TEXTS)}, got {self.neighbors!r}")
-        check_whole("found: columns", self.columns, 1)
-        check_whole("found: contributions", self.contributions, 1)
-        if self.unit is not None and not isinstance(self.unit, str):
-            raise MilepostError(f"found: unit must be a column's name, got {self.unit!r}")
+            raise MilepostError(
+                f"bounds_provenance: neighbors must be one of {', '.join(NEIGHBOR_TEXTS)}, got {self.neighbors!r}"
+            )
+        check_whole("bounds_provenance: columns", self.columns, 1)
+        check_whole("bounds_provenance: contributions", self.contributions, 1)
+        if self.privacy_unit is not None and not isinstance(self.privacy_unit, str):
+            raise MilepostError(f"bounds_provenance: privacy_unit must be a column's name, got {self.privacy_unit!r}")
 
     @classmethod
     def of(cls, params: Any) -> "BoundsProvenance | None":
@@ -40,8 +42,8 @@ class BoundsProvenance:
         if params is None or isinstance(params, BoundsProvenance):
             return params
         fields = set(cls.__dataclass_fields__)
-        if not isinstance(params, Mapping) or not fields - {"unit", "contributions"} <= set(params) <= fields:
-            raise MilepostError(f"found must have {', '.join(cls.__dataclass_fields__)}, got {params!r}")
+        if not isinstance(params, Mapping) or not fields - {"privacy_unit", "contributions"} <= set(params) <= fields:
+            raise MilepostError(f"bounds_provenance must have {', '.join(cls.__dataclass_fields__)}, got {params!r}")
         return cls(**params)
 
     def to_json(self) -> dict[str, Any]:
@@ -50,5 +52,5 @@ class BoundsProvenance:
 
     def __str__(self) -> str:
         bounds = "the bounds of 1 column" if self.columns == 1 else f"the bounds of {self.columns} columns"
-        whose = f" ({self.contributions} of one {self.unit} at most)" if self.unit is not None else ""
+        whose = f" ({self.contributions} of one {self.privacy_unit} at most)" if self.privacy_unit is not None else ""
         return f"{bounds} by a release of ε = {self.epsilon:g} for {NEIGHBOR_TEXTS[self.neighbors]}{whose}"

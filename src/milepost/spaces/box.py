@@ -30,12 +30,12 @@ class RowSpace(ABC):
 
     objects: ClassVar[bool] = False
     oblivious: ClassVar[bool] = True
-    known: ClassVar[None] = None
+    given_queries: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
-    threads: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
-    unit: str = ""  # of distances, as labels show it
-    found: BoundsProvenance | None = None
+    distance_unit: str = ""  # of distances, as labels show it
+    bounds_provenance: BoundsProvenance | None = None
 
     @property
     @abstractmethod
@@ -48,11 +48,11 @@ class RowSpace(ABC):
         """Column names, or positions counted from 0."""
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         return "values outside the bounds were moved to the nearest bound"
 
-    def knows(self, point: Any) -> bool:
+    def is_point(self, point: Any) -> bool:
         """Return whether an object is a single point: one number for each column."""
         return tuple(np.shape(point)) == (self.width,)
 
@@ -64,7 +64,7 @@ class RowSpace(ABC):
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the distances of records to queries: float64[n, k]."""
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return the distances of queries to queries, which are points like records."""
         return self.distance(left, right)
 
@@ -78,7 +78,7 @@ class RowSpace(ABC):
             raise MilepostError(f"--at must give {self.width} numbers ({', '.join(self.names)}), got {text!r}")
         return row
 
-    def cells(self, query: Any) -> tuple[Any, ...]:
+    def column_values(self, query: Any) -> tuple[Any, ...]:
         """Return the numbers of a query."""
         return tuple(query)
 
@@ -91,14 +91,14 @@ class RowSpace(ABC):
 class Box(RowSpace):
     """Columns, by name or position, each with a public interval.
 
-    found: how the bounds were found in the private table; None where they are public knowledge.
+    bounds_provenance: how the bounds were found in the private table; None where they are public knowledge.
     """
 
     columns: tuple[str, ...] | None
     low: tuple[float, ...]
     high: tuple[float, ...]
-    unit: str
-    found: BoundsProvenance | None
+    distance_unit: str
+    bounds_provenance: BoundsProvenance | None
 
     @property
     def width(self) -> int:
@@ -149,10 +149,10 @@ class Box(RowSpace):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The entry `found` of the card; empty where bounds are public knowledge."""
-        return {} if self.found is None else {"found": self.found.to_json()}
+        """The entry `bounds_provenance` of the card; empty where bounds are public knowledge."""
+        return {} if self.bounds_provenance is None else {"bounds_provenance": self.bounds_provenance.to_json()}
 
-    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+    def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Return the space alone: its number of embedding coordinates is fixed."""
         return (self,)
 
@@ -169,11 +169,11 @@ class Box(RowSpace):
         refuse_far(points, self.low, self.high, self.names, first_row)
         return points
 
-    def inside(self, queries: AnyArray) -> FloatArray:
+    def clip_points(self, queries: AnyArray) -> FloatArray:
         """Return queries moved into the space, as `read` moves records."""
         return self.read(queries)
 
-    def around(self, point: FloatArray, distance: float) -> FloatArray:
+    def points_around(self, point: FloatArray, distance: float) -> FloatArray:
         """Return points on all sides of a point, along the axes."""
         axes = distance * np.eye(self.width)
         return np.vstack([point + axes, point - axes])

@@ -58,7 +58,7 @@ class GreatCircle(RowSpace):
     aliases: ClassVar[Aliases] = ALIASES
     embedding_columns: ClassVar[None] = None
     geographic: ClassVar[bool] = True
-    unit = "km"
+    distance_unit = "km"
 
     latitude: float
     longitude: float
@@ -100,7 +100,7 @@ class GreatCircle(RowSpace):
         return 2 * self.radius_km
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         return "places outside the cap were moved to its border"
 
@@ -124,7 +124,7 @@ class GreatCircle(RowSpace):
         """Return the same cap with another number of directions."""
         return type(self)((self.latitude, self.longitude), self.radius_km, count)
 
-    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+    def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Return caps with few to many directions, or the cap alone where their number was given."""
         return (self,) if self.directions is not None else [self.with_directions(count) for count in CANDIDATES]
 
@@ -147,7 +147,7 @@ class GreatCircle(RowSpace):
         warn_swapped(points, self.latitude, self.longitude, math.degrees(self._radius))
         return points
 
-    def inside(self, queries: AnyArray) -> FloatArray:
+    def clip_points(self, queries: AnyArray) -> FloatArray:
         """Return queries, moved to the border along the great circle to the centre where they are outside the cap."""
         vectors, result = self._vectors(queries[:, 0], queries[:, 1]), np.array(queries, dtype=np.float64)
         up = np.array([[0.0, 0.0, 1.0]])
@@ -157,7 +157,7 @@ class GreatCircle(RowSpace):
             result[row] = geographic(vector, self.latitude, self.longitude)
         return result
 
-    def around(self, point: FloatArray, distance: float) -> FloatArray:
+    def points_around(self, point: FloatArray, distance: float) -> FloatArray:
         """Return the points at this distance to the north, east, south and west."""
         angle = distance / EARTH_KM
         sides = [(0, 1), (1, 0), (0, -1), (-1, 0)]
@@ -268,7 +268,7 @@ class GreatCircle(RowSpace):
             result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], query_vectors)
         return result
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return great-circle distances of queries to queries."""
         return self.distance(self._vectors(left[:, 0], left[:, 1]), right)
 
@@ -285,7 +285,7 @@ class GreatCircle(RowSpace):
         radius = EARTH_KM * self._radius
         border = grid(np.full(POINTS, radius), 2 * math.pi / POINTS * np.arange(float(POINTS)))
         off = ROUNDING_KM + BORDER * radius  # a query may stay that far outside, beyond the diameter
-        return around_cap(radius, border, grid, self.between, off, ROUNDING_KM).kernels()
+        return around_cap(radius, border, grid, self.query_distances, off, ROUNDING_KM).kernels()
 
     def distortion(self, pairs: int = 10_000) -> Distortion:
         """Return expansion and contraction (Definition 5) on public pairs, spread over the cap."""

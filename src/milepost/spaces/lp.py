@@ -30,7 +30,7 @@ class L1(Box):
     A record off the steps is moved to the nearest, low + k·step; the reported error does not include this.
     None or 0: records can be anywhere.
     unit: of distances, for labels: "km".
-    found: as `find_bounds` reports it, where bounds come from there.
+    bounds_provenance: as `find_bounds` reports it, where bounds come from there.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
@@ -41,7 +41,13 @@ class L1(Box):
     step: tuple[float, ...]
 
     def __init__(
-        self, bounds: Any, weights: Any = None, step: Any = None, *, unit: Any = "", found: Any = None
+        self,
+        bounds: Any,
+        weights: Any = None,
+        step: Any = None,
+        *,
+        distance_unit: Any = "",
+        bounds_provenance: Any = None,
     ) -> None:
         columns, pairs = named_pairs(bounds)
         object.__setattr__(self, "columns", columns)
@@ -49,8 +55,8 @@ class L1(Box):
         object.__setattr__(self, "high", tuple(high for _, high in pairs))
         object.__setattr__(self, "weights", named_numbers("weights", weights, columns, len(pairs), 1.0))
         object.__setattr__(self, "step", named_numbers("step", step, columns, len(pairs), 0.0))
-        object.__setattr__(self, "unit", unit_of(unit))
-        object.__setattr__(self, "found", BoundsProvenance.of(found))
+        object.__setattr__(self, "distance_unit", unit_of(distance_unit))
+        object.__setattr__(self, "bounds_provenance", BoundsProvenance.of(bounds_provenance))
         if not 1e-100 < self.diameter < 1e100:
             raise MilepostError(
                 "bounds and weights must leave at least one column of positive width, and a diameter between 1e-100 "
@@ -141,7 +147,7 @@ class L1(Box):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on two opposite corners, whose distances to any point sum to the diameter."""
-        return level(self.diameter / 4, self.between, self.diameter, self.rounding).kernels()
+        return level(self.diameter / 4, self.query_distances, self.diameter, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""
@@ -151,14 +157,20 @@ class L1(Box):
             "bounds": dict(zip(self.columns, bounds, strict=True)) if self.columns else bounds,
             "weights": list(self.weights),
             "step": list(self.step),
-            "unit": self.unit,
+            "distance_unit": self.distance_unit,
             **self.record,
         }
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """Return the space that `to_json` described."""
-        return cls(card["bounds"], card["weights"], card["step"], unit=card["unit"], found=card.get("found"))
+        return cls(
+            card["bounds"],
+            card["weights"],
+            card["step"],
+            distance_unit=card["distance_unit"],
+            bounds_provenance=card.get("bounds_provenance"),
+        )
 
 
 @dataclass(frozen=True, init=False)
@@ -170,7 +182,7 @@ class L2(Projected):
     distortion: or as many as bring distances within this share of the metric's.
     unit: of distances, for labels: "km".
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
-    found: as `find_bounds` reports it, where bounds come from there.
+    bounds_provenance: as `find_bounds` reports it, where bounds come from there.
 
     >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
     10.0
@@ -189,10 +201,12 @@ class L2(Projected):
         distortion: Any = None,
         clip: Any = 1.0,
         random_state: Any = 0,
-        unit: Any = "",
-        found: Any = None,
+        distance_unit: Any = "",
+        bounds_provenance: Any = None,
     ) -> None:
-        self._set_fields(bounds, center, radius, directions, distortion, clip, random_state, unit, found)
+        self._set_fields(
+            bounds, center, radius, directions, distortion, clip, random_state, distance_unit, bounds_provenance
+        )
 
     @staticmethod
     def default_directions(width: int) -> int:
@@ -221,7 +235,7 @@ class L2(Projected):
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on the sphere around the ball, or around the box, whose middle is rounded."""
         radius = self.diameter / 2 + self.rounding
-        return around_ball(self.center, radius, self.between, self.rounding).kernels()
+        return around_ball(self.center, radius, self.query_distances, self.rounding).kernels()
 
 
 @dataclass(frozen=True, init=False)
@@ -241,13 +255,15 @@ class Lp(Projected):
         distortion: Any = None,
         clip: Any = 1.0,
         random_state: Any = 0,
-        unit: Any = "",
-        found: Any = None,
+        distance_unit: Any = "",
+        bounds_provenance: Any = None,
     ) -> None:
         if not isinstance(p, int | float) or not 1.01 <= p <= 1.99:
             raise MilepostError(f"p must lie between 1.01 and 1.99, got {p!r}; use L1 for p = 1 and L2 for p = 2")
         object.__setattr__(self, "p", float(p))
-        self._set_fields(bounds, None, None, directions, distortion, clip, random_state, unit, found)
+        self._set_fields(
+            bounds, None, None, directions, distortion, clip, random_state, distance_unit, bounds_provenance
+        )
 
     @staticmethod
     def default_directions(width: int) -> int:
@@ -276,7 +292,7 @@ class Lp(Projected):
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on opposite corners of the box."""
         middle, half = self.center, (np.asarray(self.high) - np.asarray(self.low)) / 2
-        return corners(self.p, middle, half, self.between, self.rounding).kernels()
+        return corners(self.p, middle, half, self.query_distances, self.rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""

@@ -29,7 +29,7 @@ class Metric:
     """
 
     matrix: Matrix
-    alone: bool = False
+    row_independent: bool = False
     name: str | None = None
 
     def __call__(self, x: Any, y: Any) -> float:
@@ -60,7 +60,7 @@ def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
             len(x), len(y)
         )
 
-    return Metric(matrix, alone=True)
+    return Metric(matrix, row_independent=True)
 
 
 def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Metric:
@@ -91,7 +91,7 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
     def matrix(x: Sequence[Any], y: Sequence[Any]) -> FloatArray:
         return table[np.ix_([index_of(point) for point in x], [index_of(point) for point in y])]
 
-    return Metric(matrix, alone=True)
+    return Metric(matrix, row_independent=True)
 
 
 def shortest_path(graph: Any) -> Metric:
@@ -133,7 +133,7 @@ def shortest_path(graph: Any) -> Metric:
             result[is_node, column] = tables[source][targets]
         return result
 
-    return Metric(matrix, alone=True)
+    return Metric(matrix, row_independent=True)
 
 
 def _edges(graph: Any) -> tuple[list[Any], Any]:
@@ -203,8 +203,8 @@ def _edit_matrix(x: Sequence[Any], y: Sequence[Any]) -> AnyArray:
     return np.asarray(cdist(x, y, scorer=Levenshtein.distance, dtype=np.int32, workers=-1))
 
 
-edit_distance = Metric(_edit_matrix, alone=True, name="edit")
+edit_distance = Metric(_edit_matrix, row_independent=True, name="edit")
 # 1 − |A∩B|/|A∪B| for any iterables of hashable members; two empty sets are equal. It has no name because a file may
 # store its sets by index only, from which no distance can be computed.
-jaccard = Metric(_jaccard_matrix, alone=True)
+jaccard = Metric(_jaccard_matrix, row_independent=True)
 NAMED = {"edit": edit_distance}

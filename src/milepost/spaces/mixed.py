@@ -28,12 +28,12 @@ class MixedTable(ABC):
     kind: ClassVar[str]
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = True
-    known: ClassVar[None] = None
+    given_queries: ClassVar[None] = None
     aliases: ClassVar[Aliases] = NO_ALIASES
-    threads: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = True
     geographic: ClassVar[bool] = False
-    unit: ClassVar[str] = ""
-    found: ClassVar[None] = None
+    distance_unit: ClassVar[str] = ""
+    bounds_provenance: ClassVar[None] = None
     extent: ClassVar[None] = None
 
     columns: tuple[str, ...] | None
@@ -77,7 +77,7 @@ class MixedTable(ABC):
         """Return the weights that the distance uses."""
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         return (
             "numbers outside their bounds were moved to the nearest bound, and labels that are not listed are `other`"
@@ -140,7 +140,7 @@ class MixedTable(ABC):
             category_blocks=blocks,
         )
 
-    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+    def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Return the space alone: its number of embedding coordinates is fixed."""
         return (self,)
 
@@ -148,7 +148,7 @@ class MixedTable(ABC):
         """Return no distortion: embedded distances are those of the metric."""
         return Distortion.of(np.empty(0))
 
-    def knows(self, point: Any) -> bool:
+    def is_point(self, point: Any) -> bool:
         """Return whether an object is a single point: a dict, a row of a frame, or a list of one value per column."""
         if isinstance(point, Mapping) or (is_series(point) and {*self.names} <= {*map(str, point.index)}):
             return True
@@ -168,7 +168,7 @@ class MixedTable(ABC):
         pairs = zip(self.parts, self.names, columns, strict=True)
         return np.column_stack([part.read(cells, name, query, first_row) for part, name, cells in pairs])
 
-    def inside(self, queries: AnyArray) -> FloatArray:
+    def clip_points(self, queries: AnyArray) -> FloatArray:
         """Return queries with numbers clipped to their bounds."""
         result: FloatArray = np.array(queries)
         for i, part in enumerate(self.parts):
@@ -176,7 +176,7 @@ class MixedTable(ABC):
                 result[:, i] = np.clip(result[:, i], part.low, part.high)
         return result
 
-    def around(self, point: AnyArray, distance: float) -> FloatArray:
+    def points_around(self, point: AnyArray, distance: float) -> FloatArray:
         """Raise an error: the centre of a table is found column by column."""
         raise MilepostError(f"a table has no points {distance:g} around {point.tolist()}")
 
@@ -190,11 +190,11 @@ class MixedTable(ABC):
         cells = [cell.strip() for cell in next(csv.reader([text]), [])]
         if len(cells) == self.width:
             return tuple(cells)
-        if not (len(cells) == 1 and self.knows(text)):
+        if not (len(cells) == 1 and self.is_point(text)):
             raise MilepostError(f"--at must give {self.width} values ({join_names(self.names)}), got {text!r}")
         return text
 
-    def cells(self, query: Any) -> tuple[Any, ...]:
+    def column_values(self, query: Any) -> tuple[Any, ...]:
         """Return the values of a query."""
         return tuple(query.values() if isinstance(query, Mapping) else query)
 
@@ -220,7 +220,7 @@ class MixedTable(ABC):
         """Return the weighted sum of differences for every pair."""
         return sum_over_columns(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
 
-    def between(self, left: AnyArray, right: AnyArray) -> FloatArray:
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return the distances of queries to queries, which are points like records."""
         return self.distance(left, right)
 
@@ -230,7 +230,7 @@ class MixedTable(ABC):
         shares = [(1 - 1 / part.size) / 2 if isinstance(part, Category) else 1 / 4 for part in self.parts]
         height = sum(share * weight for share, weight in zip(shares, self.weights, strict=True))
         rounding = (ROUNDING + 2 * HALF_ULP * MAX_OFFSET) * self.diameter  # as `number` allows bounds to be
-        return level(height, self.between, self.diameter, rounding).kernels()
+        return level(height, self.query_distances, self.diameter, rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""
@@ -304,12 +304,12 @@ class Hamming(MixedTable):
     def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
         return weights
 
-    def knows(self, point: Any) -> bool:
+    def is_point(self, point: Any) -> bool:
         """Return whether an object is one sequence: text, or labels rather than as many sequences as positions."""
         if isinstance(point, str):
             return True
-        if not super().knows(point) or isinstance(point, Mapping) or self.width == 1:
-            return super().knows(point)
+        if not super().is_point(point) or isinstance(point, Mapping) or self.width == 1:
+            return super().is_point(point)
         texts = all(isinstance(cell, str) and len(cell) == self.width for cell in point)
         return not texts or all(
             label in part.labels for label, part in zip(point, self.parts, strict=True) if isinstance(part, Category)

@@ -74,7 +74,7 @@ class Queries:
     @classmethod
     def from_json(cls, space: Space, points: list[Any]) -> "Queries":
         """Return the queries that `to_json` described."""
-        return cls(np.array(points, dtype=np.float64 if space.known is None else np.int64), space)
+        return cls(np.array(points, dtype=np.float64 if space.given_queries is None else np.int64), space)
 
 
 def key_of(point: AnyArray) -> Hashable:
@@ -84,7 +84,7 @@ def key_of(point: AnyArray) -> Hashable:
 
 def move_inside(space: Space, queries: AnyArray) -> AnyArray:
     """Return queries moved into the space, with a warning where some lie outside."""
-    inside = space.inside(queries)
+    inside = space.clip_points(queries)
     if count := len(np.unique(np.nonzero(inside != queries)[0])):
         warn(f"{count} of {len(queries)} queries lie outside the space; they are answered at its border")
     return inside

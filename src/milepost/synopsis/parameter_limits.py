@@ -55,7 +55,7 @@ LIMITS = {
         **dict.fromkeys(("alpha", "lattice"), DISTANCE),
         **dict.fromkeys(("updates", "queries", "sensitivity"), COUNT),
         "epsilon_test": SCALE,
-        "beta": Limit(0, 1, above=True),
+        "failure_probability": Limit(0, 1, above=True),
         "threshold": Limit(-(1 << 62), 1 << 62, whole=True),
         **dict.fromkeys(("value_scale", "slope_scale", "margin", "gap"), ANY_LIST),
     },
@@ -63,7 +63,7 @@ LIMITS = {
 }
 TYPES: dict[str, type] = {
     **dict.fromkeys(("deviations", "kurtoses", "space.weight", "space.measured"), np.float64),
-    "space.places": np.int32,
+    "space.query_positions": np.int32,
 }
 POSITIVE = ("deviations", "space.weight")
 FLAGS = ("pure", "central")

@@ -34,8 +34,8 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
         synopsis.statistic.refuse()
     space = synopsis.space
     point_columns = columns or space.columns or ()
-    if not point_columns or (space.known is None and len(point_columns) != space.width):
-        expected = "the columns of a query" if space.known is not None else f"{space.width} columns"
+    if not point_columns or (space.given_queries is None and len(point_columns) != space.width):
+        expected = "the columns of a query" if space.given_queries is not None else f"{space.width} columns"
         raise MilepostError(
             f"expected {expected} ({', '.join(space.names)}), got {len(point_columns)}; name them in this order"
         )
@@ -54,7 +54,7 @@ def score(payload: bytes, cells: tuple[pa.Array, ...]) -> pa.Array:
     """Return the answers for a batch of rows; rows are independent of each other."""
     synopsis = _synopsis(payload)
     complete = ~np.any([_missing(column) for column in cells], axis=0)
-    names = synopsis.space.names if synopsis.space.known is None else [f"c{k}" for k in range(len(cells))]
+    names = synopsis.space.names if synopsis.space.given_queries is None else [f"c{k}" for k in range(len(cells))]
     batch = pa.RecordBatch.from_arrays([column.filter(pa.array(complete)) for column in cells], names=list(names))
     result = np.zeros(len(complete))
     if len(batch):

@@ -78,13 +78,15 @@ class Synopsis(ReleasedData):
         return super().mean_distance(points, raw=raw)
 
     def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, FrameTemplate | None]:
-        if self.known is None:
+        if self.given_queries is None:
             raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
         batch, single, template = query_points(points, self.space)
         queries = self.space.read_queries(batch)
-        indices = queries if self.queries is None else self.queries.find(self.space.inside(queries))
-        values = self.statistic.values(self.positions(self.known))
-        smoothed = lipschitz(values, self.space.between(self.known, self.known), self.space.diameter)
+        indices = queries if self.queries is None else self.queries.find(self.space.clip_points(queries))
+        values = self.statistic.values(self.positions(self.given_queries))
+        smoothed = lipschitz(
+            values, self.space.query_distances(self.given_queries, self.given_queries), self.space.diameter
+        )
         return smoothed[indices], single, template
 
     def cdf(self, column: str | int, values: Any) -> Any:
@@ -146,7 +148,7 @@ class Synopsis(ReleasedData):
 
     def __repr__(self) -> str:
         error = self.error(self.confidence)
-        unit = f" {self.space.unit}" if self.space.unit else ""
+        unit = f" {self.space.distance_unit}" if self.space.distance_unit else ""
         count = len(self.labels)
         groups = f", {count:,} group{'s' * (count > 1)}" if count else ""
         what = f"{self.space.kind}, {size_formula(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"

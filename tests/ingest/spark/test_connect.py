@@ -28,7 +28,8 @@ noise._add = lambda law, values, scale: values
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 assert "connect" in type(spark).__module__
 frame, table = spark.read.parquet(sys.argv[1]), pq.read_table(sys.argv[1])
-said = {"epsilon": 1, "delta": 1e-6, "unit": "person", "contributions": 2, "groups": "city", "labels": ["Bonn", "Ulm"]}
+said = {"epsilon": 1, "delta": 1e-6, "privacy_unit": "person", "contributions": 2, "groups": "city"}
+said["labels"] = ["Bonn", "Ulm"]
 space = mp.L1({"x": (0, 10), "y": (0, 10)})
 there, here = (mp.release(data, space, **said) for data in (frame, table))
 for name, tensor in here.statistic.tensors().items():

@@ -18,12 +18,12 @@ from tests.mechanisms.contract import silent
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.filterwarnings("ignore::milepost.PromiseWarning"),
+    pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning"),
 ]
 
 SPACE = mp.L2({"x": (0, 10), "y": (0, 10)})
 OPTIONS: dict[str, Any] = {"epsilon": 40, "delta": 1e-6, "max_queries": 9, "mechanism": "field"}
-ROLES: dict[str, Any] = {"unit": "person", "contributions": 2, "weights": "weight", "max_weight": 2.0}
+ROLES: dict[str, Any] = {"privacy_unit": "person", "contributions": 2, "row_weights": "weight", "max_row_weight": 2.0}
 
 
 @pytest.mark.parametrize("options", [{}, ROLES, {"groups": "city", "labels": ["Bonn", "Ulm"]}])
@@ -36,7 +36,7 @@ def test_the_digest_is_the_same_here_and_there(options: dict[str, Any], people: 
         fingerprint = Fingerprint(key=key)
         table.with_fingerprint(fingerprint).total()
         table.with_fingerprint(fingerprint).magnitudes()
-        table.with_fingerprint(fingerprint).sketch(SPACE.sized(4000)[0])
+        table.with_fingerprint(fingerprint).sketch(SPACE.size_variants(4000)[0])
         digests.add(fingerprint.expected)
     assert len(digests) == 1
 
@@ -77,6 +77,6 @@ def test_a_stored_session_goes_on_with_a_frame_or_its_rows(people: pa.Table, fra
     session = mp.interactive(frame, SPACE, store=tmp_path / "s.db", **OPTIONS, **ROLES)
     value = session.ask([1, 2]).value
     for data in (path, frame.repartition(3)):
-        resumed_session = mp.resume(tmp_path / "s.db", data, weights="weight")
+        resumed_session = mp.resume(tmp_path / "s.db", data, row_weights="weight")
         assert resumed_session.ask([1, 2]).value == value
         assert resumed_session.ask([5, 5]).remaining == 7

@@ -23,7 +23,7 @@ REASON = (
 )
 OPTIONS: dict[str, dict[str, Any]] = {
     "rows": {},
-    "persons": {"unit": "id"},
+    "persons": {"privacy_unit": "id"},
 }
 
 
@@ -91,7 +91,7 @@ def test_types_and_names_are_refused_at_once(frame: Any, ledger: mp.Ledger, monk
     assert text == "column 'x' must hold numbers, got string; convert it or leave it out"
     assert refusal(frame.select("x", "word"), ledger).startswith("the table has no column 'y'; it has x, word")
     assert "columns must name 2 columns for x, y" in refusal(frame, ledger, columns=["x"])
-    text = refusal(frame, ledger, weights="nowhere", max_weight=1)
+    text = refusal(frame, ledger, weights="nowhere", max_row_weight=1)
     assert text.startswith("weights: the table has no column 'nowhere'")
 
 

@@ -116,7 +116,7 @@ def test_what_a_spark_frame_cannot_do() -> None:
 
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: mp.release(Frame(), SPACE, epsilon=1, groups=["a"], labels=["a"]), "groups must be a column's name"),
-        (lambda: mp.exact(Frame(), SPACE, [1]), "got a Spark frame"),
+        (lambda: mp.exact_mean_distance(Frame(), SPACE, [1]), "got a Spark frame"),
         (lambda: spark.release(np.zeros((2, 1)), SPACE, epsilon=1), r"expected a Spark DataFrame, got numpy\.ndarray"),
         (lambda: mp.release(StorageLevel(False, False, False, False), SPACE, epsilon=1), "got pyspark.*StorageLevel"),
     ]

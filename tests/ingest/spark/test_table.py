@@ -14,7 +14,7 @@ from milepost.ingest.table import Table
 from milepost.mechanisms.query.net import Net
 from milepost.pipeline.find_bounds import read_magnitudes
 from milepost.pipeline.open_table import open_table
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
@@ -39,8 +39,8 @@ SPACES: dict[str, tuple[Any, Any, Any]] = {  # space, columns, queries
 }
 QUERIES = Queries(np.array([[1.0, 2.0], [7.0, 3.0]]), SPACES["l1"][0])
 GROUPS: dict[str, Any] = {"groups": "city", "labels": ["Bonn", "Ulm"]}
-PERSONS: dict[str, Any] = {"unit": "person", "contributions": 2}
-EVERYTHING = {**GROUPS, **PERSONS, "weights": "weight", "max_weight": 2.0}
+PERSONS: dict[str, Any] = {"privacy_unit": "person", "contributions": 2}
+EVERYTHING = {**GROUPS, **PERSONS, "row_weights": "weight", "max_row_weight": 2.0}
 
 
 def tables(here: Any, there: Any, kind: str, neighbors: str, roles: dict[str, Any]) -> tuple[Table, Table]:
@@ -63,7 +63,9 @@ READ = {
 
 def arrays(people: pa.Table, kind: str) -> Table:
     """The points as an array of NumPy's, and a list for each role."""
-    options = EVERYTHING | {role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "unit", "weights")}
+    options = EVERYTHING | {
+        role: people[EVERYTHING[role]].to_pylist() for role in ("groups", "privacy_unit", "row_weights")
+    }
     columns = [np.array(people[name].to_pylist(), dtype=object if kind == "gower" else None) for name in READ[kind]]
     roles = RowColumns(**options)
     points = columns[0] if kind == "any" else np.column_stack(columns)
@@ -77,8 +79,8 @@ def test_the_integers_are_the_same(kind: str, people: pa.Table, folder: Path, fr
     stream, files = (
         tables(data, frame, kind, "add-remove", EVERYTHING)[0] for data in (iter(people.to_batches(300)), folder)
     )
-    variant = here.space.sized(4000)[-1]
-    queries = given_queries(here.space, SPACES[kind][2])
+    variant = here.space.size_variants(4000)[-1]
+    queries = read_given_queries(here.space, SPACES[kind][2])
     assert queries is not None
     sketch, sums = here.sketch(variant), here.sums(queries, Net().summands)
     assert sketch.totals.min() > 0
@@ -87,7 +89,9 @@ def test_the_integers_are_the_same(kind: str, people: pa.Table, folder: Path, fr
         same(sums, table.sums(queries, Net().summands))
 
 
-@pytest.mark.parametrize("roles", [{}, {"unit": "person"}, PERSONS, GROUPS], ids=["rows", "one", "two", "groups"])
+@pytest.mark.parametrize(
+    "roles", [{}, {"privacy_unit": "person"}, PERSONS, GROUPS], ids=["rows", "one", "two", "groups"]
+)
 def test_the_totals_are_the_same(roles: dict[str, Any], people: pa.Table, frame: Any) -> None:
     """Public or private, and of a statistic without weights."""
     here, there = tables(people, frame, "l1", "replace", roles)
@@ -107,7 +111,7 @@ def test_a_release_has_the_same_numbers(people: pa.Table, frame: Any, monkeypatc
     """With noise of 0, all that is released."""
     monkeypatch.setattr(noise, "_add", lambda _law, values, _scale: values)
     space = SPACES["l2"][0]
-    for options in ({}, {**GROUPS, "neighbors": "add-remove", "unit": "person", "contributions": 3}):
+    for options in ({}, {**GROUPS, "neighbors": "add-remove", "privacy_unit": "person", "contributions": 3}):
         here, there = (
             mp.release(data, space, epsilon=1, delta=1e-6, columns=["x", "y"], **options) for data in (people, frame)
         )
@@ -128,14 +132,14 @@ def test_columns_with_awkward_names(spark: Any, people: pa.Table) -> None:
     names = ["a.b", "A.B", "`tick`", "kind", "kind"]
     frame = spark.createDataFrame(people.select(["x", "y", "weight", "kind", "city"])).toDF(*names)
     table = people.select(["x", "y", "weight"]).rename_columns(names[:3])
-    row_columns = RowColumns(weights="`tick`", max_weight=2)
+    row_columns = RowColumns(row_weights="`tick`", max_row_weight=2)
     space = mp.L1({"A.B": (0, 10), "a.b": (0, 10)})
     here, there = (open_table(data, space, row_columns.change("replace"), None, row_columns) for data in (table, frame))
     same(here.sums(Queries(np.ones((1, 2)), space)), there.sums(Queries(np.ones((1, 2)), space)))
 
 
 def test_the_bounds_are_found_in_the_same_counts(people: pa.Table, frame: Any) -> None:
-    for roles in (RowColumns(), RowColumns(unit="person", contributions=2)):
+    for roles in (RowColumns(), RowColumns(privacy_unit="person", contributions=2)):
         (names, here), (others, there) = (read_magnitudes(data, ["y", "x"], roles) for data in (people, frame))
         assert (names, here.total) == (others, there.total)
         assert np.array_equal(here.counts, there.counts)
@@ -148,7 +152,7 @@ def test_the_bounds_are_found_in_the_same_counts(people: pa.Table, frame: Any) -
 def test_a_session_asks_the_cluster(mechanism: str, people: pa.Table, frame: Any) -> None:
     """Within an error that is far below a diameter of 14."""
     space = mp.L2(center=[5, 5], radius=7.1)
-    exact = mp.exact(people, space, [2, 3], columns=["x", "y"])
+    exact = mp.exact_mean_distance(people, space, [2, 3], columns=["x", "y"])
     with mp.interactive(
         frame, space, epsilon=8, delta=1e-6, max_queries=10, mechanism=mechanism, columns=["x", "y"]
     ) as session:

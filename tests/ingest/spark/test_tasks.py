@@ -75,10 +75,10 @@ def test_rows_are_counted_from_one_batch_to_the_next() -> None:
 
 def test_rows_in_no_group_have_no_keys() -> None:
     """They are none of the person's contributions."""
-    roles = RowColumns(groups="city", labels=["Ulm"], unit="id")
+    roles = RowColumns(groups="city", labels=["Ulm"], privacy_unit="id")
     batch = pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 2.0], "c1": ["Ulm", "Bonn", "Ulm"], "c2": ["a", "a", "a"]})
     payload_schema = pa.schema([batch.schema.field(name) for name in ("c0", "c1")])
-    keys = RowKeysTask(RowReader(mp.L1([(0, 10)]), roles, ("x",), ("groups", "unit")), payload_schema)
+    keys = RowKeysTask(RowReader(mp.L1([(0, 10)]), roles, ("x",), ("groups", "privacy_unit")), payload_schema)
     (key_batch,) = keys.run(iter([batch]), 0)
     assert key_batch.schema.names == keys.schema.names == ["c0", "c1", "person", "place", "trouble"]
     assert key_batch.column("c0").to_pylist() == [1.0, 2.0]

@@ -209,7 +209,7 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
     Noise that is claimed 35 % too small would leave a rate of 0.80, or 0.86 where it is Laplace's.
     """
     implementation, guarantee = MECHANISMS[mechanism]
-    sketch, exact = read_sketch(GUESTS, STAY), mp.exact(GUESTS, STAY, EVERYWHERE)
+    sketch, exact = read_sketch(GUESTS, STAY), mp.exact_mean_distance(GUESTS, STAY, EVERYWHERE)
     positions = STAY.position(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
     point_counts, band_count = np.zeros(len(EVERYWHERE)), 0
     for _ in range(RELEASES):
@@ -228,7 +228,7 @@ def test_a_prediction_is_what_a_release_says(mechanism: str) -> None:
     """Labels have no interpolation, so nothing about the table is left to guess."""
     space, delta = mp.Hamming(["ACGT"] * 3), 1e-6
     prediction = {p.mechanism: p for p in mp.plan(space, n=3000, epsilon=1, delta=delta).predictions}[mechanism]
-    with pytest.warns(mp.PromiseWarning) if mechanism == "tangents" else nullcontext():
+    with pytest.warns(mp.AccuracyWarning) if mechanism == "tangents" else nullcontext():
         synopsis = mp.release(["ACG", "TTT", "NNN"] * 1000, space, epsilon=1, delta=delta, mechanism=mechanism)
     assert synopsis.error() == pytest.approx(prediction.error, rel=1e-6)
     assert synopsis.error(uniform=True) == pytest.approx(prediction.uniform, rel=1e-6)

@@ -156,7 +156,7 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("queries", "beta", "argument"),
     [(0, 0.1, "max_queries"), (-1, 0.1, "max_queries"), (2.5, 0.1, "max_queries"), (True, 0.1, "max_queries")]
-    + [(1, beta, "beta") for beta in (0, 1, -1, math.nan, math.inf, "x")],
+    + [(1, beta, "failure_probability") for beta in (0, 1, -1, math.nan, math.inf, "x")],
 )
 def test_impossible_games_are_refused(queries: int, beta: float, argument: str) -> None:
     """The error names the argument."""

@@ -98,7 +98,7 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
     sketch.counts, sketch.offsets = full_sketch.counts[:, columns], full_sketch.offsets[:, columns]
     sketch.totals = full_sketch.totals
     n = int(sketch.totals[0])
-    mechanism = Tangents(beta=BETA)
+    mechanism = Tangents(failure_probability=BETA)
     base_scans = mechanism.scans(space.embedding, n, guarantee, sketch.bits)
     assert sum(scan.alpha for scan in base_scans) <= 0.1 * space.diameter, "a promise this weak proves nothing"
     new_scans = []

@@ -39,7 +39,7 @@ def make_factor(space: Any, max_points: int) -> CholeskyFactor:
 
 def points_at(space: Any, rows: FloatArray) -> AnyArray:
     points = inside(space, rows)
-    return points if points.dtype == np.float64 else np.asarray(space.inside(space.read_queries(points)))
+    return points if points.dtype == np.float64 else np.asarray(space.clip_points(space.read_queries(points)))
 
 
 def square(rows: FloatArray) -> FloatArray:

@@ -47,7 +47,7 @@ from tests.quick import some_quick
 KERNELS = {name: space for name, space in SPACES.items() if name != "towns"}
 BUDGET = Fraction(APPROXIMATE.rho)
 MAX_QUERIES = 40
-pytestmark = pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 spaces = pytest.mark.parametrize(
     "name", some_quick(KERNELS, ["unequal weights", "steps", "disc", "box", "cap", "angles", "letters"])
 )
@@ -86,7 +86,7 @@ def pair_cost(
     sums_of: Callable[[DistanceSums], DistanceSums] = lambda sums: sums,
 ) -> Fraction:
     """What one table and its neighbor, both arrays of records, cost in a release at some points."""
-    queries = Queries(np.asarray(space.inside(space.read_queries(query_points))), space)
+    queries = Queries(np.asarray(space.clip_points(space.read_queries(query_points))), space)
     first = Transcript()
     second = first.again()
     for transcript, table in zip((first, second), tables, strict=True):
@@ -194,8 +194,8 @@ def release(
     rows = [(number, row) for number, person in enumerate(people) for row in person.rows]
     roles: dict[str, tuple[str, Any]] = {
         "labels": ("groups", [row.label for _, row in rows]),
-        "max_weight": ("weights", [row.weight for _, row in rows]),
-        "contributions": ("unit", [number for number, _ in rows]),
+        "max_row_weight": ("row_weights", [row.weight for _, row in rows]),
+        "contributions": ("privacy_unit", [number for number, _ in rows]),
     }
     role_columns: dict[str, Any] = dict(role for option, role in roles.items() if option in who)
     table = points(space, [row.position for _, row in rows]) if rows else points(space, [[0.5] * space.width])[:0]
@@ -327,7 +327,7 @@ def test_no_session_costs_more_than_the_budget_after_a_long_search(name: str, ne
 def test_no_session_with_weights_costs_more_than_the_budget(name: str) -> None:
     for neighbors in ("replace", "add-remove"):
         search_sessions(
-            KERNELS[name], 8, neighbors, weights=lambda own, rest: [4.0] * own + [1.0] * rest, max_weight=4.0
+            KERNELS[name], 8, neighbors, row_weights=lambda own, rest: [4.0] * own + [1.0] * rest, max_row_weight=4.0
         )
 
 
@@ -339,7 +339,7 @@ def test_no_session_with_persons_costs_more_than_the_budget(name: str) -> None:
             6,
             neighbors,
             copies=3,
-            unit=lambda own, rest: [0] * own + [*range(1, rest + 1)],
+            privacy_unit=lambda own, rest: [0] * own + [*range(1, rest + 1)],
             contributions=3,
         )
 
@@ -585,7 +585,7 @@ def _pairs(width: int) -> list[FloatArray]:
 def test_answers_have_the_covariance_that_they_claim(name: str) -> None:
     """Others are told from it: 15 % more or less variance, distances 15 % longer, noise that is independent."""
     space, rows = LAWS[name]
-    queries = Queries(space.inside(space.read_queries(rows.astype(np.float64))), space)
+    queries = Queries(space.clip_points(space.read_queries(rows.astype(np.float64))), space)
     noise = Field().noise(space, 6, ProtectedChange(), APPROXIMATE)
     people = points(space, np.random.default_rng(0).random((50, 2)))
     sums = read_sums(people, space, queries)
@@ -619,7 +619,7 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
     space = SPACES["disc"]
     turns = 2 * math.pi * np.arange(5) / 5
     rows = np.vstack([[[1, -2]], np.array([1, -2]) + 2.9 * np.column_stack([np.cos(turns), np.sin(turns)])])
-    queries = Queries(space.inside(rows), space)
+    queries = Queries(space.clip_points(rows), space)
     noise = Field().noise(space, 6, ProtectedChange(), APPROXIMATE)
     constant = float(2 * (noise.kernel.half(rows) - 2 * (noise.kernel.anchor(rows) - 2 / math.pi * 3))[0])
     sums = read_sums(rows, space, queries)
@@ -640,7 +640,7 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
 def test_the_prediction_is_what_the_release_says(name: str) -> None:
     space = KERNELS[name]
     query_points = inside(space, [[k / 7] * space.width for k in range(8)])
-    queries = Queries(np.asarray(space.inside(space.read_queries(query_points))), space)
+    queries = Queries(np.asarray(space.clip_points(space.read_queries(query_points))), space)
     with silent():
         prediction = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE)
     sums = read_sums(points(space, [[0.3] * space.width] * 300), space, queries)
@@ -657,7 +657,10 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: Field().run(sums, queries, ProtectedChange(), PURE), "needs delta > 0"),
         (lambda: Field().check(ProtectedChange(), PURE), "hats, net or laplace"),
-        (lambda: Field().run(sums, Queries(towns.known, towns), ProtectedChange(), APPROXIMATE), "negative type"),
+        (
+            lambda: Field().run(sums, Queries(towns.given_queries, towns), ProtectedChange(), APPROXIMATE),
+            "negative type",
+        ),
         (
             lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), ProtectedChange(), APPROXIMATE),
             "2 numbers do not fit these queries, which have 3",
@@ -680,7 +683,7 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
     for name in ("disc", "cap", "angles", "table"):
         space = KERNELS[name]
         rows = np.random.default_rng(0).random((30, space.width))
-        query_points = np.asarray(space.inside(space.read_queries(inside(space, rows))))
+        query_points = np.asarray(space.clip_points(space.read_queries(inside(space, rows))))
         queries = Queries(query_points, space)
         sums = read_sums(points(space, rows), space, queries)
         with Transcript().listen():
@@ -688,7 +691,8 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
         exact = sums.values[0] - 30 * noisy_sums.anchors
         assert np.abs(noisy_sums.sums - exact).max() <= 24
         assert noisy_sums.values(np.arange(30), raw=True) == pytest.approx(
-            mp.exact(points(space, rows), space, inside(space, rows)), abs=2 * queries.bias + queries.quantum
+            mp.exact_mean_distance(points(space, rows), space, inside(space, rows)),
+            abs=2 * queries.bias + queries.quantum,
         )
 
 

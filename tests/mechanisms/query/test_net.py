@@ -19,7 +19,7 @@ from milepost.mechanisms.query import mesh, net
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.query.net import LinkDesigns, Net, NetNoise
 from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.pipeline.selection import given_queries
+from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -49,9 +49,9 @@ CHANGES = {
     "replace": ProtectedChange(),
     "add-remove": ProtectedChange("add-remove"),
     "groups": ProtectedChange(groups=2),
-    "rows": ProtectedChange(contributions=3, unit="person"),
-    "weights": ProtectedChange(max_weight=2.0),
-    "all": ProtectedChange("add-remove", contributions=2, unit="person", max_weight=1.0, groups=3),
+    "rows": ProtectedChange(contributions=3, privacy_unit="person"),
+    "row_weights": ProtectedChange(max_row_weight=2.0),
+    "all": ProtectedChange("add-remove", contributions=2, privacy_unit="person", max_row_weight=1.0, groups=3),
 }
 
 guarantees = pytest.mark.parametrize("kind", GUARANTEES)
@@ -65,7 +65,7 @@ def in_the_plane(count: int) -> Queries:
 def far_apart(count: int) -> Queries:
     """Any two of them as far from one another as a record can be."""
     space = mp.AnyMetric(mp.precomputed(1 - np.eye(count)), 1, list(range(count)))
-    return Queries(space.known, space)
+    return Queries(space.given_queries, space)
 
 
 def sums_of(
@@ -106,7 +106,7 @@ def test_no_pair_costs_more_than_the_budget(kind: str, data: st.DataObject) -> N
     rows |= {"near": [20.0 * (k % 2) for k in range(count)], "far": [20.0 * (k % 2 == 0) for k in range(count)]}
     guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), GUARANTEES[kind].delta)
     space = mp.AnyMetric(broken_metric(rows), diameter=data.draw(st.sampled_from([5, 20])), queries=list(range(count)))
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
     for records in (("left", "right"), ("near", "far")):  # the second: neighboring queries differ as much as they can
         pair = [read_sums([record, *rest], space, queries, transform=Net().summands) for record in records]
@@ -187,7 +187,7 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
     """
     apart = np.where(np.arange(40)[:, None] // 2 == np.arange(40) // 2, 0.004, 1.0) * (1 - np.eye(40))
     space = mp.AnyMetric(mp.precomputed(apart), 1, list(range(40)))
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     assert not LinkDesigns.of(queries).noise(ProtectedChange(), APPROXIMATE).pure
     near = np.tile([0, int(lengths_between(queries)[0, 1])], 20)
     pair = [sums_of(queries, row) for row in (near, QUANTA - near)]
@@ -241,12 +241,12 @@ METRICS: dict[str, tuple[Space, Any, Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize("name", METRICS)
 def test_nothing_of_a_metric_is_cut(name: str) -> None:
     """The triangle inequality, rounding included; so noiseless links give the distances back."""
     space, query_points, rows = METRICS[name]
-    queries = given_queries(space, query_points)
+    queries = read_given_queries(space, query_points)
     assert queries is not None
     shapes = LinkDesigns.of(queries)
     exact = queries.quantize(space.distance(next(read_points(rows, space)), queries.points))
@@ -302,7 +302,7 @@ def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
     releases, truth = RELEASES[kind]
     queries, guarantee, change = in_the_plane(25), GUARANTEES[kind], CHANGES[name]
     people = np.random.default_rng(1).beta(2, 3, (4000, 2))
-    exact, positions = mp.exact(people, PLANE, queries.points), np.arange(queries.count)
+    exact, positions = mp.exact_mean_distance(people, PLANE, queries.points), np.arange(queries.count)
     sums = read_sums(people, PLANE, queries, transform=Net().summands)
     each, every, narrow = 0, 0, 0
     with drawn_ahead():
@@ -393,7 +393,7 @@ def test_a_release_is_saved_and_answers_bit_for_bit(kind: str, tmp_path: Path) -
         queries = list(text_space.queries)
         assert again.mean_distance(queries).tolist() == synopsis.mean_distance(queries).tolist()
         assert again.interval(queries).tolist() == synopsis.interval(queries).tolist()
-        exact = mp.exact(["a", "aa", "aaaa"] * 200, text_space, queries)
+        exact = mp.exact_mean_distance(["a", "aa", "aaaa"] * 200, text_space, queries)
         assert_promised(synopsis, queries, exact, at_most=0.1 * text_space.diameter)
 
 
@@ -465,8 +465,8 @@ def test_lipschitz_answers_keep_the_promise_for_all_at_once() -> None:
     rng = np.random.default_rng(0)
     query_points = rng.random((40, 2))
     people = rng.random((400, 2)) ** 2
-    exact = mp.exact(people, PLANE, query_points)
-    apart = PLANE.between(query_points, query_points)
+    exact = mp.exact_mean_distance(people, PLANE, query_points)
+    apart = PLANE.query_distances(query_points, query_points)
     for _ in range(20):
         synopsis = mp.release(people, PLANE, epsilon=1, mechanism="net", queries=query_points)
         plain, lipschitz_answers = (

@@ -95,7 +95,7 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
     rows = {"left": data.draw(row), "right": data.draw(row), "other": data.draw(row)}
     guarantee = mp.Guarantee(data.draw(st.floats(0.01, 500)), 1e-6 if law == "gaussian" else 0)
     space = mp.AnyMetric(broken_metric(rows), diameter=5, queries=list(range(count)))
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
     cost = pair_cost(law, space, queries, ["left", "right"], rest, guarantee)
     assert cost <= budget(law, guarantee)
@@ -171,7 +171,7 @@ def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     """
     releases, queries, guarantee = 1200, on_the_line(10), LAWS[law]
     people = np.random.default_rng(0).beta(2, 3, (5000, 1))
-    exact, positions = mp.exact(people, LINE, queries.points), np.arange(10)
+    exact, positions = mp.exact_mean_distance(people, LINE, queries.points), np.arange(10)
     sums = read_sums(people, LINE, queries)
     raw, default = CoverageCounts(), CoverageCounts()
     for _ in range(releases):
@@ -282,7 +282,7 @@ FILE_CASES = {
         json_points=[0, 1, 2],
     ),
 }
-wide = pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
+wide = pytest.mark.filterwarnings("ignore:the predicted error:milepost.AccuracyWarning")
 
 
 @lru_cache
@@ -423,10 +423,10 @@ def test_queries_outside_are_moved_into_the_space(law: str, name: str) -> None:
     """With a warning that says how many; they are then found as they were written, and answered at the border."""
     space, query_points = OUTSIDE[name]
     people = space.read(np.random.default_rng(0).random((2000, 2)))
-    count = int((space.inside(query_points) != query_points).any(axis=1).sum())
-    with pytest.warns(mp.PromiseWarning, match=f"{count} of {len(query_points)} queries lie outside"):
+    count = int((space.clip_points(query_points) != query_points).any(axis=1).sum())
+    with pytest.warns(mp.AccuracyWarning, match=f"{count} of {len(query_points)} queries lie outside"):
         synopsis = mp.release(people, space, epsilon=900, delta=1e-6, mechanism=law, queries=query_points)
-    exact = mp.exact(people, space, space.inside(query_points))
+    exact = mp.exact_mean_distance(people, space, space.clip_points(query_points))
     assert_promised(synopsis, query_points, exact, at_most=0.1 * space.diameter)
 
 
@@ -452,7 +452,7 @@ def test_the_center_is_one_of_the_queries(law: str, name: str) -> None:
 def test_a_center_at_the_border_can_be_asked_about(law: str) -> None:
     """Queries that were moved to the border of a ball are found again where they are now."""
     space, query_points = OUTSIDE["disc"]
-    with pytest.warns(mp.PromiseWarning, match="outside"):
+    with pytest.warns(mp.AccuracyWarning, match="outside"):
         synopsis = mp.release(
             space.read(query_points), space, epsilon=900, delta=1e-6, mechanism=law, queries=query_points[[0, 2, 3, 4]]
         )
@@ -524,7 +524,7 @@ def test_duplicated_queries_have_one_answer(law: str) -> None:
 @laws
 def test_answers_stay_where_some_table_could_be(law: str) -> None:
     """0..diameter, unless raw; the interval covers the answer."""
-    with pytest.warns(mp.PromiseWarning, match="quarter"):
+    with pytest.warns(mp.AccuracyWarning, match="quarter"):
         synopsis = mp.release([[0.25]], LINE, epsilon=0.01, delta=1e-6, mechanism=law, queries=np.zeros((200, 1)))
     positions = np.arange(200)
     assert ((synopsis.statistic.values(positions) >= 0) & (synopsis.statistic.values(positions) <= 1)).all()

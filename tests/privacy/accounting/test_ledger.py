@@ -38,7 +38,7 @@ def test_pure_charges_add_up_to_the_cap(ledger: Ledger) -> None:
     """Ten tenths fit 1, and then not a billionth more; the refusal says what is spent, asked and left."""
     for k in range(10):
         assert ledger.charge("names", Guarantee(0.1), "laplace", label=f"week {k}").id == k + 1
-    assert (ledger.spent("names").epsilon(), ledger.left("names").nano) == (1.0, 0)
+    assert (ledger.spent("names").epsilon(), ledger.remaining("names").nano) == (1.0, 0)
     with pytest.raises(
         MilepostError, match=r"'names' does not allow ε = 1e-09: .* ε = 1 is spent, and nothing is left"
     ):
@@ -55,10 +55,10 @@ def test_charges_of_all_kinds_add_up_as_rho(ledger: Ledger) -> None:
     assert ledger.spent("homes").rho == pytest.approx(sum(parts), abs=3 / NANO)
     assert [entry.cost.rho for entry in ledger.history("homes")] == pytest.approx(parts, abs=1 / NANO)
     assert all(entry.cost.rho >= part for entry, part in zip(ledger.history("homes"), parts, strict=True))
-    assert ledger.spent("homes").nano + ledger.left("homes").nano == ledger.account("homes").cap.nano
+    assert ledger.spent("homes").nano + ledger.remaining("homes").nano == ledger.account("homes").cap.nano
     with pytest.raises(MilepostError) as error:
         ledger.charge("homes", Guarantee(2, 1e-6))
-    spent, left = ledger.spent("homes"), ledger.left("homes")
+    spent, left = ledger.spent("homes"), ledger.remaining("homes")
     assert "does not allow ε = 2, δ = 1e-06 (ρ = 0.0881527)" in str(error.value)
     assert f"cap, ε = 3, δ = 1e-06, {spent} is spent, and {left} is left; nothing was read" in str(error.value)
     assert f"ε = {left.epsilon():.4g} at δ = 1e-06" in str(left)
@@ -68,7 +68,7 @@ def test_the_whole_cap_can_be_spent_at_once(ledger: Ledger) -> None:
     """Although a cap is rounded down and a charge up, and only then."""
     ledger.charge("homes", Guarantee(3, 1e-6)).refund()
     ledger.charge("homes", Guarantee(3, 1e-6))
-    assert ledger.left("homes").nano == 0
+    assert ledger.remaining("homes").nano == 0
     ledger.create("other", epsilon=3, delta=1e-6)
     ledger.charge("other", Guarantee(1e-6))
     with pytest.raises(MilepostError, match="does not allow"):
@@ -80,10 +80,10 @@ def test_a_pure_cap_refuses_delta_and_a_rho_cap_tells_no_epsilon_of_its_own(ledg
         ledger.charge("names", Guarantee(0.1, 1e-6))
     account = ledger.create("zcdp", rho=0.1)
     ledger.charge("zcdp", Guarantee(0.1))
-    assert str(ledger.left("zcdp")) == "ρ = 0.095"
-    assert ledger.left("zcdp").epsilon(1e-6) < account.left.epsilon(1e-6)
+    assert str(ledger.remaining("zcdp")) == "ρ = 0.095"
+    assert ledger.remaining("zcdp").epsilon(1e-6) < account.remaining.epsilon(1e-6)
     with pytest.raises(MilepostError, match="delta"):
-        ledger.left("zcdp").epsilon()
+        ledger.remaining("zcdp").epsilon()
 
 
 def test_the_same_dataset_again_changes_nothing_and_another_cap_is_refused(ledger: Ledger) -> None:
@@ -211,7 +211,7 @@ def test_what_was_given_back_pays_for_no_noise(ledger: Ledger) -> None:
     charge = ledger.charge("names", Guarantee(1))
     charge.refund()
     charge.refund()  # once only
-    assert ledger.left("names").nano == NANO
+    assert ledger.remaining("names").nano == NANO
     with pytest.raises(MilepostError, match="is returned and cannot be drawn"):
         charge.drawn()
     with pytest.raises(MilepostError, match="is returned and cannot be settled"):
@@ -229,7 +229,7 @@ def test_an_answer_is_not_lost_when_the_ledger_cannot_note_that_it_is_done(
             monkeypatch.setattr(Charge, "settle", lambda _: charge.refund())  # which is refused
             return "answer"
 
-    with pytest.warns(mp.PromiseWarning, match="charge 1 of 'names' is spent, but"):
+    with pytest.warns(mp.AccuracyWarning, match="charge 1 of 'names' is spent, but"):
         assert release() == "answer"
     assert states(ledger, "names") == ["drawn"]
 
@@ -308,7 +308,7 @@ def test_one_object_serves_many_threads(ledger: Ledger) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(attempt, range(40))) == 10
-    assert ledger.left("names").nano == 0
+    assert ledger.remaining("names").nano == 0
     assert states(ledger, "names") == ["settled"] * 10
 
 
@@ -349,7 +349,11 @@ def test_integer_totals_are_exact_over_any_charges(steps: list[tuple[str, float]
             entries += fits
             costs += [price] * (fits and step not in ("refund", "fail"))
             account = ledger.account("homes")
-            assert (account.spent.nano, account.left.nano, account.entries) == (sum(costs), cap - sum(costs), entries)
+            assert (account.spent.nano, account.remaining.nano, account.entries) == (
+                sum(costs),
+                cap - sum(costs),
+                entries,
+            )
         assert [entry.cost.nano for entry in ledger.history("homes") if entry.counts] == costs
 
 

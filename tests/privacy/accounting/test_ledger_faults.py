@@ -139,7 +139,7 @@ def check_usable(path: Path, action: str, success: bool | None) -> None:
     if action == "made":
         path = path.with_name("new.db")
         if success or (path.exists() and path.stat().st_size):
-            assert Ledger(path).left("homes").nano == NANO
+            assert Ledger(path).remaining("homes").nano == NANO
         Ledger(path).create("homes", epsilon=1)
     ledger = Ledger(path)
     account = ledger.account("homes")
@@ -151,7 +151,7 @@ def check_usable(path: Path, action: str, success: bool | None) -> None:
     assert account.spent.nano == (0 if action == "made" else TENTH) + 2 * TENTH * counts
     ledger.create("names", epsilon=1)
     assert len(ledger.datasets()) == 2
-    ledger.charge("homes", Guarantee(ledger.left("homes").epsilon()))
+    ledger.charge("homes", Guarantee(ledger.remaining("homes").epsilon()))
     with pytest.raises(MilepostError, match="nothing is left"):
         ledger.charge("homes", Guarantee(0.1))
 
@@ -159,7 +159,7 @@ def check_usable(path: Path, action: str, success: bool | None) -> None:
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])  # every fourth, then all
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 def test_every_statement_may_fail(
     path: Path, monkeypatch: pytest.MonkeyPatch, action: str, after: bool, step: int
 ) -> None:
@@ -328,7 +328,7 @@ def test_a_file_that_must_not_be_written(folder_too: bool) -> None:
         process.join(PATIENCE)
         folder.chmod(0o755)
         assert process.exitcode == 0
-        assert Ledger(path).left("homes").nano == NANO
+        assert Ledger(path).remaining("homes").nano == NANO
 
 
 def charge_as_nobody(path: Path) -> None:
@@ -496,7 +496,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
     with pytest.raises(MilepostError, match="is empty, and not yet a ledger"):
         Ledger(target).datasets()
     Ledger(target).create("homes", epsilon=1)
-    assert ledger.left("homes").nano == NANO
+    assert ledger.remaining("homes").nano == NANO
 
 
 def test_the_file_says_whose_it_is(path: Path) -> None:

@@ -45,7 +45,7 @@ def crowd(folder: Path) -> None:
     assert {refused for _, refused in outcomes} == {"True"}  # for lack of budget, not of patience
     assert sum(int(granted) for granted, _ in outcomes) == MAX_CHARGES
     account, history = Ledger(path).account("homes"), Ledger(path).history("homes")
-    assert (account.spent.nano, account.left.nano, account.entries) == (NANO, 0, MAX_CHARGES)
+    assert (account.spent.nano, account.remaining.nano, account.entries) == (NANO, 0, MAX_CHARGES)
     assert [entry.id for entry in history] == list(range(1, MAX_CHARGES + 1))
     assert sorted(map(int, (granted for granted, _ in outcomes if granted != "0"))) == sorted(
         [entry.label for entry in history].count(label) for label in {entry.label for entry in history}
@@ -71,7 +71,7 @@ def test_two_processes_may_create_the_same_ledger_at_once(tmp_path: Path) -> Non
         assert process.exitcode == 0
     accounts = Ledger(path).datasets()
     assert sorted(account.name for account in accounts) == ["both", *(f"own-{k}" for k in range(8))]
-    assert Ledger(path).left("both").nano == NANO
+    assert Ledger(path).remaining("both").nano == NANO
 
 
 def create_together(path: Path, barrier: Barrier, k: int) -> None:
@@ -157,4 +157,4 @@ def test_a_ledger_goes_to_other_processes(tmp_path: Path) -> None:
     process = start(charge.refund)
     process.join(PATIENCE)
     assert process.exitcode == 0
-    assert ledger.left("homes").nano == NANO
+    assert ledger.remaining("homes").nano == NANO

@@ -277,7 +277,7 @@ def test_distortion_chooses_the_directions(max_distortion: float) -> None:
     assert space.embedding.relative_error == space.distortion().largest <= max_distortion
     for fewer in counts[: counts.index(space.count)]:
         assert space.with_directions(fewer).embedding.relative_error > max_distortion
-    assert list(space.sized(10**6)) == [space]
+    assert list(space.size_variants(10**6)) == [space]
 
 
 @pytest.mark.slow
@@ -376,9 +376,9 @@ def test_a_session_takes_l2() -> None:
     people = np.random.default_rng(0).normal(0, 0.3, (50_000, 2))
     space = mp.L2(center=[0, 0], radius=1, directions=16)
     arguments: dict[str, Any] = {"epsilon": 50, "delta": 1e-6, "max_queries": 100, "mechanism": "tangents"}
-    with mp.interactive(people, space, **arguments, beta=FALSE_ALARM) as session:
+    with mp.interactive(people, space, **arguments, failure_probability=FALSE_ALARM) as session:
         answer = session.ask([0.1, 0.2])
-        assert abs(answer.value - mp.exact(people, space, [0.1, 0.2])) <= answer.error
+        assert abs(answer.value - mp.exact_mean_distance(people, space, [0.1, 0.2])) <= answer.error
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_answers_are_where_some_table_could_have_them(space: mp.L2 | mp.Lp | mp.
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_an_interval_covers_where_noise_drowns_the_answer(neighbors: str) -> None:
     """An answer is off by no more than the reach, which is all that is promised then."""
@@ -415,4 +415,4 @@ def test_an_interval_covers_where_noise_drowns_the_answer(neighbors: str) -> Non
     for _ in range(20):
         synopsis = mp.release(table, space, epsilon=0.01, delta=1e-6, mechanism="slopes", neighbors=neighbors)
         low, high = synopsis.interval([0.0] * 10)
-        assert low <= mp.exact(table, space, [0.0] * 10) <= high
+        assert low <= mp.exact_mean_distance(table, space, [0.0] * 10) <= high

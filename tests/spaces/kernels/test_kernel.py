@@ -71,7 +71,7 @@ def queries_of(space: Any, rows: FloatArray) -> AnyArray:
     queries = points(space, rows)
     if isinstance(space, mp.GreatCircle):
         queries = np.clip(queries, [-90, -360], [90, 360])
-    return np.asarray(space.inside(space.read_queries(queries)))
+    return np.asarray(space.clip_points(space.read_queries(queries)))
 
 
 def covariance(kernel: Kernel, queries: AnyArray) -> FloatArray:
@@ -96,7 +96,7 @@ def test_public_distances_are_the_records(name: str) -> None:
     if isinstance(space, mp.GreatCircle):  # whose records have latitudes beyond the poles, and queries have not
         records = space.read(queries)
     tolerance = space.kernels[0].distance_error
-    between = space.between(queries, queries)
+    between = space.query_distances(queries, queries)
     # the cap leaves queries within 1e-6 radii of the border where they are
     slack = 1e-6 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0
     assert np.abs(between - space.distance(records, queries)).max() <= 2 * tolerance + 2 * slack
@@ -107,8 +107,8 @@ def test_public_distances_are_the_records(name: str) -> None:
 
 def test_public_distances_of_an_arbitrary_metric() -> None:
     space = SPACES["towns"]
-    known = space.known
-    assert np.array_equal(space.between(known, known[:2]), space.distance(space.read(known), known[:2]))
+    known = space.given_queries
+    assert np.array_equal(space.query_distances(known, known[:2]), space.distance(space.read(known), known[:2]))
     assert space.kernels == ()
 
 
@@ -117,9 +117,9 @@ def test_angles_of_queries_do_not_depend_on_lengths(size: float) -> None:
     """Vectors whose squares are beyond floats have the angles of unit vectors, as records' distances have."""
     space = mp.Angular(3)
     vectors = np.array([[1.0, 0, 0], [0.8, 0.6, 0], [-1, 0, 0], [0, 0.6, -0.8]])
-    expected = space.between(vectors, vectors)
+    expected = space.query_distances(vectors, vectors)
     with np.errstate(all="ignore"):
-        results = [space.between(vectors * size, vectors * other) for other in (1, size)]
+        results = [space.query_distances(vectors * size, vectors * other) for other in (1, size)]
     errors = [float(np.abs(angles - expected).max()) for angles in results]
     assert max(errors) <= space.kernels[0].distance_error
 
@@ -130,7 +130,7 @@ def test_norms_of_records_are_within_the_bounds(name: str) -> None:
     space = KERNELS[name]
     reference = reference_of(space)
     queries = queries_of(space, rows_of(space, 60))
-    height, distances = reference.height(queries), space.between(queries, queries)
+    height, distances = reference.height(queries), space.query_distances(queries, queries)
     slack = 1e-5 * space.diameter if isinstance(space, mp.GreatCircle) else 0.0  # queries that stay 1e-6 radii outside
     for kernel in sample_kernels(space.kernels):
         constant = constant_of(kernel, reference, queries)
@@ -250,7 +250,7 @@ def to_sphere(width: int, share: float) -> float:
 def test_heights_of_balls(width: int) -> None:
     """Against an integral of its own, on both sides of the change of formula at 10 dimensions; between their bounds."""
     space = mp.L2(center=[0] * width, radius=2)
-    reference = around_ball(space.center, 2.0, space.between, 1e-11)
+    reference = around_ball(space.center, 2.0, space.query_distances, 1e-11)
     shares = [0.0, 1e-6, 0.1, 0.5, 0.9, 0.999, 1.0]
     queries = np.zeros((len(shares), width))
     queries[:, 0] = np.array(shares) * 2
@@ -272,7 +272,7 @@ def test_the_height_of_a_ball_is_a_mean_over_its_border() -> None:
         space = mp.L2(center=[0] * width, radius=1)
         reference = reference_of(space)
         queries = np.array([[0.3] + [0.1] * (width - 1), [0.0] * (width - 1) + [1.0]])
-        distances = space.between(queries, border)
+        distances = space.query_distances(queries, border)
         expected, deviation = distances.mean(axis=1), distances.std(axis=1) / math.sqrt(len(border))
         assert (chance.limit(comparisons=2) * deviation < 0.01).all()
         assert_close(reference.height(queries) + reference.mean, expected, deviation, slack=1e-9)
@@ -318,7 +318,7 @@ def test_heights_of_caps(center: tuple[float, float], radius: float) -> None:
     # at most as far as the border, at random turns and where r turns round: at a place, and between two
     distances = np.concatenate([[0.0, radius, radius, radius], radius * np.sqrt(rng.random(300)), np.full(50, radius)])
     turns = np.concatenate([[0.0, 0.0, math.pi / 64, 1.0], rng.random(350) * 2 * math.pi])
-    queries = space.inside(space.read_queries(destination(center, distances, turns)))
+    queries = space.clip_points(space.read_queries(destination(center, distances, turns)))
     border = destination(center, np.full(64, radius), 2 * math.pi / 64 * np.arange(64))
     slack = 1e-7 * radius + 3e-7  # haversines of a place and its antipode are good to √ε radians
     mean = haversine(border, border).mean() / 2
@@ -344,13 +344,13 @@ def test_heights_of_boxes(p: float, width: int) -> None:
 
     def spy(left: AnyArray, right: AnyArray) -> FloatArray:
         targets.append(right)
-        return space.between(left, right)
+        return space.query_distances(left, right)
 
     reference = corners(p, space.center, half, spy, 1e-12)
     offsets = targets[0] - half
     assert np.abs(offsets) == pytest.approx(np.tile(half, (128, 1)))
     assert offsets[:64] == pytest.approx(-offsets[64:])
-    queries = space.inside(points(space, rows_of(space, 50)))
+    queries = space.clip_points(points(space, rows_of(space, 50)))
 
     def lengths(left: AnyArray) -> FloatArray:
         return np.asarray((np.abs(left[:, None] - (offsets + half)[None]) ** p).sum(axis=2) ** (1 / p))

@@ -191,7 +191,7 @@ def ratios(distances: FloatArray) -> tuple[float, float, float]:
     """The largest deviation and the mean square's root, of field; and gaussian's: as a share of one query's alone."""
     largest = float(distances.max())
     space = mp.AnyMetric(mp.precomputed(distances), largest, range(len(distances)), universe=range(len(distances)))
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     single_query = largest / math.sqrt(2 * APPROXIMATE.rho)
     noise = Field().noise(space, queries.count, ProtectedChange(), APPROXIMATE)
     variances = noise.split.power / 2 * 2 * noise.kernel.half(queries.points)
@@ -248,7 +248,7 @@ def cost(
     points: Any = None,
 ) -> Fraction:
     """ρ of field on two neighboring tables, from what is handed to the noise functions."""
-    queries = Queries(space.known if points is None else np.array(points), space)
+    queries = Queries(space.given_queries if points is None else np.array(points), space)
     first = Transcript()
     second = first.again()
     for transcript, table in zip((first, second), tables, strict=True):
@@ -345,7 +345,7 @@ def _lighter(candidate: Covariance) -> Covariance:
 def test_what_a_kernel_knows_is_what_is_summed() -> None:
     """Integers of records are those whose weight was computed, to the bit."""
     space = mp.AnyMetric(mp.precomputed(plane(30) * math.pi), 3.3, range(9), universe=range(30))
-    queries = Queries(space.known, space)
+    queries = Queries(space.given_queries, space)
     calls: list[IntArray] = []
 
     def record_columns(columns: IntArray) -> tuple[Covariance, ...]:
@@ -377,7 +377,7 @@ def test_records_have_the_columns_of_their_equals() -> None:
     distances = space.read(object_array([record for record, _ in pairs] + STRANGERS))
     assert distances.tolist() == [columns[member] for _, member in pairs] + [columns[7]] * len(STRANGERS)
     assert space.read(np.empty(0, dtype=object)).shape == (0, 3)
-    assert "not one of the 4 of the public universe counts as the first of them" in space.outside
+    assert "not one of the 4 of the public universe counts as the first of them" in space.clipping_rule
 
 
 @pytest.mark.parametrize(
@@ -402,10 +402,10 @@ def test_a_csv_file_finds_rows_and_nodes(tmp_path: Path) -> None:
 
     (tmp_path / "rows.csv").write_text("row\n" + "\n".join(["0", "2", "2"]))
     space = mp.AnyMetric(mp.precomputed(path(4)), 3, [0, 3], universe=range(4))
-    assert mp.exact(tmp_path / "rows.csv", space, [0, 3]) == pytest.approx([4 / 3, 5 / 3])
+    assert mp.exact_mean_distance(tmp_path / "rows.csv", space, [0, 3]) == pytest.approx([4 / 3, 5 / 3])
     graph = nx.grid_2d_graph(2, 3)
     roads = mp.AnyMetric(mp.shortest_path(graph), 3, [(0, 0)], universe=list(graph))
-    assert mp.exact(["(0, 0)", "(1, 2)", (1, 0)], roads, [(0, 0)]) == pytest.approx([4 / 3])
+    assert mp.exact_mean_distance(["(0, 0)", "(1, 2)", (1, 0)], roads, [(0, 0)]) == pytest.approx([4 / 3])
 
 
 def test_the_function_is_asked_about_public_records_only() -> None:
@@ -487,7 +487,7 @@ def test_field_is_taken_where_there_is_a_universe() -> None:
     people = np.random.default_rng(4).integers(0, 50, 3000)
     synopsis = mp.release(people, wide, epsilon=1, delta=1e-6)
     assert synopsis.mechanism == "field"
-    assert_promised(synopsis, range(50), mp.exact(people, wide, range(50)), at_most=5)
+    assert_promised(synopsis, range(50), mp.exact_mean_distance(people, wide, range(50)), at_most=5)
     assert synopsis.error() < 0.2 * mp.release(people, wide, epsilon=1, delta=1e-6, mechanism="gaussian").error()
     with silent():
         with pytest.raises(mp.MilepostError, match="delta > 0"):
@@ -503,7 +503,7 @@ def test_a_small_universe_needs_little_noise(universe: list[int], queries: list[
     """One possible record leaves nothing to hide, more queries than records, and queries that are the same."""
     space = mp.AnyMetric(mp.precomputed(path(20)), 19, queries, universe=universe)
     synopsis = mp.release([5, "zz"] * 500, space, epsilon=1, delta=1e-6, mechanism="field")
-    exact = mp.exact([5, universe[0]], space, queries)
+    exact = mp.exact_mean_distance([5, universe[0]], space, queries)
     assert_promised(synopsis, queries, exact, at_most=2)
     single_error = 19 / 1000 * 4.531 * 1.96
     assert synopsis.error() <= (0.35 if max(universe) - min(universe) < 6 else 1.05) * single_error
@@ -511,14 +511,17 @@ def test_a_small_universe_needs_little_noise(universe: list[int], queries: list[
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 @pytest.mark.parametrize("mechanism", ["field", "gaussian", "laplace", "slopes", "hats"])
-@pytest.mark.filterwarnings("ignore:the predicted error:milepost.PromiseWarning")
+@pytest.mark.filterwarnings("ignore:the predicted error:milepost.AccuracyWarning")
 def test_every_mechanism_answers_and_its_file_does(mechanism: str, neighbors: str, tmp_path: Path) -> None:
     """A loaded file has the same answers, errors and card; its space has the universe's size, and reads no records."""
     delta = 0 if mechanism in ("laplace", "hats") else 1e-6
     synopsis = mp.release(PEOPLE, SPACE, epsilon=50, delta=delta, mechanism=mechanism, neighbors=neighbors)
     queries = [0, 7, 19]
     assert_promised(
-        synopsis, queries, mp.exact(PEOPLE, SPACE, queries), at_most=19 if mechanism in ("slopes", "hats") else 1
+        synopsis,
+        queries,
+        mp.exact_mean_distance(PEOPLE, SPACE, queries),
+        at_most=19 if mechanism in ("slopes", "hats") else 1,
     )
     synopsis.save(tmp_path / "one.milepost")
     loaded_synopsis = mp.load(tmp_path / "one.milepost")
@@ -526,7 +529,7 @@ def test_every_mechanism_answers_and_its_file_does(mechanism: str, neighbors: st
     assert loaded_synopsis.error() == synopsis.error()
     assert loaded_synopsis.card == synopsis.card
     assert loaded_synopsis.card["space"]["universe"] == 20
-    assert loaded_synopsis.card["outside"] == loaded_synopsis.space.outside == SPACE.outside
+    assert loaded_synopsis.card["outside"] == loaded_synopsis.space.clipping_rule == SPACE.clipping_rule
     assert loaded_synopsis.space.kernels == ()
     with pytest.raises(mp.MilepostError, match="cannot read records"):
         mp.release(PEOPLE, loaded_synopsis.space, epsilon=1)
@@ -537,7 +540,7 @@ def test_a_named_metric_with_a_universe_reads_no_records_from_a_file(tmp_path: P
     space = mp.AnyMetric(mp.edit_distance, 9, ["mile", "post"], universe=["miles", "past"])
     mp.release(["miles", "past", "?"] * 99, space, epsilon=9, delta=1e-6).save(tmp_path / "one.milepost")
     with pytest.raises(mp.MilepostError, match="cannot read records"):
-        mp.exact(["miles"], mp.load(tmp_path / "one.milepost").space, ["mile"])
+        mp.exact_mean_distance(["miles"], mp.load(tmp_path / "one.milepost").space, ["mile"])
 
 
 def test_the_file_does_not_show_who_is_in_the_table(tmp_path: Path) -> None:

@@ -19,23 +19,23 @@ from milepost.cli.options import (
     DimOption,
     DirectionsOption,
     DistanceUnitOption,
-    DistanceWeightsOption,
     FlagOption,
     ForceOption,
     LedgerOption,
-    MaxWeightOption,
+    LengthOption,
+    MaxRowWeightOption,
     NumberOption,
-    PlacesOption,
     PointsArgument,
     PowerOption,
+    PrivacyUnitOption,
     RadiusKmOption,
     RadiusOption,
     RowsOption,
+    RowWeightsOption,
     StepOption,
     TableArgument,
-    UnitOption,
     WeightsOption,
-    check_weights,
+    check_row_weights,
     open_ledger,
     split_names,
 )
@@ -71,7 +71,7 @@ def ask(
         int | None, typer.Option("--max-queries", help="To begin: how many different points may be asked.")
     ] = None,
     bounds: BoundsOption = None,
-    distance_weights: DistanceWeightsOption = None,
+    weights: WeightsOption = None,
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
@@ -85,22 +85,23 @@ def ask(
     category: CategoryOption = None,
     flag: FlagOption = None,
     alphabet: AlphabetOption = None,
-    places: PlacesOption = None,
+    length: LengthOption = None,
     columns: ColumnsOption = None,
     mechanism: Annotated[
         str | None,
         typer.Option("--mechanism", help="auto (the smallest predicted error), field, tangents, slopes or hats."),
     ] = None,
     neighbors: Annotated[str | None, typer.Option("--neighbors", help="replace or add-remove.")] = None,
-    unit: UnitOption = None,
+    privacy_unit: PrivacyUnitOption = None,
     contributions: Annotated[
         int | None, typer.Option("--contributions", help="How many rows of one person are used at most.")
     ] = None,
-    weights: WeightsOption = None,
-    max_weight: MaxWeightOption = None,
+    row_weights: RowWeightsOption = None,
+    max_row_weight: MaxRowWeightOption = None,
     n: RowsOption = None,
-    beta: Annotated[
-        float | None, typer.Option("--beta", help="The probability with which the promised error may fail.")
+    failure_probability: Annotated[
+        float | None,
+        typer.Option("--failure-probability", help="The probability with which the promised error may fail."),
     ] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -113,19 +114,25 @@ def ask(
         if any(output.exists() and path.exists() and output.samefile(path) for path in (store, table)):
             raise mp.MilepostError(f"{output} is the session or the private table itself; choose another output")
         check_suffix(output)
-    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     space_options |= {"center": center, "radius": radius, "p": p}
     space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    space_options |= {"unit": distance_unit, "diameter": diameter}
-    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    space_options |= {"distance_unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "length": length}
     new_space = None if space is None else space_from_options(space, space_options)
     if new_space is None and any(value not in (None, []) for value in space_options.values()):
         raise mp.MilepostError("these options say what --space is like; give --space too, or none of them")
-    options = {"epsilon": epsilon, "delta": delta, "max_queries": max_queries, "mechanism": mechanism, "beta": beta}
-    options |= {"neighbors": neighbors, "unit": unit, "contributions": contributions}
-    options |= {"weights": weights, "max_weight": max_weight, "n": n}
+    options = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "max_queries": max_queries,
+        "mechanism": mechanism,
+        "failure_probability": failure_probability,
+    }
+    options |= {"neighbors": neighbors, "privacy_unit": privacy_unit, "contributions": contributions}
+    options |= {"row_weights": row_weights, "max_row_weight": max_row_weight, "n": n}
     arguments: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
-    check_weights(weights, max_weight)
+    check_row_weights(row_weights, max_row_weight)
     session_space, call_arguments = _session_arguments(store, new_space, arguments)
     query_points = (
         [session_space.parse(text) for text in at or []] if points is None else read_points(points, session_space)

@@ -14,8 +14,8 @@ from milepost.cli.options import (
     ForceOption,
     LedgerOption,
     NeighborsOption,
+    PrivacyUnitOption,
     TableArgument,
-    UnitOption,
     open_ledger,
     split_names,
 )
@@ -30,7 +30,7 @@ def bounds(
     columns: ColumnsOption = None,
     space: Annotated[str, typer.Option("--space", help="The distance: l1 or l2.")] = "l1",
     neighbors: NeighborsOption = "replace",
-    unit: UnitOption = None,
+    privacy_unit: PrivacyUnitOption = None,
     contributions: ContributionsOption = 1,
     coverage: Annotated[float, typer.Option("--coverage", help="The share of the rows to hold, roughly.")] = 0.99,
     output: Annotated[
@@ -54,14 +54,14 @@ def bounds(
             split_names(columns),
             epsilon=epsilon,
             neighbors=neighbors,
-            unit=unit,
+            privacy_unit=privacy_unit,
             contributions=contributions,
             metric=metrics[space],
             coverage=coverage,
             ledger=open_ledger(ledger),
             dataset=dataset,
         )
-    typer.echo(f"{bounded_space.found}; this adds to the guarantee of what is released with them")
+    typer.echo(f"{bounded_space.bounds_provenance}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(bounded_space))
     if output is not None:
         with atomic_write(output) as stream:

@@ -40,7 +40,7 @@ def create(
     """Give a dataset a budget, for good; the file is made where there is none."""
     with progress(f"Creating {dataset}"):
         account = mp.Ledger(ledger).create(dataset, epsilon=epsilon, delta=delta, rho=rho)
-        left = str(account.left)
+        left = str(account.remaining)
     typer.echo(f"{dataset} in {ledger}: a cap of {account.cap}, of which {left} is left")
 
 
@@ -50,7 +50,7 @@ def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
     with progress(f"Reading {ledger}"):
         rows = []
         for account in mp.Ledger(ledger).datasets():
-            amounts = account.spent, account.left
+            amounts = account.spent, account.remaining
             amount_texts = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
             rows.append((account.name, str(account.cap), f"{account.entries:,}", *amount_texts))
     _print(("dataset", "cap", "charges", "spent", "left"), rows)

@@ -8,7 +8,6 @@ import typer
 import milepost as mp
 from milepost.cli.options import (
     AlphabetOption,
-    BetaOption,
     BoundsOption,
     CategoryOption,
     CenterOption,
@@ -18,17 +17,18 @@ from milepost.cli.options import (
     DimOption,
     DirectionsOption,
     DistanceUnitOption,
-    DistanceWeightsOption,
+    FailureProbabilityOption,
     FlagOption,
+    LengthOption,
     NeighborsOption,
     NumberOption,
-    PlacesOption,
     PowerOption,
     QueriesOption,
     RadiusKmOption,
     RadiusOption,
     SpaceOption,
     StepOption,
+    WeightsOption,
 )
 from milepost.cli.query_input import read_points
 from milepost.cli.terminal import console, progress
@@ -43,7 +43,7 @@ def plan(
     error: Annotated[float | None, typer.Option("--error", help="Find the least ε with this error instead.")] = None,
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
-    distance_weights: DistanceWeightsOption = None,
+    weights: WeightsOption = None,
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
@@ -57,7 +57,7 @@ def plan(
     category: CategoryOption = None,
     flag: FlagOption = None,
     alphabet: AlphabetOption = None,
-    places: PlacesOption = None,
+    length: LengthOption = None,
     queries: QueriesOption = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", help="Show an interactive session of this many queries too.")
@@ -67,15 +67,15 @@ def plan(
         int | None, typer.Option("--groups", help="How many groups of about equal size the table has.")
     ] = None,
     contributions: ContributionsOption = 1,
-    beta: BetaOption = 0.05,
+    failure_probability: FailureProbabilityOption = 0.05,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw error against n: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Print the error to expect, before any data is touched."""
-    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     space_options |= {"center": center, "radius": radius, "p": p}
     space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    space_options |= {"unit": distance_unit, "diameter": diameter}
-    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    space_options |= {"distance_unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "length": length}
     parsed_space = space_from_options(space, space_options, queries)
     query_points = None if queries is None else read_points(queries, parsed_space)
     if plot is not None:
@@ -89,7 +89,7 @@ def plan(
             delta=delta,
             max_queries=max_queries,
             queries=query_points,
-            beta=beta,
+            failure_probability=failure_probability,
             neighbors=neighbors,
             groups=groups,
             contributions=contributions,

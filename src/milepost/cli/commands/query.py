@@ -138,7 +138,7 @@ def _write(
 def _merged_warnings() -> Iterator[None]:
     """Merge the warnings of all batches into one each, and add up the counts of points in them."""
     with warnings.catch_warnings(record=True) as records:
-        warnings.simplefilter("always", mp.PromiseWarning)
+        warnings.simplefilter("always", mp.AccuracyWarning)
         yield
     totals: dict[str, tuple[int, int]] = {}
     for message in (str(warning.message) for warning in records):

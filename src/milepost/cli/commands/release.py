@@ -8,7 +8,6 @@ import typer
 import milepost as mp
 from milepost.cli.options import (
     AlphabetOption,
-    BetaOption,
     BoundsOption,
     CategoryOption,
     CenterOption,
@@ -20,27 +19,28 @@ from milepost.cli.options import (
     DimOption,
     DirectionsOption,
     DistanceUnitOption,
-    DistanceWeightsOption,
     EpsilonOption,
+    FailureProbabilityOption,
     FlagOption,
     ForceOption,
     LedgerOption,
-    MaxWeightOption,
+    LengthOption,
+    MaxRowWeightOption,
     MechanismOption,
     NeighborsOption,
     NumberOption,
-    PlacesOption,
     PowerOption,
+    PrivacyUnitOption,
     QueriesOption,
     RadiusKmOption,
     RadiusOption,
     RowsOption,
+    RowWeightsOption,
     SpaceOption,
     StepOption,
     TableArgument,
-    UnitOption,
     WeightsOption,
-    check_weights,
+    check_row_weights,
     open_ledger,
     split_names,
 )
@@ -57,7 +57,7 @@ def release(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, such as homes.milepost.")],
     delta: DeltaOption = 0.0,
     bounds: BoundsOption = None,
-    distance_weights: DistanceWeightsOption = None,
+    weights: WeightsOption = None,
     step: StepOption = None,
     center: CenterOption = None,
     radius: RadiusOption = None,
@@ -71,7 +71,7 @@ def release(
     category: CategoryOption = None,
     flag: FlagOption = None,
     alphabet: AlphabetOption = None,
-    places: PlacesOption = None,
+    length: LengthOption = None,
     queries: QueriesOption = None,
     columns: ColumnsOption = None,
     mechanism: MechanismOption = "auto",
@@ -82,25 +82,25 @@ def release(
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B", help="The public list of groups, CSV-quoted if need be.")
     ] = None,
-    unit: UnitOption = None,
+    privacy_unit: PrivacyUnitOption = None,
     contributions: ContributionsOption = 1,
-    weights: WeightsOption = None,
-    max_weight: MaxWeightOption = None,
+    row_weights: RowWeightsOption = None,
+    max_row_weight: MaxRowWeightOption = None,
     n: RowsOption = None,
-    beta: BetaOption = 0.05,
+    failure_probability: FailureProbabilityOption = 0.05,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Spend (ε, δ) once on a private table and write a file that answers every query."""
-    space_options: dict[str, Any] = {"bounds": bounds, "weights": distance_weights, "step": step}
+    space_options: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
     space_options |= {"center": center, "radius": radius, "p": p}
     space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    space_options |= {"unit": distance_unit, "diameter": diameter}
-    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "places": places}
+    space_options |= {"distance_unit": distance_unit, "diameter": diameter}
+    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "length": length}
     parsed_space = space_from_options(space, space_options, queries)
     query_points = None if queries is None else read_points(queries, parsed_space)
-    check_weights(weights, max_weight)
+    check_row_weights(row_weights, max_row_weight)
     check_output(output, force)
     if output.exists() and table.exists() and output.samefile(table):
         raise mp.MilepostError(f"{output} is the private table itself; choose another output")
@@ -116,12 +116,12 @@ def release(
             neighbors=neighbors,
             groups=groups,
             labels=() if labels is None else split_labels("--labels", labels),
-            unit=unit,
+            privacy_unit=privacy_unit,
             contributions=contributions,
-            weights=weights,
-            max_weight=max_weight,
+            row_weights=row_weights,
+            max_row_weight=max_row_weight,
             n=n,
-            beta=beta,
+            failure_probability=failure_probability,
             ledger=open_ledger(ledger),
             dataset=dataset,
         )

@@ -36,7 +36,7 @@ class RowReader:
 
     def parts(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, FloatArray, RowAttributes]]:
         """Yield rows with their records and attributes, in parts whose size depends on the numbers that a row takes."""
-        known_queries = 1 if self.space.known is None else len(self.space.known)
+        known_queries = 1 if self.space.given_queries is None else len(self.space.given_queries)
         size, first_row = max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known_queries))), 0
         for batch in _merge_small(batches, size):
             for start in range(0, len(batch), size):

@@ -72,7 +72,7 @@ class SparkTable(Table):
 
     @cached_property
     def _total(self) -> int:
-        if not self.change.public_total or self.row_columns.unit is not None or self.fingerprint is not None:
+        if not self.change.public_total or self.row_columns.privacy_unit is not None or self.fingerprint is not None:
             return int(self._aggregate(SumsSpec(self.space, self.row_columns.group_count)).totals.sum())
         frame = self._selected_columns.frame
         with spark_errors():
@@ -90,7 +90,7 @@ class SparkTable(Table):
 
         The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both.
         """
-        columns, keyed = self._selected_columns, self.row_columns.unit is not None
+        columns, keyed = self._selected_columns, self.row_columns.privacy_unit is not None
         with spark_errors():
             frame = self._bound_contributions(columns) if keyed else columns.frame
             return tree_sum(map_partitions(frame, CountTask(columns.rows, statistic, keyed)), statistic)
@@ -124,7 +124,7 @@ class SparkTable(Table):
             renamed = frame.toDF(*column_names(len(present)))  # names may repeat, or hold dots
             schema = renamed.limit(0).toArrow().schema
         extra = tuple(
-            sorted(self.row_columns.extra_columns, key=lambda column: column.role == "unit")
+            sorted(self.row_columns.extra_columns, key=lambda column: column.role == "privacy_unit")
         )  # the person's last
         for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, extra):
             pass  # refuses the same as for any other table

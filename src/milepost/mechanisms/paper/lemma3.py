@@ -8,18 +8,20 @@ import scipy
 from milepost.privacy.guarantee import Guarantee
 
 
-def interactive_alpha(dimension: int, n: int, guarantee: Guarantee, queries: int, beta: float) -> float:
+def interactive_alpha(dimension: int, n: int, guarantee: Guarantee, queries: int, failure_probability: float) -> float:
     """Return Theorem 1's α for [0, 1]^ℓ with diameter 1.
 
     cα = 3000/(nε)·√(|S|m(α))·log(4/δ)·log(k/β) with |S| = 2ℓ and c = 1/(4ℓ).
     m(α) = 3ℓ·√(2ℓ/α): ℓ learners, each with Lemma 4's 3/√α₁ at α₁ = α/(2ℓ) (noisy oracle, Lemma 5).
     """
-    return _alpha(dimension, n, guarantee, lambda _: math.log(queries / beta))
+    return _alpha(dimension, n, guarantee, lambda _: math.log(queries / failure_probability))
 
 
-def offline_alpha(dimension: int, n: int, guarantee: Guarantee, beta: float) -> float:
+def offline_alpha(dimension: int, n: int, guarantee: Guarantee, failure_probability: float) -> float:
     """Return Theorem 2's α: the interactive mechanism at α/2, with the 2ℓ²/α points of a grid as queries."""
-    return 2 * _alpha(dimension, n, guarantee, lambda alpha: math.log(max(2.0, dimension**2 / alpha) / beta))
+    return 2 * _alpha(
+        dimension, n, guarantee, lambda alpha: math.log(max(2.0, dimension**2 / alpha) / failure_probability)
+    )
 
 
 def _alpha(dimension: int, n: int, guarantee: Guarantee, log_failure: Callable[[float], float]) -> float:

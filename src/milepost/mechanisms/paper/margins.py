@@ -65,7 +65,7 @@ class Margins:
     n: int
     alpha: float
     updates: int
-    beta: float
+    failure_probability: float
     queries: int
     lattice: float
     sensitivity: int
@@ -105,12 +105,12 @@ class Margins:
 
 
 def solve(
-    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, beta: float
+    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, failure_probability: float
 ) -> Margins:
     """Return the margins with minimum α for a game of `queries` queries on n public records."""
 
     def at(updates: int) -> Margins:
-        return _with_updates(rule, embedding, n, budget, pure, queries, beta, updates)
+        return _with_updates(rule, embedding, n, budget, pure, queries, failure_probability, updates)
 
     low = embedding.dimension
     solutions: dict[int, Margins] = {}
@@ -137,12 +137,19 @@ def _test_scales(game: Margins) -> tuple[float, float]:
 
 
 def _with_updates(
-    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, beta: float, updates: int
+    rule: MarginRule,
+    embedding: Embedding,
+    n: int,
+    budget: float,
+    pure: bool,
+    queries: int,
+    failure_probability: float,
+    updates: int,
 ) -> Margins:
     epoch = budget / updates / SLACK
     lattice = 2.0 ** math.floor(math.log2(embedding.sensitivity_bound / n / LATTICE_STEPS))
     sensitivity = math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
-    failure = beta / 2 / (updates * embedding.dimension)
+    failure = failure_probability / 2 / (updates * embedding.dimension)
     # within a reading, values and slopes share by their noise at equal budget: the best shares for two Gaussians,
     # and equal scales, within 2 % of the best, for two Laplace laws
     value_noise = _value_scale(embedding, 1.0, pure)[0] * embedding.quantum[0]
@@ -154,7 +161,7 @@ def _with_updates(
         test, rest = epoch * test_share, epoch * (1 - test_share) / SLACK
         epsilon_test = test if pure else math.sqrt(2 * test)
         # 1 more step: the tested value is rounded down
-        steps = 1 + sparse_vector.margin(sensitivity, epsilon_test, updates, queries, beta / 2)
+        steps = 1 + sparse_vector.margin(sensitivity, epsilon_test, updates, queries, failure_probability / 2)
         value_scale = _value_scale(embedding, rest * values, pure)
         slope_scale = _slope_scale(embedding, rest * (1 - values), pure) if rule.slopes else np.empty(0)
         margin = _reading_margin(embedding, n, value_scale, slope_scale, pure, failure)
@@ -173,7 +180,7 @@ def _with_updates(
         n=n,
         alpha=alpha,
         updates=updates,
-        beta=beta,
+        failure_probability=failure_probability,
         queries=queries,
         lattice=lattice,
         sensitivity=sensitivity,
@@ -279,9 +286,11 @@ def _scaled(shape: FloatArray, cost: float, budget: float, pure: bool) -> FloatA
     return shape * (cost / budget) ** (1 if pure else 0.5) * SLACK
 
 
-def check_game(queries: int, beta: float, name: str = "max_queries") -> None:
+def check_game(queries: int, failure_probability: float, name: str = "max_queries") -> None:
     """Refuse a count of queries or a failure probability that no game can have."""
     if isinstance(queries, bool) or not isinstance(queries, int | np.integer) or not 1 <= queries <= 1 << 40:
         raise MilepostError(f"{name} must be a whole number of at least 1, got {queries!r}")
-    if not isinstance(beta, int | float) or not 1e-12 <= beta < 1:
-        raise MilepostError(f"beta must lie between 1e-12 and 1 (a failure probability, 0.05 is usual), got {beta!r}")
+    if not isinstance(failure_probability, int | float) or not 1e-12 <= failure_probability < 1:
+        raise MilepostError(
+            f"failure_probability must lie between 1e-12 and 1 (0.05 is usual), got {failure_probability!r}"
+        )

@@ -41,11 +41,13 @@ def convex_learner(embedding: Embedding, margins: Margins) -> DecomposableLearne
     )
 
 
-def interactive_margins(embedding: Embedding, n: int, guarantee: Guarantee, max_queries: int, beta: float) -> Margins:
+def interactive_margins(
+    embedding: Embedding, n: int, guarantee: Guarantee, max_queries: int, failure_probability: float
+) -> Margins:
     """Return margins by Theorem 1 with constants: the minimum α for `max_queries` adaptive queries."""
-    check_game(max_queries, beta)
+    check_game(max_queries, failure_probability)
     budget = guarantee.for_each(embedding.images_per_record).budget
-    return solve(CONVEX, embedding, n, budget, guarantee.pure, int(max_queries), float(beta))
+    return solve(CONVEX, embedding, n, budget, guarantee.pure, int(max_queries), float(failure_probability))
 
 
 def interactive_error(embedding: Embedding, margins: Margins) -> float:
@@ -56,7 +58,9 @@ def interactive_error(embedding: Embedding, margins: Margins) -> float:
 
 def interactive_prediction(embedding: Embedding, margins: Margins, guarantee: Guarantee) -> Prediction:
     """Return the promise of a session of `margins.queries` queries, and the paper's own α for comparison."""
-    paper_alpha = lemma3.interactive_alpha(embedding.dimension, margins.n, guarantee, margins.queries, margins.beta)
+    paper_alpha = lemma3.interactive_alpha(
+        embedding.dimension, margins.n, guarantee, margins.queries, margins.failure_probability
+    )
     error = interactive_error(embedding, margins)
     details = _details([margins], [embedding]) | {"paper's alpha": embedding.sensitivity_bound * paper_alpha}
     return Prediction(
@@ -87,17 +91,17 @@ class Scan:
 class Tangents:
     """Theorem 2: per coordinate, play the private game on a grid; the lines answer every query.
 
-    The promise |answer − F| ≤ α/2 holds for all queries at once with probability 1 − beta.
+    The promise |answer − F| ≤ α/2 holds for all queries at once with probability 1 − failure_probability.
     """
 
     name: ClassVar[str] = "tangents"
     pure: ClassVar[bool] = False
-    beta: float = 0.05
+    failure_probability: float = 0.05
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
         """Refuse a private number of rows; accept any guarantee, pure or not."""
         check_public_total(self.name, change)
-        check_game(1, self.beta)
+        check_game(1, self.failure_probability)
 
     def scans(self, embedding: Embedding, n: int, guarantee: Guarantee, bits: int) -> tuple[Scan, ...]:
         """Return the games on cells of at least 2^bits quanta, with the budget split to minimise the sum of their α."""
@@ -106,11 +110,11 @@ class Tangents:
         budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
         # rounded down to 8 a doubling, so that many coordinates share few games
         classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
-        beta = self.beta / embedding.dimension
+        failure = self.failure_probability / embedding.dimension
         result = []
         for i in range(embedding.dimension):
             coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
-            unit = _scan(int(embedding.span[i]), coarsest, bits, n, float(classes[i]), guarantee.pure, beta)
+            unit = _scan(int(embedding.span[i]), coarsest, bits, n, float(classes[i]), guarantee.pure, failure)
             spread = float(embedding.spread[i])
             result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
         return tuple(result)
@@ -121,7 +125,9 @@ class Tangents:
         scans = self.scans(embedding, n, guarantee, finest_bits(embedding.dimension))
         alpha = sum(scan.alpha for scan in scans)
         error = min(alpha / 2 + embedding.bias, embedding.sensitivity_bound)
-        paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(embedding.dimension, n, guarantee, self.beta)
+        paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(
+            embedding.dimension, n, guarantee, self.failure_probability
+        )
         coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
         updates = sum(scan.margins.updates for scan in scans)
         return Prediction(
@@ -180,8 +186,8 @@ class TangentLines(CoordinateStatistic):
 
     @property
     def confidence(self) -> float:
-        """The probability of the promised error: 1 − beta."""
-        return 1 - self.scans[0].margins.beta * len(self.scans)
+        """The probability of the promised error: 1 − failure_probability."""
+        return 1 - self.scans[0].margins.failure_probability * len(self.scans)
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:  # noqa: ARG002
         """Return the upper envelopes, raised by half of each coordinate's α, raw or not."""
@@ -194,7 +200,7 @@ class TangentLines(CoordinateStatistic):
         if confidence > self.confidence + 1e-9:
             raise MilepostError(
                 f"this release promises its error with probability {self.confidence:g}, confidence {confidence:g} was "
-                f"asked; release with beta={1 - confidence:.2g} for that"
+                f"asked; release with failure_probability={1 - confidence:.2g} for that"
             )
         return self.alpha / 2 + self.embedding.bias
 
@@ -242,7 +248,7 @@ def _details(games: Sequence[Margins], embeddings: Sequence[Embedding]) -> dict[
 
 
 @lru_cache(maxsize=512)
-def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, beta: float) -> Scan:
+def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bool, failure_probability: float) -> Scan:
     """Return the best grid of one coordinate of spread 1: finer costs more tests, coarser adds ωh/2 to α.
 
     Cells have 2^finest to 2^coarsest quanta, so that the last border is the end of the interval.
@@ -253,7 +259,7 @@ def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bo
 
     def at(bits: int) -> Scan:
         cells = span >> bits
-        margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, beta)
+        margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)
         return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
 
     best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))

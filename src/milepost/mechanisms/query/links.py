@@ -56,7 +56,7 @@ def lengths_between(queries: Queries) -> IntArray:
     rows = max(1, BLOCK // count)
     for start in range(0, count, rows):
         part = slice(start, start + rows)
-        result[part, start:] = queries.quantize(queries.space.between(points[part], points[start:])) + 1
+        result[part, start:] = queries.quantize(queries.space.query_distances(points[part], points[start:])) + 1
     upper = np.triu(result, 1)
     return np.asarray(upper + upper.T + np.eye(count, dtype=np.int32))
 

@@ -79,7 +79,7 @@ class Account:
     created: str
 
     @property
-    def left(self) -> Amount:
+    def remaining(self) -> Amount:
         """Return what may still be spent."""
         return self.cap.amount(self.cap.nano - self.spent.nano)
 

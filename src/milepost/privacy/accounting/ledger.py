@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
-from milepost.errors import ExhaustedError, MilepostError, warn
+from milepost.errors import BudgetExceededError, MilepostError, warn
 from milepost.privacy.accounting import account as tables
 from milepost.privacy.accounting.account import (
     BEFORE,
@@ -46,7 +46,7 @@ class Ledger:
     ...     pass  # read the table
     ...     charge.drawn()
     ...     pass  # draw noise
-    >>> print(ledger.spent("homes"), ledger.left("homes"), sep="; ")
+    >>> print(ledger.spent("homes"), ledger.remaining("homes"), sep="; ")
     ε = 0.25; ε = 0.75
     """
 
@@ -113,7 +113,7 @@ class Ledger:
             key, account = self._find(connection, dataset)
             price = account.cap.price(exact_cost, account.spent.nano)
             others = tables.protected(connection, key)
-            fits, alike = price <= account.left.nano, others in ("", protects) or not protects
+            fits, alike = price <= account.remaining.nano, others in ("", protects) or not protects
             if fits and alike:
                 now, amount, texts = _now(), account.cap.amount(price), (what, label, protects)
                 entry = Entry(0, dataset, amount, RESERVED, guarantees, *texts, now, now, secrets.token_hex(8))
@@ -165,9 +165,9 @@ class Ledger:
         """Return how much is spent: `rho`, and `epsilon(delta)` at a δ."""
         return self.account(dataset).spent
 
-    def left(self, dataset: str) -> Amount:
+    def remaining(self, dataset: str) -> Amount:
         """Return how much may still be spent."""
-        return self.account(dataset).left
+        return self.account(dataset).remaining
 
     def datasets(self) -> tuple[Account, ...]:
         """Return all datasets, in the order in which they were created."""
@@ -285,12 +285,12 @@ def spending(
     return ledger.spending(dataset, guarantee, what, label=label, protects=protects)
 
 
-def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> ExhaustedError:
+def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> BudgetExceededError:
     request = " and ".join(map(str, guarantees))
     if not account.cap.pure:
         request += f" (ρ = {price / NANO:g})"
-    left = f"{account.left} is left" if account.left.nano else "nothing is left"
-    return ExhaustedError(
+    left = f"{account.remaining} is left" if account.remaining.nano else "nothing is left"
+    return BudgetExceededError(
         f"the budget of {account.name!r} does not allow {request}: of its cap, {account.cap}, {account.spent} is "
         f"spent, and {left}; nothing was read or spent"
     )

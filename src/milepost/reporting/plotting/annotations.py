@@ -97,7 +97,9 @@ def legend(axes: "Axes", sites: Sites | None, on_right: bool = False) -> None:
     handles, labels = axes.get_legend_handles_labels()
     for site in list(sites or [])[:MAX_LEGEND_SITES]:
         handles.append(Line2D([], [], marker="o", ls="", color=color(site), markeredgecolor="white", ms=8))
-        labels.append(f"{site.rank}  {plain_label(site.name)}  {answer(site, sites.space.unit if sites else '')}")
+        labels.append(
+            f"{site.rank}  {plain_label(site.name)}  {answer(site, sites.space.distance_unit if sites else '')}"
+        )
     if sites is not None and len(sites) > MAX_LEGEND_SITES:
         handles.append(Line2D([], [], ls=""))
         labels.append(f"and {len(sites) - MAX_LEGEND_SITES} more, farther away")

@@ -30,7 +30,7 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
     """Draw a synopsis; see `Synopsis.plot`."""
     figure = figure_class()(layout="compressed") if axes is None else axes.figure.figure
     ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
-    space, fixed_points = synopsis.space, synopsis.known
+    space, fixed_points = synopsis.space, synopsis.given_queries
     extent = () if fixed_points is not None or space.extent is None else space.extent
     if ranked is None and fixed_points is not None:
         ranked = rank_sites(synopsis, [space.user_point(point) for point in fixed_points])
@@ -71,7 +71,7 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     for part in (fill, lines):
         part.set_clip_path(edge)
     bar = axes.figure.colorbar(fill, cax=axes.inset_axes((1.03, 0, 0.04, 1)), ticks=levels)
-    bar.set_label(with_unit("mean distance", grid.unit), color=INK)
+    bar.set_label(with_unit("mean distance", grid.distance_unit), color=INK)
     bar.ax.tick_params(colors=INK, labelsize=9)
     bar.outline.set_visible(False)
     axes.grid(visible=False)
@@ -83,7 +83,7 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
         axes.xaxis.set_major_formatter(lambda turn, _: f"{(turn + 180) % 360 - 180:g}".replace("-", "−"))
     center = _center(synopsis)
     positions = _plot_positions(grid, np.array([center.point, *(site.point for site in sites or [])]))
-    annotations.mark_center(axes, positions[0], center, grid.unit)
+    annotations.mark_center(axes, positions[0], center, grid.distance_unit)
     annotations.legend(axes, sites, on_right=sites is not None)
     labels = axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8.5, colors=INK, inline=False)
     occupied = annotations.mark_sites(axes, sites or (), positions[1:], positions[:1])
@@ -93,7 +93,7 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
 def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     """Draw the mean distance along the only column, with the band that holds everywhere at once."""
     grid = make_grid(synopsis)
-    unit, share = grid.unit, f"{100 * synopsis.confidence:g} %"
+    unit, share = grid.distance_unit, f"{100 * synopsis.confidence:g} %"
     band = synopsis.error(synopsis.confidence, uniform=True)
     low, high = np.maximum(grid.values - band, 0), grid.values + band
     axes.fill_between(grid.x, low, high, color=ANSWER, alpha=0.25, lw=0, label=f"band of all answers at once, {share}")
@@ -122,7 +122,7 @@ def _site_bars(axes: "Axes", sites: Sites) -> None:
         [site.mean_distance + site.error for site in nearest],
     )
     axes.errorbar(heights, range(len(nearest)), xerr=errors, fmt="none", ecolor=INK, capsize=2, lw=1)
-    axes.set_xlabel(with_unit("mean distance", sites.space.unit), color=INK)
+    axes.set_xlabel(with_unit("mean distance", sites.space.distance_unit), color=INK)
     notes = [f"the {MAX_BARS} nearest of {len(sites):,}"] if len(sites) > MAX_BARS else []
     notes += ["grey: farther than the first, beyond the noise"] if any(site.beyond_noise for site in nearest) else []
     if notes:
@@ -142,7 +142,7 @@ def _column_bars(axes: "Axes", synopsis: ReleasedData) -> None:
         [f"{height:.3g}" for height in heights],
         heights,
     )
-    axes.set_xlabel(with_unit("part of the centre's mean distance", synopsis.space.unit), color=INK)
+    axes.set_xlabel(with_unit("part of the centre's mean distance", synopsis.space.distance_unit), color=INK)
     axes.set_ylabel(_columns_label(len(parts), synopsis.space.width), color=INK)
 
 
@@ -161,7 +161,9 @@ def _end_bars(axes: "Axes", synopsis: ReleasedData, extent: tuple[tuple[float, f
     axes.set_yticks(range(len(order)), names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(with_unit("mean distance, less that in the middle of the space", synopsis.space.unit), color=INK)
+    axes.set_xlabel(
+        with_unit("mean distance, less that in the middle of the space", synopsis.space.distance_unit), color=INK
+    )
     axes.set_ylabel(_columns_label(len(order), len(extent)), color=INK)
     annotations.legend(axes, None)
 
@@ -227,5 +229,5 @@ def _extended_values(synopsis: ReleasedData, grid: Grid) -> FloatArray:
     result = grid.values.ravel().copy()
     outside = np.flatnonzero(np.isnan(result))
     if len(outside):
-        result[outside] = synopsis.mean_distance(synopsis.space.inside(grid.points[outside]))
+        result[outside] = synopsis.mean_distance(synopsis.space.clip_points(grid.points[outside]))
     return result.reshape(grid.values.shape)

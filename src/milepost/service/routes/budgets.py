@@ -89,7 +89,7 @@ def account_view(account: Account) -> dict[str, Any]:
         "name": account.name,
         "cap": str(account.cap),
         "spent": str(account.spent),
-        "left": str(account.left),
+        "remaining": str(account.remaining),
         "share": account.spent.nano / account.cap.nano,
         "charges": account.entries,
     }

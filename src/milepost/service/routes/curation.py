@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from milepost.errors import ExhaustedError, MilepostError
+from milepost.errors import BudgetExceededError, MilepostError
 from milepost.pipeline.plan import plan
 from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.auth import QuotaError
@@ -195,7 +195,7 @@ def refuse_library_errors() -> Iterator[None]:
         yield
     except QuotaError as error:
         raise RefusedError("quota_exceeded", detail=str(error)) from None
-    except ExhaustedError as error:
+    except BudgetExceededError as error:
         raise RefusedError("budget_exceeded", detail=str(error)) from None
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error)) from None

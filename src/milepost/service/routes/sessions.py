@@ -34,7 +34,9 @@ def sessions(state: ServiceState) -> APIRouter:
     @router.post(
         "/{session}/ask",
         response_model=Answer,
-        responses=error_responses("not_found", "bad_point", "session_exhausted", "question_differs", "session_closed"),
+        responses=error_responses(
+            "not_found", "bad_point", "question_limit_reached", "question_differs", "session_closed"
+        ),
     )
     async def ask_session(
         session: Name, question: QuestionRequest, key: Caller, idempotency_key: IdempotencyKey

@@ -87,14 +87,14 @@ class BudgetRequest(ApiModel):
 SHARED_OPTIONS = (
     "epsilon",
     "delta",
-    "beta",
+    "failure_probability",
     "mechanism",
     "neighbors",
     "columns",
-    "unit",
+    "privacy_unit",
     "contributions",
-    "weights",
-    "max_weight",
+    "row_weights",
+    "max_row_weight",
     "n",
 )
 
@@ -109,14 +109,14 @@ class CreateRequest(ApiModel):
     dataset: Annotated[str, Field(min_length=1, max_length=64)]
     epsilon: float = Field(gt=0)
     delta: float = Field(0, ge=0, lt=1)
-    beta: float = Field(0.05, gt=0, lt=1)
+    failure_probability: float = Field(0.05, gt=0, lt=1)
     mechanism: Line = "auto"
     neighbors: Literal["replace", "add-remove"] = "replace"
     columns: Several[Line] | None = None
-    unit: Line | None = None
+    privacy_unit: Line | None = None
     contributions: Count = 1
-    weights: Line | None = None
-    max_weight: float | None = Field(None, gt=0)
+    row_weights: Line | None = None
+    max_row_weight: float | None = Field(None, gt=0)
     n: Count | None = None
 
     def shared_options(self) -> dict[str, Any]:

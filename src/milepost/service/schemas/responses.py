@@ -60,7 +60,7 @@ class SpaceView(ApiModel):
 
     kind: str
     columns: list[str]
-    unit: str
+    distance_unit: str
     diameter: float
     view: Literal["map", "curve", "list", "form"]
     extent: list[Interval] | None
@@ -90,12 +90,15 @@ class ReleaseList(ApiModel):
 
 
 class ReleaseDescription(ReleaseSummary):
-    """A release with its card, as the file holds it; facts: the same in words. known: the only points it answers."""
+    """A release with its card, as the file holds it; facts: the same in words.
+
+    given_queries: the only points it answers.
+    """
 
     card: dict[str, Any]
     facts: dict[str, str]
     fields: list[FormField]
-    known: list[Point] | None
+    given_queries: list[Point] | None
 
 
 class StatementLine(ApiModel):
@@ -115,29 +118,29 @@ class Statement(ApiModel):
 class Distances(ApiModel):
     """Answers in the order of the points, each with the half-width of its interval."""
 
-    model_config = example(distances=[10.6766, 11.1841], errors=[0.0313, 0.0313], confidence=0.95, unit="km")
+    model_config = example(distances=[10.6766, 11.1841], errors=[0.0313, 0.0313], confidence=0.95, distance_unit="km")
     distances: list[float]
     errors: list[float]
     confidence: float
-    unit: str
+    distance_unit: str
 
 
 class GroupDistances(ApiModel):
-    """Every point against every group. seen: whether a group is large enough to say anything.
+    """Every point against every group. detectable: whether a group is large enough to say anything.
 
-    margins: by how much the nearest is nearer; null where there is only one. flips: how likely noise alone would
-    make another one nearest.
+    margins: by how much the nearest is nearer; null where there is only one. flip_probabilities: how
+    likely noise alone would make another one nearest.
     """
 
     labels: list[Label]
-    seen: list[bool]
+    detectable: list[bool]
     distances: list[list[float]]
     errors: list[list[float]]
     nearest: list[Label]
     margins: list[float | None]
-    flips: list[float]
+    flip_probabilities: list[float]
     confidence: float
-    unit: str
+    distance_unit: str
 
 
 class CenterPoint(ApiModel):
@@ -147,7 +150,7 @@ class CenterPoint(ApiModel):
     distance: float
     error: float
     confidence: float
-    unit: str
+    distance_unit: str
 
 
 class DistanceGrid(ApiModel):
@@ -161,19 +164,24 @@ class DistanceGrid(ApiModel):
     error: float
     confidence: float
     geographic: bool
-    unit: str
+    distance_unit: str
 
 
 class Dataset(ApiModel):
     """A budget. share: how much of the cap is spent."""
 
     model_config = example(
-        name="homes", cap="ε = 3, δ = 1e-06", spent="ρ = 0.03 (ε = 1)", left="ρ = 0.2 (ε = 2.6)", share=0.13, charges=1
+        name="homes",
+        cap="ε = 3, δ = 1e-06",
+        spent="ρ = 0.03 (ε = 1)",
+        remaining="ρ = 0.2 (ε = 2.6)",
+        share=0.13,
+        charges=1,
     )
     name: str
     cap: str
     spent: str
-    left: str
+    remaining: str
     share: float
     charges: int
 
@@ -282,11 +290,11 @@ class SessionDescription(SessionSummary):
 class Answer(ApiModel):
     """The mean distance of one point. remaining: questions that are left; null without limit."""
 
-    model_config = example(value=4.9, error=0.002, remaining=199, unit="km")
+    model_config = example(value=4.9, error=0.002, remaining=199, distance_unit="km")
     value: float
     error: float
     remaining: int | None
-    unit: str
+    distance_unit: str
 
 
 class TranscriptEntry(ApiModel):
@@ -303,4 +311,4 @@ class Transcript(ApiModel):
 
     questions: list[TranscriptEntry]
     remaining: int | None
-    unit: str
+    distance_unit: str

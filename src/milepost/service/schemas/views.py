@@ -31,7 +31,7 @@ def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
         "title": release.title,
         "dataset": release.dataset or None,
         "created": release.created,
-        **space_view(synopsis.space, synopsis.known is not None),
+        **space_view(synopsis.space, synopsis.given_queries is not None),
         "mechanism": synopsis.mechanism,
         **guarantee_view(synopsis.guarantee, change),
         "rows": count if change.public_total else f"about {count}",
@@ -43,12 +43,14 @@ def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
 
 def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
     """Return a release with its card and the fields of its form."""
-    known = synopsis.known
+    queries = synopsis.given_queries
     return summary(release, synopsis) | {
         "card": synopsis.card,
         "facts": facts(synopsis),
         "fields": form_fields(synopsis.space),
-        "known": None if known is None else [json_point(synopsis.space.user_point(point)) for point in known],
+        "given_queries": None
+        if queries is None
+        else [json_point(synopsis.space.user_point(point)) for point in queries],
     }
 
 
@@ -71,7 +73,7 @@ def space_view(space: Space, fixed_points: bool = False) -> dict[str, Any]:
     return {
         "kind": space.kind,
         "columns": list(space.names),
-        "unit": space.unit,
+        "distance_unit": space.distance_unit,
         "diameter": space.diameter,
         "view": "list" if fixed_points else view,
         "extent": None if extent is None else [list(ends) for ends in extent],
@@ -137,7 +139,7 @@ def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict
         "distances": values.tolist(),
         "errors": errors.tolist(),
         "confidence": level,
-        "unit": synopsis.space.unit,
+        "distance_unit": synopsis.space.distance_unit,
     }
 
 
@@ -151,14 +153,14 @@ def nearest(synopsis: Synopsis, points: Sequence[Any]) -> dict[str, Any]:
         raise RefusedError("bad_point", ["body", "points"]) from None
     return {
         "labels": list(comparison.labels),
-        "seen": comparison.seen.tolist(),
+        "detectable": comparison.detectable.tolist(),
         "distances": comparison.distance.tolist(),
         "errors": comparison.error.tolist(),
         "nearest": [comparison.labels[index] for index in comparison.nearest_index.tolist()],
         "margins": [finite_or_none(margin) for margin in comparison.margin.tolist()],
-        "flips": comparison.flip.tolist(),
+        "flip_probabilities": comparison.flip_probability.tolist(),
         "confidence": comparison.confidence,
-        "unit": comparison.unit,
+        "distance_unit": comparison.distance_unit,
     }
 
 
@@ -172,14 +174,14 @@ def center(synopsis: Synopsis) -> dict[str, Any]:
         "distance": answer["distances"][0],
         "error": answer["errors"][0],
         "confidence": answer["confidence"],
-        "unit": space.unit,
+        "distance_unit": space.distance_unit,
     }
 
 
 def distance_grid(synopsis: Synopsis, steps: int) -> dict[str, Any]:
     """Return mean distances on a grid of `steps` steps along each side; for a curve, also their half-widths."""
     extent = synopsis.space.extent
-    if synopsis.known is not None or extent is None or len(extent) > 2:
+    if synopsis.given_queries is not None or extent is None or len(extent) > 2:
         raise RefusedError("not_supported")
     grid = make_grid(synopsis, [(high - low) / steps for low, high in extent])
     curve = grid.y is None
@@ -192,7 +194,7 @@ def distance_grid(synopsis: Synopsis, steps: int) -> dict[str, Any]:
         "error": synopsis.error(synopsis.confidence),
         "confidence": synopsis.confidence,
         "geographic": grid.geographic,
-        "unit": grid.unit,
+        "distance_unit": grid.distance_unit,
     }
 
 

@@ -7,7 +7,7 @@ const SENTENCES = {
   method_not_allowed: "The service does not know this request. The page may be older than the service: load it again.",
   exists: "This name is taken. Choose another one.",
   question_differs: "This question was sent before with another point. Ask it again as a new question.",
-  session_exhausted:
+  question_limit_reached:
     "This session has answered all its questions. Its answers stay below; ask your curator for a new session.",
   session_closed: "This session is closed. Its answers stay below, but it takes no more questions.",
   budget_exceeded: "The privacy budget of this dataset does not allow it. What was released before stays usable.",

@@ -1,4 +1,7 @@
-"""The engine of Theorem 1: it tests every query and learns from a few; all promises hold together but for beta."""
+"""The engine of Theorem 1: it tests every query and learns from a few.
+
+All promises hold together, except with the failure probability.
+"""
 
 from collections.abc import Sequence
 from hashlib import blake2b

@@ -51,8 +51,8 @@ class Projected(Box, ABC):
         distortion: Any,
         clip: Any,
         random_state: Any,
-        unit: Any,
-        found: Any,
+        distance_unit: Any,
+        bounds_provenance: Any,
     ) -> None:
         """Check the arguments and set the fields."""
         if (bounds is None) == (center is None and radius is None):
@@ -84,8 +84,8 @@ class Projected(Box, ABC):
             "directions": 1 if width == 1 else directions,
             "clip": float(clip),
             "random_state": random_state,
-            "unit": unit_of(unit),
-            "found": BoundsProvenance.of(found),
+            "distance_unit": unit_of(distance_unit),
+            "bounds_provenance": BoundsProvenance.of(bounds_provenance),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -123,7 +123,7 @@ class Projected(Box, ABC):
             object.__setattr__(result, name, value)
         return result
 
-    def sized(self, n: int) -> Sequence[Self]:  # noqa: ARG002
+    def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
 
@@ -169,9 +169,9 @@ class Projected(Box, ABC):
     # the public side
 
     @property
-    def outside(self) -> str:
+    def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
-        return super().outside if self.radius is None else "points outside the ball were moved to its border"
+        return super().clipping_rule if self.radius is None else "points outside the ball were moved to its border"
 
     @property
     def embedding_columns(self) -> None:
@@ -347,7 +347,7 @@ class Projected(Box, ABC):
             "directions": self.count,
             "clip": self.clip,
             "random_state": self.random_state,
-            "unit": self.unit,
+            "distance_unit": self.distance_unit,
             **self.record,
         }
         pairs = [list(pair) for pair in zip(self.low, self.high, strict=True)]

@@ -7,7 +7,7 @@ import { percent, tight } from "../numbers.js";
 export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
   // ρ says little to most people; its ε stands beside it in brackets
-  const left = dataset.left.match(/\((.+)\)/)?.[1] ?? dataset.left;
+  const left = dataset.remaining.match(/\((.+)\)/)?.[1] ?? dataset.remaining;
   const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${left}`;
   return element(
     "div",

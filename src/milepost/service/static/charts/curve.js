@@ -105,12 +105,12 @@ export class Curve {
       shape(
         "text",
         { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" },
-        withUnit(release.columns[0], release.unit),
+        withUnit(release.columns[0], release.distance_unit),
       ),
       shape(
         "text",
         { class: "axis-name", transform: middle, "text-anchor": "middle" },
-        withUnit("mean distance", release.unit),
+        withUnit("mean distance", release.distance_unit),
       ),
     );
     return group;
@@ -141,7 +141,7 @@ export class Curve {
     );
     this.callout.replaceChildren(
       element("span", { class: "callout-words" }, `${this.release.columns[0]} ${Number(x.toPrecision(6))}`),
-      element("strong", {}, amount(value, error, this.release.unit)),
+      element("strong", {}, amount(value, error, this.release.distance_unit)),
     );
     const left = px + MARGIN.left - this.callout.offsetWidth / 2;
     const most = this.stage.clientWidth - this.callout.offsetWidth - 4;

@@ -78,7 +78,7 @@ export class MapFigure {
     const outline = shape("path", { class: "outline", d: projection.outline() });
     this.plot.append(shape("defs", {}, clip), ground, basemap);
     this.plot.append(this.field ? contourLines(this.field, projection) : grid(projection));
-    this.plot.append(outline, axes(projection, this.release.unit));
+    this.plot.append(outline, axes(projection, this.release.distance_unit));
     const bar = scaleBar(projection);
     if (bar) this.plot.append(bar);
     this.over = shape("g", { class: "over" });
@@ -89,7 +89,7 @@ export class MapFigure {
     this.canvas.hidden = this.field === null;
     if (this.field) this.field.paint(this.canvas, projection);
     if (this.field)
-      this.key.replaceChildren(legend(this.field.low, this.field.high, this.field.levels, this.release.unit));
+      this.key.replaceChildren(legend(this.field.low, this.field.high, this.field.levels, this.release.distance_unit));
     if (projection.geographic) {
       basemapPath(projection).then((path) => path && this.projection === projection && basemap.append(shape("path", { d: path })));
     }

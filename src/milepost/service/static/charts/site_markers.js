@@ -34,7 +34,7 @@ export class SiteMarkers {
       const [x, y] = projection.pixel(site.point);
       mark.setAttribute("transform", `translate(${x},${y})`);
       mark.classList.toggle("first", site === first && this.sites.all.length > 1);
-      const text = site.value === undefined ? "" : ` ${amount(site.value, site.error, this.figure.release.unit)}.`;
+      const text = site.value === undefined ? "" : ` ${amount(site.value, site.error, this.figure.release.distance_unit)}.`;
       mark.setAttribute(
         "aria-label",
         `${site.name}, at ${pointText(site.point)}.${text} Arrow keys move it, Delete removes it.`,

@@ -20,7 +20,7 @@ export function curveView(release, service) {
     {},
     element("span", { class: "hint" }, "Click on the curve, or move along it by keys, to ask."),
   );
-  const answers = new AnswerTable(release.columns, release.unit);
+  const answers = new AnswerTable(release.columns, release.distance_unit);
   const note = element("p", { class: "hint" });
   const curve = new Curve(release, ask);
 
@@ -40,7 +40,7 @@ export function curveView(release, service) {
       curve.asked = [{ x, ...got }, ...curve.asked].slice(0, 12);
       curve.draw();
       answers.add([Number(x.toPrecision(7))], got.value, got.error, group ?? null);
-      const text = amount(got.value, got.error, release.unit);
+      const text = amount(got.value, got.error, release.distance_unit);
       latest.replaceChildren(
         `${release.columns[0]} ${Number(x.toPrecision(6))}: `,
         element("strong", { class: "answer", data: { ...got, point: JSON.stringify(point) } }, text),
@@ -57,7 +57,7 @@ export function curveView(release, service) {
     try {
       const answer = await service.post(releasePath(release.id, "field"), { steps: 200, ...ofChosen() });
       curve.setAnswer(answer);
-      const most = plusMinus(answer.error, answer.unit);
+      const most = plusMinus(answer.error, answer.distance_unit);
       note.textContent = `The band is the error, at most ${most} with ${100 * answer.confidence} % confidence.`;
     } catch (thrown) {
       problem.textContent = errorMessage(thrown);

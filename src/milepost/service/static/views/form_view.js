@@ -13,7 +13,7 @@ export function formView(release, service) {
   const grouped = release.labels.length > 0;
   const problem = element("p", { class: "problem", role: "alert" });
   const latest = element("div", { class: "latest" });
-  const answers = new AnswerTable(release.columns, release.unit);
+  const answers = new AnswerTable(release.columns, release.distance_unit);
 
   async function ask(point) {
     problem.textContent = "";
@@ -28,7 +28,7 @@ export function formView(release, service) {
       }
       const answer = await service.post(releasePath(release.id, "distances"), { points: [point] });
       const [value, error] = [answer.distances[0], answer.errors[0]];
-      const text = amount(value, error, answer.unit);
+      const text = amount(value, error, answer.distance_unit);
       const data = { value, error, point: JSON.stringify(point) };
       latest.replaceChildren(
         element("p", { class: "callout-words" }, "mean distance"),

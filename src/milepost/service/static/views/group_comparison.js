@@ -26,9 +26,9 @@ export function ofGroup(answer, group) {
 function verdict(answer) {
   const nearest = answer.nearest[0];
   if (nearest === null || nearest === undefined) return "No group has enough rows to say anything.";
-  const [margin, flip] = [answer.margins[0], answer.flips[0]];
+  const [margin, flip] = [answer.margins[0], answer.flip_probabilities[0]];
   if (margin === null) return `${nearest} is the only group with an answer.`;
-  const ahead = amount(margin, null, answer.unit);
+  const ahead = amount(margin, null, answer.distance_unit);
   const chance = flip > 0 ? percent(flip) : "less than 0.01 %";
   const tie = flip >= 0.05 ? ", so take it for a tie" : "";
   const odds =
@@ -43,13 +43,13 @@ export function groupChart(answer) {
     value: answer.distances[0][index],
     error: answer.errors[0][index],
     mark: label === answer.nearest[0] ? "nearest" : "",
-    quiet: answer.seen[index] === false,
+    quiet: answer.detectable[index] === false,
   }));
   bars.sort((one, other) => one.quiet - other.quiet || one.value - other.value);
   return element(
     "div",
     { class: "groups" },
     element("p", { class: "verdict" }, verdict(answer)),
-    barChart(bars, answer.unit, "Groups, the nearest first"),
+    barChart(bars, answer.distance_unit, "Groups, the nearest first"),
   );
 }

@@ -22,13 +22,13 @@ export function listView(release, service) {
     const matching = text ? bars.filter((bar) => bar.name.toLowerCase().includes(text)) : bars;
     chart.replaceChildren(
       matching.length
-        ? barChart(matching, release.unit, "Points, the nearest first")
+        ? barChart(matching, release.distance_unit, "Points, the nearest first")
         : element("p", { class: "hint" }, "No point has this in its name."),
     );
   }
 
   async function ask() {
-    const known = release.known ?? [];
+    const known = release.given_queries ?? [];
     problem.textContent = "";
     try {
       const found = [];
@@ -54,7 +54,7 @@ export function listView(release, service) {
     group = label;
     ask();
   });
-  const count = release.known?.length ?? 0;
+  const count = release.given_queries?.length ?? 0;
   ask();
   const tools = count > 12 ? labelled("Find", filter) : null;
   const body = card(`The ${count.toLocaleString("en")} known points, nearest first`, picker, tools, problem, chart);

@@ -32,7 +32,7 @@ export function mapView(release, service) {
   figure.painters.push(() => {
     if (centre) {
       const [x, y] = figure.projection.pixel(centre.point);
-      const text = `Centre: ${amount(centre.distance, centre.error, release.unit)}`;
+      const text = `Centre: ${amount(centre.distance, centre.error, release.distance_unit)}`;
       const star = shape(
         "path",
         { class: "centre", d: STAR, transform: `translate(${x},${y})` },
@@ -46,7 +46,7 @@ export function mapView(release, service) {
       callout(false);
     }
   });
-  const ranking = new SiteRanking(sites, release.unit);
+  const ranking = new SiteRanking(sites, release.distance_unit);
   new SiteMarkers(figure, sites);
   figure.marked = () => [...sites.all.map((site) => site.point), ...(centre ? [centre.point] : [])];
 
@@ -64,7 +64,7 @@ export function mapView(release, service) {
         : element(
             "strong",
             { class: "answer", data: { value: asked.value, error: asked.error, point: JSON.stringify(asked.point) } },
-            amount(asked.value, asked.error, release.unit),
+            amount(asked.value, asked.error, release.distance_unit),
           );
     figure.call(
       asked.point,
@@ -101,7 +101,7 @@ export function mapView(release, service) {
       }
       if (mine !== asked) return;
       callout(byKey);
-      say(`At ${pointText(point)}: ${amount(mine.value, mine.error, release.unit)}`);
+      say(`At ${pointText(point)}: ${amount(mine.value, mine.error, release.distance_unit)}`);
     } catch (thrown) {
       if (mine !== asked) return;
       asked = null;
@@ -135,7 +135,7 @@ export function mapView(release, service) {
       figure.setField(new DistanceGrid(await service.post(path("field"), { steps: 100, ...ofChosen() })));
       waiting.hidden = true;
       centre = await service.post(path("center"), ofChosen());
-      const text = amount(centre.distance, centre.error, centre.unit);
+      const text = amount(centre.distance, centre.error, centre.distance_unit);
       const where = pointText(centre.point.map((part) => Number(part.toPrecision(6))));
       const star = element("span", { class: "star", "aria-hidden": "true" }, "★");
       centreLine.replaceChildren(star, ` Centre, the place with the least mean distance: ${where}, ${text}`);

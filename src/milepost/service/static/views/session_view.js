@@ -97,7 +97,7 @@ export function sessionView(session, service, me, onleft) {
     try {
       const answer = await questioner.ask(point);
       remaining = answer.remaining;
-      const text = amount(answer.value, answer.error, answer.unit);
+      const text = amount(answer.value, answer.error, answer.distance_unit);
       const data = { value: answer.value, error: answer.error, point: JSON.stringify(point) };
       latest.replaceChildren(
         element("p", { class: "callout-words" }, `mean distance, at ${pointText(point)}`),
@@ -109,8 +109,8 @@ export function sessionView(session, service, me, onleft) {
       figure?.svg.focus({ preventScroll: true });
     } catch (thrown) {
       unpick();
-      if (thrown.code === "session_exhausted") remaining = 0;
-      problem.textContent = thrown.code === "session_exhausted" ? exhausted() : errorMessage(thrown);
+      if (thrown.code === "question_limit_reached") remaining = 0;
+      problem.textContent = thrown.code === "question_limit_reached" ? exhausted() : errorMessage(thrown);
       again.hidden = questioner.pending === null;
     }
     waiting.hidden = true;
@@ -127,7 +127,7 @@ export function sessionView(session, service, me, onleft) {
       const values = questions.map((question) => question.value);
       if (figure && values.length > 1) {
         const [low, high] = d3.extent(values);
-        figure.key.replaceChildren(legend(low, high, d3.ticks(low, high, 5), session.unit));
+        figure.key.replaceChildren(legend(low, high, d3.ticks(low, high, 5), session.distance_unit));
       }
       figure?.refresh();
     } catch (thrown) {
@@ -140,7 +140,7 @@ export function sessionView(session, service, me, onleft) {
     const [low, high] = d3.extent(questions, (question) => question.value);
     for (const { point, value, error } of questions) {
       const [x, y] = figure.projection.pixel(point);
-      const text = amount(value, error, session.unit);
+      const text = amount(value, error, session.distance_unit);
       figure.over.append(
         shape(
           "circle",

@@ -13,7 +13,7 @@ export function transcriptTable(session) {
   const table = element(
     "table",
     { class: "transcript", hidden: true },
-    element("thead", {}, element("tr", {}, head("#"), ...columns, head(withUnit("mean distance", session.unit), true))),
+    element("thead", {}, element("tr", {}, head("#"), ...columns, head(withUnit("mean distance", session.distance_unit), true))),
     body,
   );
   const scroller = element(
