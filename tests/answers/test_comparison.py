@@ -126,7 +126,7 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
         for synopsis in releases
         if not synopsis.group("few").statistic.total.detectable and synopsis.group("nobody").statistic.total.value < 1
     )
-    with pytest.warns(mp.AccuracyWarning, match="too small .*'few', 'nobody'; they are passed over"):
+    with pytest.warns(mp.AccuracyWarning, match="too small .*'few', 'nobody'; they are left out"):
         assert synopsis.nearest([1, 1]) == "high"
     with pytest.warns(mp.AccuracyWarning, match="too small"):
         comparison = synopsis.compare([[1, 1]])

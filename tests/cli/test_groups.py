@@ -107,7 +107,7 @@ def test_nearest_prints_the_comparison(run: Run) -> None:
     assert re.search(r" – +premium +[\d.]+ +< 0\.1 %$", rows[1])
     assert f"{family.mean_distance([25, 10]):.4g}" in result.out
     assert "to empty (too small)" in result.out
-    assert "note: too small to be told from an empty group: 'empty'" in result.err
+    assert "note: too small to tell from an empty group: 'empty'" in result.err
 
 
 def test_nearest_is_written_with_its_points(run: Run) -> None:

@@ -150,7 +150,7 @@ def test_bad_steps_are_refused(town: mp.Synopsis, step: Any) -> None:
 def test_spaces_without_a_plane_have_no_grid(words: mp.Synopsis) -> None:
     with pytest.raises(mp.MilepostError, match="one or two numeric columns"):
         release(mp.L1([(0, 1)] * 3)).grid()
-    with pytest.raises(mp.MilepostError, match="its own queries only"):
+    with pytest.raises(mp.MilepostError, match="its given queries only"):
         words.grid()
     mixed = mp.Gower({"age": mp.number(0, 1), "old": mp.flag()})
     with pytest.raises(mp.MilepostError, match="one or two numeric columns"):

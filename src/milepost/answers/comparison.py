@@ -225,8 +225,8 @@ def eligible_groups(groups: Groups) -> BoolArray:
     large = np.array([statistic.total.detectable for statistic in groups.statistics])
     if not large.all():
         small = ", ".join(repr(label) for label, is_large in zip(groups.labels, large, strict=True) if not is_large)
-        rest = "all of them are used" if not large.any() else "they are passed over"
-        warn(f"too small to be told from an empty group: {small}; {rest}")
+        rest = "all groups are used" if not large.any() else "they are left out"
+        warn(f"too small to tell from an empty group: {small}; {rest}")
     return large if large.any() else ~large
 
 

@@ -224,7 +224,9 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
 def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
     space = synopsis.space
     if synopsis.queries is not None or space.given_queries is not None:
-        raise MilepostError("this release answers its own queries only, so it has no field; ask sites() or plot()")
+        raise MilepostError(
+            "a grid needs a release of any points; this one answers its given queries only. Use sites() or plot()"
+        )
     if space.extent is None or len(space.extent) > 2:
         raise MilepostError(
             f"a grid needs a space of one or two numeric columns; this one ({space.kind}) has {', '.join(space.names)}"
@@ -250,8 +252,8 @@ def _axis_values(space: Space, extent: tuple[tuple[float, float], ...], step: An
     ]
     if math.prod(counts) > MAX_POINTS:
         raise MilepostError(
-            f"a step of {step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; at most "
-            f"{MAX_POINTS:,} are made"
+            f"step={step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; the limit is "
+            f"{MAX_POINTS:,}. Give a larger step"
         )
     triples = zip(extent, steps, counts, strict=True)
     return [np.minimum(low + spacing * np.arange(count), high) for (low, high), spacing, count in triples]

@@ -35,7 +35,7 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
     if ranked is None and fixed_points is not None:
         ranked = rank_sites(synopsis, [space.user_point(point) for point in fixed_points])
     if not extent and ranked is None and space.embedding_columns is None:
-        raise MilepostError(f"a release in {space.kind} has no picture of its own; give sites=[…] to compare points")
+        raise MilepostError(f"a release in {space.kind} has no picture without sites; give sites=[…]")
     is_map = len(extent) == 2 and all(high > low for low, high in extent)
     if axes is None:
         bars = 0 if extent and len(extent) < 3 else min(MAX_BARS, space.width if ranked is None else len(ranked))
