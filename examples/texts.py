@@ -80,8 +80,8 @@ def table(compared: mp.Comparison, truth: FloatArray) -> str:
     lines = [f"{'letter':<36} {first}   {then}   noise could change it"]
     for row, letter in enumerate(NEW):
         cells = []
-        for k in np.argsort(compared.distance[row])[:2].tolist():
-            private = f"{np.degrees(compared.distance[row, k]):.1f} ± {np.degrees(compared.error[row, k]):.1f}"
+        for k in np.argsort(compared.mean_distance[row])[:2].tolist():
+            private = f"{np.degrees(compared.mean_distance[row, k]):.1f} ± {np.degrees(compared.error[row, k]):.1f}"
             cells.append(f"{compared.labels[k]:<11} {private:>10}  {np.degrees(truth[row, k]):.1f}")
         flip = compared.flip_probability[row]
         lines.append(f"{letter[:35]}… {cells[0]}   {cells[1]}   {'< 0.1 %' if flip < 0.001 else f'{100 * flip:.1f} %'}")
@@ -94,7 +94,7 @@ def draw(compared: mp.Comparison, truth: FloatArray, output: Path) -> None:
     axes = figure.subplots()
     rows = np.arange(len(NEW))
     for k, (label, color) in enumerate(zip(compared.labels, COLORS, strict=True)):
-        at, error = np.degrees(compared.distance[:, k]), np.degrees(compared.error[:, k])
+        at, error = np.degrees(compared.mean_distance[:, k]), np.degrees(compared.error[:, k])
         axes.errorbar(at, rows + 0.09 * k, xerr=error, fmt="o", ms=5, color=color, capsize=2, label=label)
         axes.plot(np.degrees(truth[:, k]), rows + 0.09 * k, "|", ms=9, color="black")
     for row, letter in enumerate(NEW):

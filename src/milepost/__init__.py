@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from milepost.pipeline.release import exact_mean_distance, release
     from milepost.privacy.accounting.ledger import Ledger
     from milepost.privacy.guarantee import Guarantee
+    from milepost.reporting.description import Description
     from milepost.sessions.session import Answer, Session
     from milepost.spaces.angular import Angular
     from milepost.spaces.arbitrary import AnyMetric
@@ -42,6 +43,7 @@ __all__ = [
     "Comparison",
     "ConflictError",
     "Contours",
+    "Description",
     "Gower",
     "GreatCircle",
     "Grid",
@@ -89,6 +91,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "pipeline.release": "exact_mean_distance release",
     "privacy.accounting.ledger": "Ledger",
     "privacy.guarantee": "Guarantee",
+    "reporting.description": "Description",
     "sessions.session": "Answer Session",
     "spaces.angular": "Angular",
     "spaces.arbitrary": "AnyMetric",

@@ -52,7 +52,7 @@ def test_every_group_is_answered_within_its_error(released: mp.Synopsis, people:
     for label in LABELS:
         exact = mp.exact_mean_distance(people[people.part == label], SPACE, queries)
         answers = released.mean_distance(queries, group=label)
-        low, high = released.interval(queries, group=label).T
+        low, high = released.interval(queries, group=label)
         assert np.abs(answers - exact).max() < released.error(sure(9), group=label) < 9 * released.error(group=label)
         assert ((low <= answers) & (answers <= high)).all()
         assert_total(released.group(label), (people.part == label).sum())
@@ -68,12 +68,12 @@ def test_the_nearest_group_of_points_frames_and_one_point(released: mp.Synopsis)
 
 def test_a_comparison_has_all_groups(released: mp.Synopsis) -> None:
     comparison = released.compare([[1, 1], [5, 5]])
-    assert comparison.distance.shape == comparison.error.shape == (2, 3)
+    assert comparison.mean_distance.shape == comparison.error.shape == (2, 3)
     assert comparison.nearest.tolist() == ["low", "middle"]
-    assert comparison.distance[0, 0] == released.mean_distance([1, 1], group="low")
+    assert comparison.mean_distance[0, 0] == released.mean_distance([1, 1], group="low")
     assert (comparison.margin > 3).all()
     assert (comparison.flip_probability < 0.01).all()
-    assert comparison.arrow().column_names[:3] == ["nearest", "margin", "flip_probability"]
+    assert comparison.to_arrow().column_names[:3] == ["nearest", "margin", "flip_probability"]
     assert "noise could change it" in str(comparison)
 
 
@@ -86,7 +86,7 @@ def test_a_file_keeps_its_groups(released: mp.Synopsis, tmp_path: Path) -> None:
         released.n,
     )
     queries = [[1, 1], [5, 5]]
-    assert np.array_equal(loaded_synopsis.compare(queries).distance, released.compare(queries).distance)
+    assert np.array_equal(loaded_synopsis.compare(queries).mean_distance, released.compare(queries).mean_distance)
     assert np.array_equal(loaded_synopsis.compare(queries).error, released.compare(queries).error)
 
 
@@ -126,7 +126,7 @@ def test_small_groups_say_so_and_are_passed_over(people: pd.DataFrame) -> None:
         for synopsis in releases
         if not synopsis.group("few").statistic.total.detectable and synopsis.group("nobody").statistic.total.value < 1
     )
-    with pytest.warns(mp.AccuracyWarning, match="too small .*'few', 'nobody'; they are passed over"):
+    with pytest.warns(mp.AccuracyWarning, match="too small .*'few', 'nobody'; they are left out"):
         assert synopsis.nearest([1, 1]) == "high"
     with pytest.warns(mp.AccuracyWarning, match="too small"):
         comparison = synopsis.compare([[1, 1]])

@@ -153,7 +153,9 @@ def release_outputs(pair: Pair, people: Sequence[Person], folder: Path) -> tuple
     content: list[bytes] = []
     with saved_to(content):
         synopsis.save("people.milepost")
-    answers = [synopsis.interval(case.user_queries, group=label).tolist() for label in synopsis.labels[:1] or (None,)]
+    answers = [
+        np.array(synopsis.interval(case.user_queries, group=label)).tolist() for label in synopsis.labels[:1] or (None,)
+    ]
     return content[0], synopsis.statement(), repr(synopsis), answers
 
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost.mechanisms.registry import MECHANISM_NAMES
-from milepost.reporting.description import facts
 from milepost.synopsis import file_format
 from tests.attacks.cases import CASES, NEED_QUERIES, finite
 from tests.attacks.resource_limits import BOUNDED, MEMORY, memory_limit, time_limit
@@ -61,7 +60,7 @@ def load_and_query(path: Path, case: str) -> str:
             synopsis = mp.load(path)
             if synopsis.labels:
                 synopsis = synopsis.group(synopsis.labels[0])
-            synopsis.statement(), repr(synopsis), facts(synopsis), json.dumps(synopsis.card)
+            synopsis.statement(), repr(synopsis), str(synopsis.describe()), json.dumps(synopsis.card)
             values = synopsis.mean_distance(points), synopsis.interval(points), synopsis.error()
     except mp.MilepostError:
         return "refused"

@@ -1,5 +1,6 @@
 """The other views of a release: curve, form, list and groups; and its statement."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def test_the_statement_in_plain_words(open_page: OpenPage, service: ServiceFixtu
     assert "ε = 1, δ = 1e-06" in facts[1]
     assert "2.7 times as likely" in facts[1]
     assert "with 95\u00a0% confidence" in facts[2]
+    assert re.search(r"Distances go up to [\d,.]+\u00a0km\.", facts[2])
     page.get_by_text("More: the full statement").click()
     terms = page.locator(".more .terms").first.inner_text()
     for line in service.send("anna", "GET", "/v1/releases/fjords/statement")["lines"]:
@@ -106,6 +108,10 @@ def test_groups(open_page: OpenPage, service: ServiceFixture) -> None:
     page = tab.page
     tab.click_map(0.4, 0.4)
     point, *numbers = tab.read_answer()
+    streets = service.send("anna", "GET", "/v1/releases/streets")
+    assert streets["size"] in page.locator(".heading").inner_text()
+    exactness = page.locator(".fact").nth(2).inner_text()
+    assert all(f"{float(f'{streets[name]:.2g}'):g}" in exactness for name in ("min_error", "error"))
     response = service.send("anna", "POST", "/v1/releases/streets/nearest", {"points": [point]})
     assert tuple(numbers) == service.distance("streets", point, group="south-west")
     for row in page.locator(".groups .bars li").all():

@@ -580,8 +580,8 @@ def test_bounds_are_found_printed_and_kept(run: Run, released: mp.Synopsis) -> N
     plain = space_from_options("l1", {"bounds": typed[3::2]})
     assert (plain.columns, plain.extent) == (space.columns, space.extent)
     assert run("release homes.csv --space homes.toml --epsilon 1 -o found.milepost").code == 0
-    assert "ε = 1 for one row replaced by another, which adds" in run("show found.milepost --statement").out
-    assert "epsilon 1, neighbors replace, columns 2" in run("show found.milepost").out
+    assert "ε = 1 for one row replaced by another. This adds" in run("show found.milepost --statement").out
+    assert "the bounds of 2 columns by a release of ε = 1 for one row" in run("show found.milepost").out
     assert run(f"release homes.csv {options} --epsilon 1 -o plain.milepost").code == 0
     assert "Bounds" not in run("show plain.milepost --statement").out
 

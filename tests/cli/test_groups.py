@@ -107,7 +107,7 @@ def test_nearest_prints_the_comparison(run: Run) -> None:
     assert re.search(r" – +premium +[\d.]+ +< 0\.1 %$", rows[1])
     assert f"{family.mean_distance([25, 10]):.4g}" in result.out
     assert "to empty (too small)" in result.out
-    assert "note: too small to be told from an empty group: 'empty'" in result.err
+    assert "note: too small to tell from an empty group: 'empty'" in result.err
 
 
 def test_nearest_is_written_with_its_points(run: Run) -> None:
@@ -241,7 +241,7 @@ def test_large_numbers_are_written_out() -> None:
 
 def test_labels_of_two_types_compare(grouped: mp.Synopsis) -> None:
     comparison = grouped.compare([[1, 2], [3, 4]])
-    assert set(comparison.arrow()["nearest"].to_pylist()) <= {"a", "b", "3"}
+    assert set(comparison.to_arrow()["nearest"].to_pylist()) <= {"a", "b", "3"}
     assert grouped.nearest([1, 2]) in ("a", "b", 3)
     assert grouped.nearest([1, 2]) == grouped.nearest([[1, 2]])[0]
 
@@ -279,22 +279,22 @@ def releases() -> dict[str, mp.Synopsis]:
     [
         (
             "plain",
-            ["each single row of the table: neighbors are tables with one row replaced by another.", "rows, 3,000"],
+            ["Each single row of the table. A table with one row replaced by another would", "rows, 3,000"],
             ["Private", "Groups", "Weights"],
         ),
         (
             "added",
-            ["and whether it is there at all: neighbors are tables with one row added or removed.", "a noisy one is"],
+            ["and whether it is there at all. A table with one row added or removed would", "shows it with noise: "],
             ["rows, 3,000", "Groups", "Weights"],
         ),
         (
             "people",
             [
-                "all rows of each single person of the table",
+                "All rows of each single person of the table",
                 "the rows, 3 at most, of one person",
                 "the limit of 3 rows of one person",
             ],
-            ["the number of rows, 3", "each single row"],
+            ["the number of rows, 3", "Each single row"],
         ),
         ("singles", ["the limit of 1 row of one person", "the number of rows used, 1,000"], ["Private"]),
         ("weighted", ["with its weight", "the largest weight, 4", "0 to 4, rounded to 1,024 steps"], ["Groups"]),
@@ -302,9 +302,9 @@ def releases() -> dict[str, mp.Synopsis]:
         (
             "all",
             [
-                "with their group and weight, and whether they are there at all: neighbors are tables with the rows",
+                "with their group and weight, and whether they are there at all. A table with the rows",
                 "the labels of the groups, the limit of 2 rows of one person, and the largest weight, 4.",
-                "not listed were added to other",
+                "not listed count as other",
             ],
             ["the number of rows, "],
         ),
@@ -325,19 +325,19 @@ def test_weight_is_shown_in_the_users_unit(releases: dict[str, mp.Synopsis]) -> 
     """3,000 weights of 2 on average, 70 off at most."""
     weighted = releases["weighted"]
     total = weighted.statistic.total
-    match = re.search(r"about ([\d,]+) in all \(noisy\), at most 4 a row", facts(weighted)["weight of rows"])
+    match = re.search(r"about ([\d,]+) in all \(noisy\), at most 4 a row", facts(weighted.describe())["weight of rows"])
     assert match is not None
     weight, step = float(match[1].replace(",", "")), 4 / WEIGHT_STEPS
     assert weight == pytest.approx(total.value * step, abs=0.5)
     assert_close(weight, 6000, total.scale * step, law="laplace" if total.pure else "gaussian", slack=70)
     assert f"weight≈{match[1]}" in repr(weighted)
-    assert "rows" not in facts(weighted)
-    assert f"with noise is {match[1]}." in weighted.statement()
+    assert "rows" not in facts(weighted.describe())
+    assert f"the weight with noise: {match[1]}." in weighted.statement()
 
 
 def test_an_exact_number_of_rows_stays_exact(releases: dict[str, mp.Synopsis]) -> None:
-    assert facts(releases["plain"])["rows"] == "3,000"
-    assert facts(releases["singles"])["rows"] == "1,000, at most 1 of each person"
+    assert facts(releases["plain"].describe())["rows"] == "3,000"
+    assert facts(releases["singles"].describe())["rows"] == "1,000, at most 1 of each person"
     assert "n=3,000" in repr(releases["plain"])
     assert "n≈" in repr(releases["added"])
 

@@ -156,7 +156,7 @@ def test_groups_are_compared_batch_by_batch(run: Run, output: str) -> None:
     assert run(f"query groups.milepost points.csv --nearest --keep id -o {output}").code == 0
     queries, answers = points(), read_answers(output)
     coordinates = np.column_stack([queries["x"], queries["y"]])
-    expected = mp.load("groups.milepost").compare(coordinates).arrow()
+    expected = mp.load("groups.milepost").compare(coordinates).to_arrow()
     assert answers.column_names == ["id", "x", "y", *expected.column_names]
     assert all(answers[name].to_pylist() == expected[name].to_pylist() for name in expected.column_names)
     assert run(f"query groups.milepost points.csv --group b -o {output} --force").code == 0

@@ -67,7 +67,7 @@ class Run:
 
     def holds(self, points: Any, exact: Any, group: Any = None) -> None:
         """The exact answers are within the intervals."""
-        low, high = np.asarray(self.synopsis.interval(points, CONFIDENCE, group=group)).T
+        low, high = self.synopsis.interval(points, CONFIDENCE, group=group)
         exact = np.asarray(exact)
         assert ((low <= exact) & (exact <= high)).all()
 

@@ -72,7 +72,7 @@ def run(language: str, text: str, names: dict[str, Any]) -> str:
 
 def stable_words(text: str) -> list[str]:
     """What does not depend on noise: no numbers, no nearest group, and not whether a group looks too small."""
-    text = re.sub(r" \(too small[^)]*\)| \(EUR\)|, 1 group too small|; 1 group too small[^.]*", "", text)
+    text = re.sub(r" \(too small[^)]*\)| \(EUR\)|, 1 group too small| Too small to answer about: 1 group\.", "", text)
     text = re.sub(r"[<≈±–─]|\b(budget|family|premium|other)\b|(?<![\w.])-?\d[\d,]*(\.\d+)?(e-?\d+)?", " ", text)
     return text.split()
 

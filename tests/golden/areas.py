@@ -247,7 +247,7 @@ def release(table: Any, space: Any, points: Any, draw: Noise, **params: Any) -> 
             str(group): {
                 "mean_distance": synopsis.mean_distance(points, group=group),
                 "raw": synopsis.mean_distance(points, group=group, raw=True),
-                "interval": synopsis.interval(points, synopsis.confidence, group=group),
+                "interval": np.column_stack(synopsis.interval(points, synopsis.confidence, group=group)),
                 "error": synopsis.error(synopsis.confidence, group=group),
                 "uniform": synopsis.error(synopsis.confidence, uniform=True, group=group),
             }
@@ -304,7 +304,7 @@ def spaces() -> dict[str, Any]:
     with replace_noise(no_noise) as calls:
         space, table, queries = SPACES["great circle"]
         synopsis = mp.release(np.tile(table, (400, 1)), space, epsilon=1, delta=1e-6, mechanism="slopes")
-        result["great circle, sites"] = synopsis.sites(queries, ["a", "b", "c"]).geojson()
+        result["great circle, sites"] = synopsis.sites(queries, ["a", "b", "c"]).to_geojson()
         result["great circle, center"] = synopsis.center()
         result["great circle, grid"] = synopsis.grid(0.1).values
         square = mp.release(people(4000), SMALL, epsilon=1, delta=1e-6, mechanism="slopes")

@@ -25,7 +25,7 @@ def test_one_point_gets_the_label_as_it_is(mixed: mp.Synopsis) -> None:
 
 
 def test_a_comparison_of_mixed_labels_has_a_column_of_text(mixed: mp.Synopsis) -> None:
-    assert mixed.compare(QUERIES).arrow()["nearest"].to_pylist() == ["a", "1", "True"]
+    assert mixed.compare(QUERIES).to_arrow()["nearest"].to_pylist() == ["a", "1", "True"]
     assert mixed.compare(QUERIES).nearest.tolist() == LABELS
 
 

@@ -568,9 +568,9 @@ class Contract:
         for table, times in (([[0.3] * space.width], 1), ([[0.3] * space.width], ROWS), (ends, 1), (ends, ROWS // 2)):
             sketch = sketch_of(space, points(space, table), times)
             synopsis = self.release(sketch, space, guarantee)
-            values, interval = synopsis.mean_distance(queries), synopsis.interval(queries)
+            values, (low, high) = synopsis.mean_distance(queries), synopsis.interval(queries)
             assert np.all((values >= 0) & (values <= max(space.diameter, space.embedding.total_width) * (1 + 1e-9)))
-            assert np.all((interval[:, 0] <= values) & (values <= interval[:, 1]))
+            assert np.all((low <= values) & (values <= high))
             assert 0 < synopsis.error() <= synopsis.error(uniform=True) <= space.embedding.sensitivity_bound
 
     @spaces

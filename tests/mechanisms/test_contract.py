@@ -75,9 +75,10 @@ class TestSlopes(Contract):
         synopsis = self.release(even(space, ROWS), space, APPROXIMATE)
         path = tmp_path / "file.milepost"
         synopsis.save(path)
-        code = f"import milepost as mp; print(mp.load({str(path)!r}).interval([[30, 1], [47.3, 0.1]]).tolist())"
+        points = [[30, 1], [47.3, 0.1]]
+        code = f"import milepost as mp; print([end.tolist() for end in mp.load({str(path)!r}).interval({points})])"
         output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout  # noqa: S603
-        assert json.loads(output) == synopsis.interval([[30, 1], [47.3, 0.1]]).tolist()
+        assert json.loads(output) == [end.tolist() for end in synopsis.interval(points)]
 
 
 class TestHats(Contract):

@@ -92,7 +92,7 @@ class Case:
             synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), self.n)
             band = synopsis.error(uniform=True)
             for raw in raw_options:
-                low, high = synopsis.interval(all_points, raw=raw).T
+                low, high = synopsis.interval(all_points, raw=raw)
                 point_counts[raw] += (low <= exact) & (exact <= high)
                 band_counts[raw] += _largest_error(statistic, curves, raw) <= band
         ends = np.cumsum([0] + [len(group) for group in points.values()])

@@ -32,7 +32,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 )
 def test_what_is_filled_in(options: dict[str, Any], variant: str, parameters: set[str], unit: str) -> None:
     synopsis = mp.release(ROWS, SPACE, epsilon=1, **options)
-    deployment = registry_entry(synopsis)["deployment"]
+    deployment = registry_entry(synopsis.describe())["deployment"]
     assert deployment["dp_variant"]["name"] == variant
     assert set(deployment["privacy_loss"]["privacy_parameters"]) == parameters
     assert deployment["privacy_loss"]["privacy_parameters"]["epsilon"] == 1
@@ -46,4 +46,4 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     synopsis = mp.release(ROWS, SPACE, epsilon=1)
     synopsis.save(tmp_path / "a.milepost")
     output = runner(capsys)(f"show {tmp_path / 'a.milepost'} --registry")
-    assert json.loads(output.out) == registry_entry(synopsis)
+    assert json.loads(output.out) == registry_entry(synopsis.describe())

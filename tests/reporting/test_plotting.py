@@ -85,7 +85,7 @@ def test_a_grid_has_the_answers_at_its_points(town: mp.Synopsis) -> None:
     assert grid.y is not None
     assert (len(grid.x), len(grid.y)) == (101, 101)
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (0, 10, 0, 8)
-    assert (grid.names, grid.distance_unit) == (("east", "north"), "km")
+    assert (grid.axis_names, grid.distance_unit) == (("east", "north"), "km")
     np.testing.assert_array_equal(grid.values.ravel(), town.mean_distance(grid.points))
     assert grid.values[7, 31] == town.mean_distance([grid.x[31], grid.y[7]])
 
@@ -112,13 +112,13 @@ def test_outside_a_ball_there_is_nothing(disc: mp.Synopsis) -> None:
     assert np.isnan(values[distances > 5 + 1e-9]).all()
     inside = distances < 5 - 1e-9
     np.testing.assert_allclose(values[inside], disc.mean_distance(grid.points[inside]))
-    assert grid.names == ("0", "1")
+    assert grid.axis_names == ("0", "1")
 
 
 def test_on_a_map_x_is_the_longitude(chart: mp.Synopsis) -> None:
     grid = chart.grid(1)
     assert grid.y is not None
-    assert (grid.names, grid.distance_unit, grid.geographic) == (("lon", "lat"), "km", True)
+    assert (grid.axis_names, grid.distance_unit, grid.geographic) == (("lon", "lat"), "km", True)
     assert (grid.x[0], grid.x[-1], grid.y[0], grid.y[-1]) == (172, 188, -20, -10)
     assert grid.values[3, 5] == pytest.approx(chart.mean_distance([-17, 177]))
     np.testing.assert_allclose(grid.values.ravel(), chart.mean_distance(grid.points))
@@ -150,7 +150,7 @@ def test_bad_steps_are_refused(town: mp.Synopsis, step: Any) -> None:
 def test_spaces_without_a_plane_have_no_grid(words: mp.Synopsis) -> None:
     with pytest.raises(mp.MilepostError, match="one or two numeric columns"):
         release(mp.L1([(0, 1)] * 3)).grid()
-    with pytest.raises(mp.MilepostError, match="its own queries only"):
+    with pytest.raises(mp.MilepostError, match="its given queries only"):
         words.grid()
     mixed = mp.Gower({"age": mp.number(0, 1), "old": mp.flag()})
     with pytest.raises(mp.MilepostError, match="one or two numeric columns"):
@@ -219,16 +219,14 @@ def test_a_difference_counts_when_intervals_that_hold_together_do_not_meet() -> 
     """Over many points around the noise, the verdict is that of the intervals at an equal share of the failure."""
     synopsis = release(mp.L1([(0, 10), (0, 10)]), n=300)
     points = np.column_stack([np.full(50, 3.3), np.linspace(3.3, 9, 50)])
-    intervals = synopsis.interval(points, 1 - 0.05 / 50)
+    low, high = synopsis.interval(points, 1 - 0.05 / 50)
     best = int(np.argmin(synopsis.mean_distance(points)))
-    expected = {
-        tuple(point) for point, (low, _) in zip(points.tolist(), intervals, strict=True) if low > intervals[best, 1]
-    }
+    expected = {tuple(point) for point in points[low > high[best]].tolist()}
     sites = synopsis.sites(points)
     assert {site.point for site in sites if site.beyond_noise} == expected
     assert 0 < len(expected) < 49
-    pointwise = synopsis.interval(points)
-    assert sum(low > pointwise[best, 1] for low, _ in pointwise) > len(expected)  # alone, intervals would claim more
+    low, high = synopsis.interval(points)
+    assert (low > high[best]).sum() > len(expected)  # alone, intervals would claim more
     assert not sites[0].beyond_noise
 
 
@@ -295,8 +293,8 @@ def test_geojson_of_sites_has_x_and_y_in_a_plane_and_longitude_first_on_a_map(
     town: mp.Synopsis, chart: mp.Synopsis
 ) -> None:
     sites = town.sites(SITES)
-    assert positions(sites.geojson()) == [list(site.point) for site in sites]
-    first = sites.geojson()["features"][0]["properties"]
+    assert positions(sites.to_geojson()) == [list(site.point) for site in sites]
+    first = sites.to_geojson()["features"][0]["properties"]
     assert first == {
         "rank": 1,
         "name": sites[0].name,
@@ -305,27 +303,27 @@ def test_geojson_of_sites_has_x_and_y_in_a_plane_and_longitude_first_on_a_map(
         "beyond_noise": False,
         "distance_unit": "km",
     }
-    assert positions(chart.sites([(-18, 178)]).geojson()) == [[178, -18]]
-    assert positions(chart.sites([(-18, 184)]).geojson()) == [[-176, -18]]
+    assert positions(chart.sites([(-18, 178)]).to_geojson()) == [[178, -18]]
+    assert positions(chart.sites([(-18, 184)]).to_geojson()) == [[-176, -18]]
 
 
 def test_geojson_of_contours_follows_the_field_and_is_cut_at_the_antimeridian(
     town: mp.Synopsis, chart: mp.Synopsis
 ) -> None:
-    collection = town.contours([4]).geojson()
+    collection = town.contours([4]).to_geojson()
     np.testing.assert_allclose(town.mean_distance(positions(collection)), 4, atol=0.02)
     assert collection["features"][0]["properties"] == {"mean_distance": 4.0, "distance_unit": "km"}
 
     contours = chart.contours([4])
-    coordinates = np.array(positions(contours.geojson()))
+    coordinates = np.array(positions(contours.to_geojson()))
     assert (np.abs(coordinates[:, 0]) <= 180).all()
     assert {-180.0, 180.0} <= set(coordinates[:, 0].tolist())
-    (feature,) = contours.geojson()["features"]
+    (feature,) = contours.to_geojson()["features"]
     for line in feature["geometry"]["coordinates"]:  # no line leaps around the Earth
         assert np.abs(np.diff(np.array(line)[:, 0])).max(initial=0) < 1
     points = np.column_stack([coordinates[:, 1], coordinates[:, 0] % 360])
     np.testing.assert_allclose(chart.mean_distance(points), 4, atol=0.02)
-    assert chart.contours([1e6]).geojson()["features"] == []
+    assert chart.contours([1e6]).to_geojson()["features"] == []
 
 
 def test_a_line_is_cut_where_it_crosses() -> None:
@@ -341,7 +339,7 @@ def test_a_line_is_cut_where_it_crosses() -> None:
 def test_geojson_needs_two_numbers(ages: mp.Synopsis, words: mp.Synopsis) -> None:
     for sites in (ages.sites([30]), words.sites(["color"])):
         with pytest.raises(mp.MilepostError, match="GeoJSON needs points of two numbers"):
-            sites.geojson()
+            sites.to_geojson()
 
 
 # pictures

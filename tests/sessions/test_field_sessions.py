@@ -336,7 +336,7 @@ def release(space: Any, queries: Any, people: AnyArray = PEOPLE, **options: Any)
 
 def all_outputs(synopsis: mp.Synopsis, queries: Any) -> list[Any]:
     values = [synopsis.mean_distance(queries, raw=raw).tolist() for raw in (False, True)]
-    return [*values, synopsis.interval(queries).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+    return [*values, np.array(synopsis.interval(queries)).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
 
 
 @pytest.mark.parametrize("name", RELEASE_CASES)

@@ -473,7 +473,7 @@ class TestAnswers:
         assert synopsis.quantile("kids", 0.5) == np.median(kids)
         assert synopsis.cdf("member", [0, 1]) == pytest.approx([1 - flags.mean(), 1], abs=0.03)
         for call in (synopsis.cdf, synopsis.quantile):
-            with pytest.raises(mp.MilepostError, match="'plan' has labels, which have no order: ask mean_distance"):
+            with pytest.raises(mp.MilepostError, match="'plan' has labels, which have no order; use mean_distance"):
                 call("plan", 0.5)
 
     def test_a_number_outside_is_continued(self) -> None:

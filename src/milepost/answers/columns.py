@@ -17,13 +17,15 @@ from milepost.spaces.numeric import read_matrix
 def partial_distance(
     synopsis: ReleasedData, points: Any, columns: Sequence[str | int], raw: bool
 ) -> tuple[FloatArray, bool, FrameTemplate | None]:
-    """Return the part of the mean distance that some columns make up; points have only these columns.
+    """Return the part of the mean distance that some columns contribute; points have only these columns.
 
-    The other columns are set to the center of the space, which does not change the result.
+    The other columns get the values of the center of the space, which does not change the result.
     """
     space = synopsis.space
     if space.objects:
-        raise MilepostError("columns=[…] takes spaces of numbers; explain(point) has every column's part")
+        raise MilepostError(
+            f"columns= needs a space of numbers, this one is {space.kind}; explain(point) gives every column's part"
+        )
     coordinates, indices = _coordinates(synopsis, columns), _column_indices(synopsis, columns)
     names = tuple(space.names[index] for index in indices)
     batch, single, template = query_points(points, space, names)
@@ -34,7 +36,7 @@ def partial_distance(
 
 
 def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
-    """Return the share of people at or below each value of a column, from the slope of its part of the distance."""
+    """Return the share of people at or below each value of a column; see `Synopsis.cdf`."""
     i = _coordinate(synopsis, column)
     embedding = synopsis.space.embedding
     thresholds = _numbers(values, f"values of column {column!r}")
@@ -50,7 +52,7 @@ def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
 
 
 def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
-    """Return the q-quantile of a column; of a column with steps, one of its steps."""
+    """Return the q-quantile of a column; see `Synopsis.quantile`."""
     i = _coordinate(synopsis, column)
     probabilities = _numbers(q, "q")
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
@@ -69,7 +71,7 @@ def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
 
 
 def explain(synopsis: ReleasedData, point: Any) -> dict[str, float]:
-    """Return each column's share of one point's average distance; the shares add up to `mean_distance(point)`."""
+    """Return the part of one point's mean distance that each column contributes; see `Synopsis.explain`."""
     columns = _embedding_columns(synopsis)
     positions, _, _ = synopsis.read_points(point)
     if len(positions) != 1:
@@ -120,7 +122,7 @@ def _coordinate(synopsis: ReleasedData, column: str | int) -> int:
     if not coordinates:
         raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
     if len(coordinates) > 1:
-        raise MilepostError(f"column {column!r} has labels, which have no order: ask mean_distance or explain")
+        raise MilepostError(f"column {column!r} has labels, which have no order; use mean_distance or explain")
     return coordinates[0]
 
 
@@ -128,7 +130,9 @@ def _embedding_columns(synopsis: ReleasedData) -> IntArray:
     columns = synopsis.space.embedding_columns
     _ = synopsis.coordinates
     if columns is None:
-        raise MilepostError(f"a {synopsis.space.kind} release knows distances, not columns: this answer needs columns")
+        raise MilepostError(
+            f"a release in {synopsis.space.kind} has no estimates for single columns, which this answer needs"
+        )
     return columns
 
 

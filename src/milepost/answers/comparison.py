@@ -3,20 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import scipy
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.answers.released_data import ReleasedData
-from milepost.answers.text import point_text, with_unit
+from milepost.answers.text import point_text, table_text, with_unit
 from milepost.errors import MilepostError, warn
 from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import named_queries, query_points
@@ -29,19 +27,49 @@ TIE = 1e-12  # added to a share to make it the largest of several equal ones
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Points compared with groups; print it for a table, or use `arrow()` or `frame()` in programs.
+    """Points compared with the groups of a release; print it for a table.
 
-    points: the points, as users write them. distance, error: float64[k, groups], with the confidence of each error.
-    detectable: bool[groups], whether a group is larger than the noise of its count; a smaller group is nearest only if
-    all groups are too small. nearest_index: int64[k], the index of the nearest group. margin: float64[k], by how much
-    it is nearer than the next one. flip_probability: float64[k], the probability that noise alone would make another
-    group nearest, if the true distances were those estimated. template: of the frame that the points came in.
-    names: the names of the points, if they have any.
+    Attributes
+    ----------
+    labels : tuple
+        The labels of the groups.
+    points : list
+        The points, as users write them.
+    mean_distance, error : numpy.ndarray
+        float64[points, groups]: the mean distance of each point from each group, and its half-width.
+    detectable : numpy.ndarray
+        bool[groups]: whether a group is larger than the noise of its count. A smaller group is nearest only if all
+        groups are too small.
+    nearest_index : numpy.ndarray
+        int64[points]: the index of the nearest group.
+    margin : numpy.ndarray
+        float64[points]: by how much the nearest group is nearer than the next one.
+    flip_probability : numpy.ndarray
+        float64[points]: the probability that noise alone makes another group nearest, if the estimates were exact.
+    confidence : float
+        The confidence of each error.
+    distance_unit : str
+        The unit of distances; empty if the space has none.
+    template : FrameTemplate or None
+        The library and the index of the frame that held the points.
+    names : list of str or None
+        The names of the points.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+    >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+    >>> comparison = synopsis.compare({"Ada": [1], "Ben": [9]})
+    >>> comparison.nearest.tolist()
+    ['low', 'high']
+    >>> comparison.mean_distance.shape
+    (2, 2)
     """
 
     labels: tuple[Label, ...]
     points: list[Any]
-    distance: FloatArray
+    mean_distance: FloatArray
     error: FloatArray
     detectable: BoolArray
     nearest_index: IntArray
@@ -57,10 +85,22 @@ class Comparison:
         """Return the label of the nearest group of each point."""
         return labels_at(self.labels, self.nearest_index)
 
-    def arrow(self) -> pa.Table:
-        """Return an Arrow table with a row per point: nearest group, margin, flip probability, distances, errors.
+    def to_arrow(self) -> pa.Table:
+        """Return the comparison as an Arrow table.
 
-        A column has one type: labels of different types become text.
+        Returns
+        -------
+        pyarrow.Table
+            A row per point: nearest group, margin, flip probability, and each group's distance and error. A column
+            has one type, so labels of different types become text.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+        >>> synopsis.compare([[1], [9]]).to_arrow().column_names[:4]
+        ['nearest', 'margin', 'flip_probability', 'distance low']
         """
         columns: dict[str, Any] = {
             "nearest": pa.array(labels_at(self.labels, self.nearest_index, text=True).tolist()),
@@ -68,15 +108,28 @@ class Comparison:
             "flip_probability": self.flip_probability,
         }
         for k, label in enumerate(self.labels):
-            columns |= {f"distance {label}": self.distance[:, k], f"error {label}": self.error[:, k]}
+            columns |= {f"distance {label}": self.mean_distance[:, k], f"error {label}": self.error[:, k]}
         return pa.table(columns)
 
-    def frame(self) -> Any:
-        """Return `arrow()` as a frame of the library that the points came in, with their index; pandas by default."""
-        return (self.template or FrameTemplate("pandas")).frame(self.arrow().to_pydict())
+    def to_frame(self) -> Any:
+        """Return the comparison as a data frame with the columns of `to_arrow`.
 
-    def table(self, max_rows: int | None = None) -> Table:
-        """Return the comparison as a rich table, limited to the first `most` points if given."""
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            A frame of the library that held the points, with their index; pandas by default.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+        >>> synopsis.compare([[1], [9]]).to_frame()["nearest"].tolist()
+        ['low', 'high']
+        """
+        return (self.template or FrameTemplate("pandas")).frame(self.to_arrow().to_pydict())
+
+    def __rich__(self) -> Table:
         table = Table(box=SIMPLE)
         table.add_column("point")
         for label, detectable in zip(self.labels, self.detectable, strict=True):
@@ -84,21 +137,19 @@ class Comparison:
             table.add_column(escape(heading), justify="right")
         for name in ("nearest", "margin", "noise could change it"):
             table.add_column(name, justify="right")
-        for i, point in enumerate(self.points[:max_rows]):
+        for i, point in enumerate(self.points):
             name = point_text(point) if self.names is None else self.names[i]
-            pairs = zip(self.distance[i], self.error[i], self.detectable, strict=True)
+            triples = zip(self.mean_distance[i], self.error[i], self.detectable, strict=True)
             cells = [
                 f"{_digits(value, 4)} ± {_digits(error, 2)}" if detectable else "–"
-                for value, error, detectable in pairs
+                for value, error, detectable in triples
             ]
             winner = escape(str(self.labels[self.nearest_index[i]]))
             table.add_row(escape(name), *cells, winner, _digits(self.margin[i], 3), _percent(self.flip_probability[i]))
         return table
 
     def __str__(self) -> str:
-        buffer = StringIO()
-        Console(file=buffer, width=60 + 20 * len(self.labels)).print(self.table())
-        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+        return table_text(self, 60 + 20 * len(self.labels))
 
 
 def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Comparison:
@@ -174,8 +225,8 @@ def eligible_groups(groups: Groups) -> BoolArray:
     large = np.array([statistic.total.detectable for statistic in groups.statistics])
     if not large.all():
         small = ", ".join(repr(label) for label, is_large in zip(groups.labels, large, strict=True) if not is_large)
-        rest = "all of them are used" if not large.any() else "they are passed over"
-        warn(f"too small to be told from an empty group: {small}; {rest}")
+        rest = "all groups are used" if not large.any() else "they are left out"
+        warn(f"too small to tell from an empty group: {small}; {rest}")
     return large if large.any() else ~large
 
 

@@ -21,17 +21,38 @@ LEVELS = 8
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Mean distances at regular points of a space.
+    """Mean distances on a regular grid over a space of one or two columns.
 
-    x, y: float64, coordinates of the grid lines; y is None for a space of one column. In degrees, x is the longitude.
-    values: float64[len(y), len(x)] or float64[len(x)]; NaN outside the space.
-    names: the names of x and y. distance_unit: the unit of the values.
+    Attributes
+    ----------
+    x : numpy.ndarray
+        float64[x]: the coordinates of the grid along the first axis; longitudes if `geographic`.
+    y : numpy.ndarray or None
+        float64[y]: the coordinates along the second axis; None for a space of one column.
+    values : numpy.ndarray
+        float64[y, x] or float64[x]: the mean distances; NaN outside the space.
+    axis_names : tuple of str
+        The names of the columns along x and y.
+    distance_unit : str
+        The unit of the values; empty if the space has none.
+    geographic : bool
+        Whether coordinates are degrees of longitude and latitude.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+    >>> grid = mp.release(people, mp.L1({"x": (0, 10), "y": (0, 6)}), epsilon=100).grid(step=2)
+    >>> grid.axis_names, grid.x.tolist(), grid.y.tolist()
+    (('x', 'y'), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0], [0.0, 2.0, 4.0, 6.0])
+    >>> grid.values.shape, grid.points.shape
+    ((4, 6), (24, 2))
     """
 
     x: FloatArray
     y: FloatArray | None
     values: FloatArray
-    names: tuple[str, ...]
+    axis_names: tuple[str, ...]
     distance_unit: str
     geographic: bool = False
 
@@ -43,24 +64,65 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Contours:
-    """Lines of equal mean distance: a sequence of (level, lines), where a line is float64[k, 2] of x and y."""
+    """Lines of equal mean distance: a sequence of (level, lines) pairs.
 
-    levels: tuple[tuple[float, tuple[FloatArray, ...]], ...]
-    names: tuple[str, ...]
+    Attributes
+    ----------
+    levels : tuple of float
+        The mean distances.
+    lines : tuple of tuple of numpy.ndarray
+        The lines of each level; a line is float64[k, 2] of x and y.
+    axis_names : tuple of str
+        The names of the columns along x and y.
+    distance_unit : str
+        The unit of the levels; empty if the space has none.
+    geographic : bool
+        Whether x and y are degrees of longitude and latitude.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+    >>> contours = mp.release(people, mp.L1({"x": (0, 10), "y": (0, 10)}), epsilon=100).contours([5, 7])
+    >>> contours.levels
+    (5.0, 7.0)
+    >>> for level, lines in contours:
+    ...     print(level, lines[0].shape[1])
+    5.0 2
+    7.0 2
+    """
+
+    levels: tuple[float, ...]
+    lines: tuple[tuple[FloatArray, ...], ...]
+    axis_names: tuple[str, ...]
     distance_unit: str
     geographic: bool = False
 
     def __iter__(self) -> Iterator[tuple[float, tuple[FloatArray, ...]]]:
-        return iter(self.levels)
+        return zip(self.levels, self.lines, strict=True)
 
     def __len__(self) -> int:
         return len(self.levels)
 
     def __getitem__(self, position: int) -> tuple[float, tuple[FloatArray, ...]]:
-        return self.levels[position]
+        return self.levels[position], self.lines[position]
 
-    def geojson(self) -> dict[str, Any]:
-        """Return a FeatureCollection with a MultiLineString for each level that has lines."""
+    def to_geojson(self) -> dict[str, Any]:
+        """Return the lines as GeoJSON.
+
+        Returns
+        -------
+        dict
+            A FeatureCollection with a MultiLineString for each level that has lines.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> contours = mp.release(people, mp.L1({"x": (0, 10), "y": (0, 10)}), epsilon=100).contours([5])
+        >>> contours.to_geojson()["features"][0]["properties"]
+        {'mean_distance': 5.0, 'distance_unit': ''}
+        """
         return geojson.collection(
             geojson.lines(parts, self.geographic, {"mean_distance": level, "distance_unit": self.distance_unit})
             for level, parts in self
@@ -79,9 +141,9 @@ def make_grid(synopsis: ReleasedData, step: float | Sequence[float] | None = Non
     for start in range(0, len(inside), BLOCK):
         block = inside[start : start + BLOCK]
         values[block] = synopsis.mean_distance(points[block])
-    names = space.names[::-1] if space.geographic else space.names
+    axis_names = space.names[::-1] if space.geographic else space.names
     shape = (len(x),) if y is None else (len(y), len(x))
-    return Grid(x, y, values.reshape(shape), names, space.distance_unit, space.geographic)
+    return Grid(x, y, values.reshape(shape), axis_names, space.distance_unit, space.geographic)
 
 
 def make_contours(grid: Grid, levels: Any = None) -> Contours:
@@ -93,9 +155,9 @@ def make_contours(grid: Grid, levels: Any = None) -> Contours:
     except ImportError:
         raise MilepostError("contours need matplotlib: pip install 'milepost[plots]'") from None
     generator = contour_generator(grid.x, grid.y, grid.values, line_type=LineType.Separate)
-    heights = level_values(grid.values, levels)
-    level_lines = tuple((level, tuple(np.asarray(line) for line in generator.lines(level))) for level in heights)
-    return Contours(level_lines, grid.names, grid.distance_unit, grid.geographic)
+    heights = tuple(level_values(grid.values, levels))
+    lines = tuple(tuple(np.asarray(line) for line in generator.lines(height)) for height in heights)
+    return Contours(heights, lines, grid.axis_names, grid.distance_unit, grid.geographic)
 
 
 def level_values(values: FloatArray, levels: Any = None) -> list[float]:
@@ -162,7 +224,9 @@ def _round_levels(low: float, high: float, count: int) -> list[float]:
 def _extent(synopsis: ReleasedData) -> tuple[tuple[float, float], ...]:
     space = synopsis.space
     if synopsis.queries is not None or space.given_queries is not None:
-        raise MilepostError("this release answers its own queries only, so it has no field; ask sites() or plot()")
+        raise MilepostError(
+            "a grid needs a release of any points; this one answers its given queries only. Use sites() or plot()"
+        )
     if space.extent is None or len(space.extent) > 2:
         raise MilepostError(
             f"a grid needs a space of one or two numeric columns; this one ({space.kind}) has {', '.join(space.names)}"
@@ -188,8 +252,8 @@ def _axis_values(space: Space, extent: tuple[tuple[float, float], ...], step: An
     ]
     if math.prod(counts) > MAX_POINTS:
         raise MilepostError(
-            f"a step of {step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; at most "
-            f"{MAX_POINTS:,} are made"
+            f"step={step} makes a grid of {' × '.join(f'{count:,}' for count in counts)} points; the limit is "
+            f"{MAX_POINTS:,}. Give a larger step"
         )
     triples = zip(extent, steps, counts, strict=True)
     return [np.minimum(low + spacing * np.arange(count), high) for (low, high), spacing, count in triples]

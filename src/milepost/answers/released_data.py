@@ -24,10 +24,7 @@ FORMAT = 3  # of the card and the file
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedData:
-    """A release without its reports and its file, which the public class `Synopsis` adds.
-
-    `guarantee` bounds what it reveals about the table for one change as in `change`, for any number of queries.
-    """
+    """A release without its reports and its file, which the public class `Synopsis` adds."""
 
     space: Space
     statistic: NoisyStatistic
@@ -53,14 +50,14 @@ class ReleasedData:
 
     @property
     def confidence(self) -> float:
-        """Return 0.95, or less when the release was made with a failure probability above 5 %."""
+        """Return the confidence of reported errors: 0.95, or less for a failure probability above 5 %."""
         return min(0.95, self.statistic.confidence)
 
     @property
     def card(self) -> dict[str, Any]:
         """Return everything public about the release, as the file stores it.
 
-        It has n only where n is exact, so that the length of the card does not depend on noise.
+        The card has n only if n is exact, so that its length does not depend on noise.
         """
         return {
             "format": FORMAT,
@@ -77,7 +74,31 @@ class ReleasedData:
         }
 
     def group(self, label: Any) -> Self:
-        """Return the release of one group; its guarantee is that of all groups together."""
+        """Return the release of one group.
+
+        Parameters
+        ----------
+        label : str, int or bool
+            The label of the group.
+
+        Returns
+        -------
+        Synopsis
+            It answers about this group only. Its guarantee is that of all groups together.
+
+        Raises
+        ------
+        MilepostError
+            If the release has no groups, or no group of this label.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+        >>> abs(synopsis.group("low").mean_distance([3]) - 1) < 0.1
+        True
+        """
         statistic = self.groups.of(label)
         return replace(self, statistic=statistic, n=statistic.total.size)
 
@@ -88,33 +109,96 @@ class ReleasedData:
         positions, single, template = self.read_points(points)
         return shape_answers(self.statistic.values(positions, raw), single, template, "mean_distance")
 
-    def interval(self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False) -> Any:
-        """Return the low and high end of each answer, bias included.
+    def interval(
+        self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False
+    ) -> tuple[Any, Any]:
+        """Return the low and the high end of the interval of each answer.
 
-        The result is a pair for one point; a frame with the columns "low" and "high" and the same index for a frame
-        of points; else float64[k, 2].
+        Parameters
+        ----------
+        points : point, array, list or frame
+            As for `mean_distance`.
+        confidence : float, default 0.95
+            The probability that the interval of one answer holds the exact mean distance.
+        group : label, optional
+            Answer about this group only, in a release with groups.
+        raw : bool, default False
+            Return intervals around the estimates without post-processing.
+
+        Returns
+        -------
+        low, high : float, numpy.ndarray or Series
+            Two floats for one point; two Series of the frame's library, with its index, for a frame; else two arrays.
+            The intervals include the bias of the mechanism. Low ends are at least 0.
+
+        Raises
+        ------
+        MilepostError
+            If the confidence is not between 0 and 1, or larger than the release allows.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> low, high = synopsis.interval([2])
+        >>> low <= synopsis.mean_distance([2]) <= high
+        True
+        >>> low, high = synopsis.interval([[2], [5]], confidence=0.99)
+        >>> low.shape, high.shape
+        ((2,), (2,))
         """
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
         positions, single, template = self.read_points(points)
         values, widths = self.statistic.values(positions, raw), self.statistic.half_widths(positions, confidence)
         widths = widths if raw else np.minimum(widths, self.statistic.max_error)
-        bounds = np.column_stack([np.maximum(values - widths, 0), values + widths])
-        if single:
-            return float(bounds[0, 0]), float(bounds[0, 1])
-        return bounds if template is None else template.frame({"low": bounds[:, 0], "high": bounds[:, 1]})
+        low, high = np.maximum(values - widths, 0), values + widths
+        return shape_answers(low, single, template, "low"), shape_answers(high, single, template, "high")
 
     def error(self, confidence: float = 0.95, uniform: bool = False, *, group: Any = None) -> float:
-        """Return the half-width of one answer at this confidence, bias included; with uniform=True, of all at once.
+        """Return the half-width of the interval of one answer, or of all answers at once.
 
-        For a release with groups it is the largest of the groups' half-widths, unless a group is named.
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            The probability that the exact mean distance is within the half-width.
+        uniform : bool, default False
+            Return a half-width that holds for all answers at once.
+        group : label, optional
+            Return the half-width of this group; by default the largest of all groups.
+
+        Returns
+        -------
+        float
+            The half-width, in the unit of distances, with the bias of the mechanism.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> synopsis.error() <= synopsis.error(uniform=True) < 0.1
+        True
         """
         if group is not None:
             return self.group(group).error(confidence, uniform)
         return min(self.statistic.half_width(confidence, uniform), self.statistic.max_error)
 
     def center(self) -> Any:
-        """Return the point with the smallest average distance, float64[columns]; one of the queries if given."""
+        """Return the point with the smallest mean distance.
+
+        Returns
+        -------
+        numpy.ndarray or object
+            A point of the space; one of the given queries if the release has some.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[1.0], [4.0], [9.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> abs(float(synopsis.center()[0]) - 4) < 0.5
+        True
+        """
         if self.given_queries is not None:
             return self.space.user_point(
                 self.given_queries[int(np.argmin(self.statistic.values(self.positions(self.given_queries))))]
@@ -163,7 +247,12 @@ class ReleasedData:
         return self.statistic
 
 
+def group_statistics(released: ReleasedData) -> tuple[NoisyStatistic, ...]:
+    """Return the statistic of each group, in the order of `labels`; a single one for a release without groups."""
+    return released.groups.statistics if released.labels else (released.statistic,)
+
+
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    """Return the versions a release is made with; cached, since the lookup takes milliseconds."""
+    """Return the versions of the software; cached, since the lookup takes milliseconds."""
     return tuple((name, metadata.version(name)) for name in ("milepost", "opendp", "numpy"))

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from milepost.answers import geojson
 from milepost.answers.released_data import ReleasedData
-from milepost.answers.text import point_text, with_unit
+from milepost.answers.text import point_text, table_text, with_unit
 from milepost.errors import MilepostError
 from milepost.ingest.query_points import named_queries
 from milepost.spaces.base import Space
@@ -21,10 +19,30 @@ from milepost.spaces.base import Space
 
 @dataclass(frozen=True)
 class Site:
-    """One candidate.
+    """One candidate of a ranking.
 
-    rank: 1 for the smallest mean distance. point: as users write it. error: half-width of this answer alone.
-    beyond_noise: whether it is farther than the first: their intervals, which hold for all sites jointly, are disjoint.
+    Attributes
+    ----------
+    rank : int
+        1 for the smallest mean distance.
+    name : str
+        The name of the site.
+    point : tuple or object
+        The point, as users write it.
+    mean_distance : float
+        The mean distance of the point.
+    error : float
+        The half-width of this answer alone.
+    beyond_noise : bool
+        Whether the site is farther than the first one: their intervals, which hold for all sites jointly, are disjoint.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=100)
+    >>> first, second = synopsis.sites({"inside": [5], "outside": [20]})
+    >>> second.name, second.rank, second.beyond_noise
+    ('outside', 2, True)
     """
 
     rank: int
@@ -37,47 +55,81 @@ class Site:
 
 @dataclass(frozen=True)
 class Sites:
-    """Sites, the nearest first; print them for a table.
+    """Candidates ranked by mean distance: a sequence of `Site`, the nearest first. Print it for a table.
 
-    confidence: the confidence of each error, and of all comparisons together.
+    Attributes
+    ----------
+    space : Space
+        The space of the points.
+    ranking : tuple of Site
+        The sites, the nearest first.
+    confidence : float
+        The confidence of each error, and of all comparisons together.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+    >>> synopsis = mp.release(people, mp.L1({"x": (0, 10), "y": (0, 10)}), epsilon=100)
+    >>> sites = synopsis.sites({"far": [10, 10], "near": [5, 4]})
+    >>> [site.name for site in sites], len(sites), sites[1].beyond_noise
+    (['near', 'far'], 2, True)
     """
 
     space: Space
-    ranked: tuple[Site, ...]
+    ranking: tuple[Site, ...]
     confidence: float
 
+    @property
+    def distance_unit(self) -> str:
+        """Return the unit of distances; empty if the space has none."""
+        return self.space.distance_unit
+
     def __iter__(self) -> Iterator[Site]:
-        return iter(self.ranked)
+        return iter(self.ranking)
 
     def __len__(self) -> int:
-        return len(self.ranked)
+        return len(self.ranking)
 
     def __getitem__(self, position: int) -> Site:
-        return self.ranked[position]
+        return self.ranking[position]
 
-    def geojson(self) -> dict[str, Any]:
-        """Return a FeatureCollection with a Point for each site."""
+    def to_geojson(self) -> dict[str, Any]:
+        """Return the sites as GeoJSON.
+
+        Returns
+        -------
+        dict
+            A FeatureCollection with a Point for each site.
+
+        Raises
+        ------
+        MilepostError
+            If points of the space are not pairs of numbers.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[45.76, 4.85], [45.78, 4.87]] * 5000
+        >>> synopsis = mp.release(people, mp.GreatCircle((45.76, 4.85), radius_km=20), epsilon=100)
+        >>> synopsis.sites({"station": (45.76, 4.86)}).to_geojson()["features"][0]["geometry"]
+        {'type': 'Point', 'coordinates': [4.86, 45.76]}
+        """
         geojson.check(self.space)
         fields = ("rank", "name", "mean_distance", "error", "beyond_noise")
         return geojson.collection(
             geojson.point(
                 site.point,
                 self.space.geographic,
-                {field: getattr(site, field) for field in fields} | {"distance_unit": self.space.distance_unit},
+                {field: getattr(site, field) for field in fields} | {"distance_unit": self.distance_unit},
             )
             for site in self
         )
 
-    def table(self) -> Table:
-        """Return the sites as a rich table."""
+    def __rich__(self) -> Table:
         table = Table(box=SIMPLE)
-        for name in (
-            "rank",
-            "site",
-            with_unit("mean distance", self.space.distance_unit),
-            "± error",
-            "farther than the first",
-        ):
+        distance = with_unit("mean distance", self.distance_unit)
+        for name in ("rank", "site", distance, "± error", "farther than the first"):
             table.add_column(name, justify="left" if name == "site" else "right")
         for site in self:
             verdict = "" if site.rank == 1 else "yes" if site.beyond_noise else "too close to call"
@@ -85,9 +137,7 @@ class Sites:
         return table
 
     def __str__(self) -> str:
-        buffer = StringIO()
-        Console(file=buffer, width=120).print(self.table())
-        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+        return table_text(self, 120)
 
 
 def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None = None) -> Sites:
@@ -101,11 +151,11 @@ def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None 
         names = [str(name) for name in template.index]
     site_names = [point_text(point) for point in user_points] if names is None else names
     values = np.asarray(synopsis.mean_distance(user_points))
-    errors = synopsis.interval(user_points, synopsis.confidence)[:, 1] - values
+    errors = synopsis.interval(user_points, synopsis.confidence)[1] - values
     # joint confidence: each interval fails with an equal share, or the uniform error covers all answers
     each_confidence = 1 - (1 - synopsis.confidence) / len(user_points)
     if each_confidence <= synopsis.statistic.confidence:
-        joint = synopsis.interval(user_points, each_confidence)[:, 1] - values
+        joint = synopsis.interval(user_points, each_confidence)[1] - values
     else:
         joint = np.full(len(user_points), synopsis.error(synopsis.confidence, uniform=True))
     order = np.argsort(values, kind="stable").tolist()

@@ -1,11 +1,13 @@
-"""Points, numbers and units as text."""
+"""Points, numbers, units and tables as text."""
 
 from collections.abc import Mapping
+from io import StringIO
 from typing import Any
 
 import numpy as np
+from rich.console import Console, RichCast
 
-MAX_NUMBERS = 8  # of a point that are written out
+MAX_NUMBERS = 8  # numbers of a point that `point_text` shows
 
 
 def point_text(point: Any) -> str:
@@ -23,3 +25,10 @@ def point_text(point: Any) -> str:
 def with_unit(text: str, unit: str) -> str:
     """Append the unit, if there is one, to the name of a number."""
     return f"{text} ({unit})" if unit else text
+
+
+def table_text(printable: RichCast, width: int) -> str:
+    """Return an object that rich prints as a table as plain text, at most this wide."""
+    buffer = StringIO()
+    Console(file=buffer, width=width).print(printable)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())

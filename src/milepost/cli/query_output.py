@@ -38,7 +38,7 @@ def answers(synopsis: Synopsis, points: QueryPoints) -> pa.Table:
 
 def comparisons(synopsis: Synopsis, points: QueryPoints) -> pa.Table:
     """Return every group's distance and error, the nearest group, its margin, and the probability of a flip."""
-    return compare_queries(synopsis, points.queries).arrow()
+    return compare_queries(synopsis, points.queries).to_arrow()
 
 
 def session_answers(answers: Sequence[Answer], names: Sequence[str] | None = None) -> pa.Table:

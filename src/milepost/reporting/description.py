@@ -1,119 +1,306 @@
-"""The public facts about a release as text: size, guarantee, mechanism and error."""
+"""Description: the public facts about a release, computed once. Every report is made from it."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from milepost.answers.released_data import ReleasedData
+from milepost.answers.released_data import ReleasedData, group_statistics
 from milepost.mechanisms.base import NoisyStatistic
-from milepost.mechanisms.groups import Groups
+from milepost.mechanisms.groups import Label
+from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
+from milepost.reporting.html import html_table
+from milepost.spaces.bounds_provenance import BoundsProvenance
 
 
-def facts(synopsis: ReleasedData) -> dict[str, str]:
-    """Return space, rows, groups, guarantee, mechanism, error and versions, by name."""
-    card, space = synopsis.card, synopsis.card["space"]
-    return {
-        "space": f"{space.pop('kind')}, distances up to {synopsis.space.diameter:g}{unit_suffix(synopsis)}",
-        **{name: value_text(value) for name, value in space.items()},
-        **_counts(synopsis),
-        "neighbors": f"{synopsis.change.neighbors}: {synopsis.change}",
-        "guarantee": str(synopsis.guarantee),
-        "mechanism": synopsis.mechanism,
-        "error": error_text(synopsis),
-        "released": _tensors_text(synopsis.statistic),
-        "made with": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
+@dataclass(frozen=True)
+class GroupDescription:
+    """The facts about one group of a release.
+
+    Attributes
+    ----------
+    label : str, int or bool
+        The label of the group.
+    size : float
+        The noisy number of rows, or the noisy weight, of the group; at least 0.
+    detectable : bool
+        Whether the group is larger than the noise of an empty group explains.
+    error : float
+        The half-width of one answer about the group.
+    """
+
+    label: Label
+    size: float
+    detectable: bool
+    error: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """The public facts about a release, as numbers and texts; print it for a table.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of the space, such as ``"l1"``.
+    columns : tuple of str
+        The names of the columns of a point.
+    distance_unit : str
+        The unit of distances; empty if the space has none.
+    diameter : float
+        The largest distance in the space.
+    space : dict
+        The other parameters of the space, such as its bounds.
+    clipping_rule : str
+        What happened to private values outside the space.
+    bounds_provenance : BoundsProvenance or None
+        The private release that found the bounds of the space; None if they are public knowledge.
+    queries : int or None
+        The number of given queries; None if the release answers any point.
+    guarantee : Guarantee
+        ε and δ of everything that the release can answer.
+    change : ProtectedChange
+        The change of the table that the guarantee protects.
+    mechanism : str
+        The name of the mechanism.
+    total : float
+        The number of rows, or their weight; noisy unless ``change.public_total``.
+    groups : tuple of GroupDescription
+        The facts about each group; empty for a release without groups, or for one group of a release.
+    error, min_error : float
+        The largest and the smallest half-width of one answer, over the groups that are detectable.
+    confidence : float
+        The confidence of these half-widths.
+    tensors : dict of str to int
+        The released integers: the number of them in each tensor, all groups together.
+    versions : dict of str to str
+        The versions of the software that made the release.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+    >>> space = mp.L1({"east": (0, 10), "north": (0, 10)}, distance_unit="km")
+    >>> description = mp.release(people, space, epsilon=1).describe()
+    >>> description.kind, description.total, description.diameter, description.distance_unit
+    ('l1', 10000, 20.0, 'km')
+    >>> print(description)  # doctest: +ELLIPSIS
+    space      l1, distances up to 20 km
+    bounds     east 0:10, north 0:10
+    ...
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    distance_unit: str
+    diameter: float
+    space: dict[str, Any]
+    clipping_rule: str
+    bounds_provenance: BoundsProvenance | None
+    queries: int | None
+    guarantee: Guarantee
+    change: ProtectedChange
+    mechanism: str
+    total: float
+    groups: tuple[GroupDescription, ...]
+    error: float
+    min_error: float
+    confidence: float
+    tensors: dict[str, int]
+    versions: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as a dict that `json` can write.
+
+        Returns
+        -------
+        dict
+            One entry per attribute.
+
+        Examples
+        --------
+        >>> import json
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=1)
+        >>> facts = synopsis.describe().to_json()
+        >>> json.dumps(facts["guarantee"])
+        '{"epsilon": 1.0, "delta": 0.0}'
+        """
+        provenance = self.bounds_provenance
+        return asdict(self) | {
+            "columns": list(self.columns),
+            "bounds_provenance": None if provenance is None else provenance.to_json(),
+            "guarantee": self.guarantee.to_json(),
+            "change": self.change.to_json(),
+            "groups": [asdict(group) for group in self.groups],
+        }
+
+    def __str__(self) -> str:
+        return text_table(facts(self))
+
+    def _repr_html_(self) -> str:
+        return html_table(facts(self))
+
+
+def describe(released: ReleasedData) -> Description:
+    """Return the public facts about a release; see `Synopsis.describe`."""
+    card, change, statistics = released.card, released.change, group_statistics(released)
+    space = card["space"]
+    errors = [min(statistic.half_width(released.confidence), statistic.max_error) for statistic in statistics]
+    detectable = [statistic.total.detectable for statistic in statistics]
+    shown_errors = [error for error, shown in zip(errors, detectable, strict=True) if shown] or errors
+    return Description(
+        kind=space.pop("kind"),
+        columns=tuple(released.space.names),
+        distance_unit=released.space.distance_unit,
+        diameter=released.space.diameter,
+        space={name: value for name, value in space.items() if name not in ("distance_unit", "bounds_provenance")},
+        clipping_rule=released.space.clipping_rule,
+        bounds_provenance=released.space.bounds_provenance,
+        queries=None if released.queries is None else released.queries.count,
+        guarantee=released.guarantee,
+        change=change,
+        mechanism=released.mechanism,
+        total=_amount(released.n, change),
+        groups=tuple(
+            GroupDescription(label, _amount(max(statistics[i].total.value, 0), change), detectable[i], errors[i])
+            for i, label in enumerate(released.labels)
+        ),
+        error=max(shown_errors),
+        min_error=min(shown_errors),
+        confidence=released.confidence,
+        tensors=_tensor_sizes(statistics),
+        versions=card["versions"],
+    )
+
+
+def facts(description: Description) -> dict[str, str]:
+    """Return the facts as short texts by name, in the order of a printed description."""
+    provenance = description.bounds_provenance
+    entries = {
+        "space": f"{description.kind}, distances up to {description.diameter:g}{unit_suffix(description)}",
+        **{name.replace("_", " "): _value_text(value) for name, value in description.space.items()},
+        "bounds found": "" if provenance is None else str(provenance),
+        **_size_facts(description),
+        "neighbors": f"{description.change.neighbors}: {description.change}",
+        "guarantee": str(description.guarantee),
+        "mechanism": description.mechanism,
+        "error": error_text(description),
+        "released": _tensors_text(description),
+        "made with": versions_text(description),
     }
+    return {name: text for name, text in entries.items() if text}
 
 
-def error_text(synopsis: ReleasedData) -> str:
-    """Return the error of one answer and its confidence."""
-    low, high, small = error_range(synopsis)
+def text_table(entries: Mapping[str, str]) -> str:
+    """Return a line per entry, with the texts below each other."""
+    width = max(map(len, entries))
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in entries.items())
+
+
+def error_text(description: Description) -> str:
+    """Return the error of one answer and its confidence: ± 0.03 km with 95 % confidence."""
+    low, high, small = description.min_error, description.error, small_groups_text(description)
     span = f"± {low:.3g}" if low == high else f"± {low:.3g} to {high:.3g}"
-    groups = ", by group" * (len(synopsis.labels) > 1) + f", {small} too small" * bool(small)
-    return f"{span}{unit_suffix(synopsis)} with {100 * synopsis.confidence:g} % confidence{groups}"
+    groups = ", by group" * (len(description.groups) > 1) + f", {small} too small" * bool(small)
+    return f"{span}{unit_suffix(description)} with {100 * description.confidence:g} % confidence{groups}"
 
 
-def size_formula(synopsis: ReleasedData, equals: str, about: str) -> str:
+def small_groups_text(description: Description) -> str:
+    """Return the number of groups that `error` leaves out as too small: 2 groups; empty if there are none."""
+    small = sum(not group.detectable for group in description.groups)
+    return count_groups(small) if 0 < small < len(description.groups) else ""
+
+
+def size_formula(description: Description, equals: str, about: str) -> str:
     """Return the number of rows, or their weight, as a formula: n = 5,000 if it is public, n ≈ 5,012 if it is noisy."""
-    letter = "n" if synopsis.change.max_row_weight is None else "weight"
-    return f"{letter}{equals if synopsis.change.public_total else about}{amount_text(synopsis.n, synopsis.change)}"
+    letter = "n" if description.change.max_row_weight is None else "weight"
+    return f"{letter}{equals if description.change.public_total else about}{total_text(description)}"
 
 
-def size_text(synopsis: ReleasedData) -> str:
-    """Return the number of rows, or their weight, and the number of groups as text."""
-    change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
-    rows = f"{amount} rows" if change.max_row_weight is None else f"weight {amount}"
-    rows = rows if change.public_total else f"about {rows} (noisy)"
-    return rows + (f" in {_groups(len(synopsis.labels))}" if synopsis.labels else "")
+def size_text(description: Description) -> str:
+    """Return the number of rows, or their weight, and the number of groups: about 5,012 rows (noisy) in 3 groups."""
+    amount = total_text(description)
+    text = f"{amount} rows" if description.change.max_row_weight is None else f"weight {amount}"
+    text = text if description.change.public_total else f"about {text} (noisy)"
+    return text + (f" in {count_groups(len(description.groups))}" if description.groups else "")
 
 
-def value_text(value: Any) -> str:
-    """Return a value of the card as text: {"age": [18, 90], "visits": [0, 40]} becomes age 18:90, visits 0:40."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {value_text([part])}" for name, part in value.items())
-    if isinstance(value, list):
-        return ", ".join(
-            ":".join(map(value_text, part)) if isinstance(part, list) else value_text(part) for part in value
-        )
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def total_text(description: Description) -> str:
+    """Return the number of rows, or their weight, as text."""
+    return _amount_text(description.total)
 
 
-def _counts(synopsis: ReleasedData) -> dict[str, str]:
+def group_sizes(description: Description) -> list[str]:
+    """Return every group with its noisy size."""
+    return [
+        f"{group.label} about {_amount_text(group.size)}"
+        + ("" if group.detectable else " (too small to tell from empty)")
+        for group in description.groups
+    ]
+
+
+def count_groups(count: int) -> str:
+    """Return a number of groups as text: 1 group, 3 groups."""
+    return f"{count:,} group{'s' * (count > 1)}"
+
+
+def unit_suffix(description: Description) -> str:
+    """Return the unit of distances with a space before it, for use after a number; empty if there is none."""
+    return f" {description.distance_unit}" if description.distance_unit else ""
+
+
+def versions_text(description: Description) -> str:
+    """Return the versions of the software that made the release."""
+    return ", ".join(f"{name} {version}" for name, version in description.versions.items())
+
+
+def _size_facts(description: Description) -> dict[str, str]:
     """Return the number of rows, or their weight, in total and by group."""
-    change, amount = synopsis.change, amount_text(synopsis.n, synopsis.change)
+    change, amount = description.change, total_text(description)
     limit = f", at most {change.contributions} of each {change.privacy_unit}" if change.privacy_unit else ""
     result = {"rows": f"{amount if change.public_total else f'about {amount} (noisy)'}{limit}"}
     if change.max_row_weight is not None:
         result = {"weight of rows": f"about {amount} in all (noisy), at most {change.max_row_weight:g} a row{limit}"}
-    if synopsis.labels:
-        result["groups"] = ", ".join(group_sizes(synopsis))
+    if description.groups:
+        result["groups"] = ", ".join(group_sizes(description))
     elif change.groups:
         result["groups"] = f"one of {change.groups:,}"
     return result
 
 
-def group_sizes(synopsis: ReleasedData) -> list[str]:
-    """Return every group with its noisy size."""
-    if not isinstance(synopsis.statistic, Groups):
-        return []
-    totals = zip(synopsis.labels, [statistic.total for statistic in synopsis.statistic.statistics], strict=True)
-    return [
-        f"{label} about {amount_text(max(total.value, 0), synopsis.change)}"
-        + ("" if total.detectable else " (too small to tell from empty)")
-        for label, total in totals
-    ]
+def _tensors_text(description: Description) -> str:
+    count, names = sum(description.tensors.values()), ", ".join(description.tensors)
+    return f"{count:,} integers ({names}{' of each group' * bool(description.groups)})"
 
 
-def amount_text(n: int, change: ProtectedChange) -> str:
-    """Return a number of rows as an integer, or a weight, which n counts in steps, in the user's unit."""
-    if change.max_row_weight is None:
-        return f"{n:,}"
-    weight = n / change.steps * change.max_row_weight
-    return f"{weight:,.0f}" if 100 <= weight < 1e15 else f"{weight:.3g}"
+def _tensor_sizes(statistics: tuple[NoisyStatistic, ...]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for statistic in statistics:
+        for name, tensor in statistic.tensors().items():
+            sizes[name] = sizes.get(name, 0) + tensor.size
+    return sizes
 
 
-def _tensors_text(statistic: NoisyStatistic) -> str:
-    grouped = isinstance(statistic, Groups)
-    names = ", ".join((statistic.statistics[0] if isinstance(statistic, Groups) else statistic).tensors())
-    count = sum(tensor.size for tensor in statistic.tensors().values())
-    return f"{count:,} integers ({names}{' of each group' * grouped})"
+def _amount(n: int, change: ProtectedChange) -> float:
+    """Return a number of rows as it is, and a weight, which n counts in steps, in the user's unit."""
+    return n if change.max_row_weight is None else n / change.steps * change.max_row_weight
 
 
-def error_range(synopsis: ReleasedData) -> tuple[float, float, str]:
-    """Return the smallest and the largest error of the groups, and the number of groups left out as too small."""
-    if not isinstance(synopsis.statistic, Groups):
-        error = synopsis.error(synopsis.confidence)
-        return error, error, ""
-    statistics = synopsis.statistic.statistics
-    large = [statistic for statistic in statistics if statistic.total.detectable] or statistics
-    errors = [min(statistic.half_width(synopsis.confidence), statistic.max_error) for statistic in large]
-    small = len(statistics) - len(large)
-    return min(errors), max(errors), _groups(small) if small else ""
+def _amount_text(amount: float) -> str:
+    if isinstance(amount, int):
+        return f"{amount:,}"
+    return f"{amount:,.0f}" if 100 <= amount < 1e15 else f"{amount:.3g}"
 
 
-def _groups(count: int) -> str:
-    return f"{count:,} group{'s' * (count > 1)}"
-
-
-def unit_suffix(synopsis: ReleasedData) -> str:
-    """Return the unit of distances, to be put after a number."""
-    return f" {synopsis.space.distance_unit}" if synopsis.space.distance_unit else ""
+def _value_text(value: Any) -> str:
+    """Return a parameter of the space as text: {"age": [18, 90], "visits": [0, 40]} becomes age 18:90, visits 0:40."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value_text([part])}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(
+            ":".join(map(_value_text, part)) if isinstance(part, list) else _value_text(part) for part in value
+        )
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,23 +1,21 @@
 """A draft entry about a release for the OpenDP deployments registry.
 
-What only the curator knows (who, why, where) is left empty; the rest comes from the file.
+Entries that only the curator can write (who, why, where) stay empty; the rest comes from the description.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.registry import spends_epsilon
-from milepost.reporting.description import error_text, size_text
+from milepost.reporting.description import Description, error_text, size_text, versions_text
 from milepost.reporting.statement import lines
 
 
-def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
+def registry_entry(description: Description) -> dict[str, Any]:
     """Return a draft entry as JSON, which is also YAML."""
-    text, change, variant = lines(synopsis), synopsis.change, _variant(synopsis)
-    loss = {name: float(getattr(synopsis.guarantee, name)) for name in variant.parameters}
-    versions = ", ".join(f"{name} {version}" for name, version in synopsis.card["versions"].items())
-    subject = f"a table of {size_text(synopsis)}: {synopsis.space.kind}, {error_text(synopsis)}."
+    text, change, variant = lines(description), description.change, _variant(description)
+    loss = {name: float(getattr(description.guarantee, name)) for name in variant.parameters}
+    subject = f"a table of {size_text(description)}: {description.kind}, {error_text(description)}."
     return {
         "status": "Draft",
         "deployment": {
@@ -37,21 +35,21 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
                 "bound_on_input_distance": 1 if change.replaces else change.contributions,
                 "output_measure": variant.measure,
                 "bound_on_output_distance": loss["rho"] if variant is CONCENTRATED else [*loss.values()],
-                "data_domain": f"Rows of {', '.join(synopsis.space.names)}; {synopsis.space.clipping_rule}.",
+                "data_domain": f"Rows of {', '.join(description.columns)}; {description.clipping_rule}.",
                 "unprotected_quantities": text["Public"],
             },
             "privacy_loss": {
                 "privacy_unit": f"{(change.privacy_unit or 'row').capitalize()}-level",
                 "privacy_unit_description": text["Protected"],
                 "privacy_parameters": loss,
-                "privacy_parameters_description": text["Bounds"] or "All that was spent on this release.",
+                "privacy_parameters_description": text.get("Bounds", "The whole cost of this release."),
             },
             "model": {
                 "model_name": "Central",
-                "model_name_description": "The curator holds the rows and adds the noise; the file is all that leaves.",
+                "model_name_description": "The curator holds the rows, adds the noise, and publishes only the file.",
                 "actors": "",
                 "release_type": "Single release",
-                "release_type_description": "One file answers every query; asking is free.",
+                "release_type_description": "One file answers every query. Queries cost no privacy.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
                 "access_type_description": "",
@@ -62,7 +60,7 @@ def registry_entry(synopsis: ReleasedData) -> dict[str, Any]:
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": text["Outliers"],
-                "mechanisms": f"{text['Mechanism']} {versions}.",
+                "mechanisms": f"{text['Mechanism']} {versions_text(description)}.",
                 "justification": "",
             },
             "resources": {"sources": "", "registry_authors": []},
@@ -84,8 +82,8 @@ CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", (
 APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "delta"))
 
 
-def _variant(synopsis: ReleasedData) -> Variant:
+def _variant(description: Description) -> Variant:
     """Return the definition of privacy; a private number of rows costs a part of ε, so the sum is stated as (ε, δ)."""
-    if synopsis.guarantee.pure or spends_epsilon(synopsis.mechanism):
+    if description.guarantee.pure or spends_epsilon(description.mechanism):
         return PURE
-    return CONCENTRATED if synopsis.change.public_total else APPROXIMATE
+    return CONCENTRATED if description.change.public_total else APPROXIMATE

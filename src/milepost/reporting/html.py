@@ -1,34 +1,33 @@
-"""A release as HTML, for notebooks."""
+"""HTML for notebooks: facts as a table, and a figure as an image."""
 
 import base64
+from collections.abc import Mapping
 from html import escape
 from io import BytesIO
+from typing import TYPE_CHECKING
 
-from milepost.answers.released_data import ReleasedData
-from milepost.errors import MilepostError
-from milepost.reporting.description import facts
-from milepost.reporting.plotting.synopsis_plot import draw
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STYLE = "text-align: left; padding: 0 1em 0 0; vertical-align: top"
 
 
-def html(synopsis: ReleasedData) -> str:
-    """Return the facts as a table and, if matplotlib is installed and the space has a picture, the picture."""
+def html_table(entries: Mapping[str, str]) -> str:
+    """Return a table with a row per entry."""
     rows = "".join(
-        f'<tr><th style="{STYLE}">{escape(name)}</th><td style="{STYLE}">{escape(_short(fact))}</td></tr>'
-        for name, fact in facts(synopsis).items()
+        f'<tr><th style="{STYLE}">{escape(name)}</th><td style="{STYLE}">{escape(_shorten(text))}</td></tr>'
+        for name, text in entries.items()
     )
-    return f"<div><table>{rows}</table>{_picture(synopsis)}</div>"
+    return f"<table>{rows}</table>"
 
 
-def _picture(synopsis: ReleasedData) -> str:
+def html_image(figure: "Figure", alternative: str) -> str:
+    """Return a figure as an image, with a text for readers who do not see it."""
     buffer = BytesIO()
-    try:
-        draw(synopsis).savefig(buffer, format="png", dpi=80, facecolor="white")
-    except MilepostError:  # no matplotlib, or a space that has no picture: the table says enough
-        return ""
-    return f'<img alt="mean distance" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    figure.savefig(buffer, format="png", dpi=80, facecolor="white")
+    source = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{source}">'
 
 
-def _short(text: str, max_length: int = 300) -> str:
+def _shorten(text: str, max_length: int = 300) -> str:
     return text if len(text) <= max_length else text[: max_length - 1] + "…"

@@ -1,62 +1,60 @@
 """The privacy statement: a page for the people in a table about who is protected, how much, and what is public."""
 
-from milepost.answers.released_data import ReleasedData
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.reporting.description import amount_text, error_range, group_sizes, unit_suffix
+from milepost.reporting.description import Description, group_sizes, small_groups_text, total_text, unit_suffix
 from milepost.spaces.columns import OTHER
 
 MAX_GROUPS = 12  # on one page
 
 
-def statement(synopsis: ReleasedData) -> str:
-    """Return a page for the people in the table; see `Synopsis.statement`."""
-    rows = (f"  {name:<13}  {line}" for name, line in lines(synopsis).items() if line)
+def statement(description: Description) -> str:
+    """Return the statement as text; see `Synopsis.statement`."""
+    rows = (f"  {heading:<13}  {text}" for heading, text in lines(description).items())
     return "\n".join(["Privacy statement", *rows])
 
 
-def lines(synopsis: ReleasedData) -> dict[str, str]:
-    """Return the lines of the statement by heading; a line that does not apply is empty."""
-    return {
-        "Protected": _protected(synopsis.change),
-        "Guarantee": f"{synopsis.guarantee}, for everything this file can ever answer.",
-        "Bounds": _bounds_line(synopsis),
-        "Mechanism": f"{synopsis.mechanism}; noise from OpenDP's exact discrete samplers.",
-        "Public": f"{_public_items(synopsis)}.",
-        "Private": _private(synopsis),
-        "Groups": _group_line(synopsis),
-        "Weights": _weight_line(synopsis.change),
-        "Outliers": f"{synopsis.space.clipping_rule}; how many is not recorded.",
-        "Accuracy": _accuracy(synopsis),
+def lines(description: Description) -> dict[str, str]:
+    """Return the lines of the statement that apply to a release, by heading."""
+    change = description.change
+    entries = {
+        "Protected": f"{protected_rows(change)}. A table with {change} would give almost the same answers.",
+        "Guarantee": f"{description.guarantee}, for all answers of this file together.",
+        "Bounds": _bounds(description),
+        "Mechanism": f"{description.mechanism}. OpenDP's exact discrete samplers draw the noise.",
+        "Public": f"The file shows without noise: {_join(_public_items(description))}.",
+        "Private": _private(description),
+        "Groups": _groups(description),
+        "Weights": _weights(change),
+        "Outliers": f"{_capitalize(description.clipping_rule)}. The file does not record how many.",
+        "Accuracy": _accuracy(description),
     }
+    return {heading: text for heading, text in entries.items() if text}
 
 
-def _protected(change: ProtectedChange) -> str:
-    """Return who is protected, and against which change of the table."""
-    whose = "each single row" if change.privacy_unit is None else f"all rows of each single {change.privacy_unit}"
-    attributes = [
-        name for name, value in (("group", change.groups), ("weight", change.max_row_weight)) if value is not None
-    ]
-    included = (
-        f", with {'its' if change.privacy_unit is None else 'their'} {' and '.join(attributes)}" if attributes else ""
-    )
-    presence = (
+def protected_rows(change: ProtectedChange) -> str:
+    """Return what the guarantee hides about one person: Each single row of the table, with its group."""
+    alone = change.privacy_unit is None
+    text = "Each single row of the table" if alone else f"All rows of each single {change.privacy_unit} of the table"
+    attributes = [name for name, value in (("group", change.groups), ("weight", change.max_row_weight)) if value]
+    if attributes:
+        text += f", with {'its' if alone else 'their'} {' and '.join(attributes)}"
+    return text if change.replaces else f"{text}, and whether {'it is' if alone else 'they are'} there at all"
+
+
+def _bounds(description: Description) -> str:
+    provenance = description.bounds_provenance
+    return (
         ""
-        if change.replaces
-        else f", and whether {'it is' if change.privacy_unit is None else 'they are'} there at all"
+        if provenance is None
+        else f"Found in the table itself: {provenance}. This adds to the guarantee of this file."
     )
-    return f"{whose} of the table{included}{presence}: neighbors are tables with {change}."
 
 
-def _bounds_line(synopsis: ReleasedData) -> str:
-    cost = synopsis.space.bounds_provenance
-    return "" if cost is None else f"found in the table itself: {cost}, which adds to the guarantee of this file."
-
-
-def _public_items(synopsis: ReleasedData) -> str:
-    change = synopsis.change
-    items = [f"the space ({synopsis.space.kind}: {', '.join(synopsis.space.names)})"]
-    if synopsis.queries is not None:
-        items.append(f"the {synopsis.queries.count:,} queries")
+def _public_items(description: Description) -> list[str]:
+    change = description.change
+    items = [f"the space ({description.kind}: {', '.join(description.columns)})"]
+    if description.queries is not None:
+        items.append(f"the {description.queries:,} queries")
     if change.groups:
         items.append("the labels of the groups")
     if change.privacy_unit is not None:
@@ -65,41 +63,48 @@ def _public_items(synopsis: ReleasedData) -> str:
     if change.max_row_weight is not None:
         items.append(f"the largest weight, {change.max_row_weight:g}")
     if change.public_total:
-        items.append(f"the number of rows{' used' if change.privacy_unit else ''}, {synopsis.n:,}")
+        items.append(f"the number of rows{' used' * bool(change.privacy_unit)}, {total_text(description)}")
+    return items
+
+
+def _private(description: Description) -> str:
+    if description.change.public_total:
+        return ""
+    if description.change.max_row_weight is None:
+        return f"The number of rows. The file shows it with noise: {total_text(description)}."
+    weight = total_text(description)
+    return f"The number of rows, and their total weight. The file shows the weight with noise: {weight}."
+
+
+def _groups(description: Description) -> str:
+    sizes, count = group_sizes(description), description.change.groups
+    if not sizes:
+        return f"This is one of {count:,} groups of a release." if count else ""
+    text = ", ".join(sizes[:MAX_GROUPS]) + f", … ({len(sizes):,} in all)" * (len(sizes) > MAX_GROUPS)
+    has_other = OTHER in [str(group.label) for group in description.groups]
+    return f"{text}. Rows with labels that are not listed {'count as other' if has_other else 'were left out'}."
+
+
+def _weights(change: ProtectedChange) -> str:
+    if change.max_row_weight is None:
+        return ""
+    span = f"0 to {change.max_row_weight:g}"
+    return f"{span}, rounded to {change.steps:,} steps. A weight outside this range counts as the nearest in it."
+
+
+def _accuracy(description: Description) -> str:
+    unit, low, high = unit_suffix(description), description.min_error, description.error
+    error = f"{low:.4g}{unit}" if low == high else f"{low:.4g} to {high:.4g}{unit}"
+    groups, small = ", by group" * (len(description.groups) > 1), small_groups_text(description)
+    return (
+        f"Answers are within {error} of the truth{groups}, with {100 * description.confidence:g} % confidence. "
+        f"Distances go up to {description.diameter:.4g}{unit}." + f" Too small to answer about: {small}." * bool(small)
+    )
+
+
+def _join(items: list[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])}, and {items[-1]}"
 
 
-def _private(synopsis: ReleasedData) -> str:
-    if synopsis.change.public_total:
-        return ""
-    what = "the number of rows; a noisy one is"
-    if synopsis.change.max_row_weight is not None:
-        what = "the number of rows and their total weight; the latter with noise is"
-    return f"{what} {amount_text(synopsis.n, synopsis.change)}."
-
-
-def _group_line(synopsis: ReleasedData) -> str:
-    if not synopsis.labels:
-        return f"one of {synopsis.change.groups:,} of one release." if synopsis.change.groups else ""
-    sizes = group_sizes(synopsis)
-    text = ", ".join(sizes[:MAX_GROUPS]) + f", … ({len(sizes):,} in all)" * (len(sizes) > MAX_GROUPS)
-    others = "were added to other" if OTHER in map(str, synopsis.labels) else "were left out"
-    return f"{text}; rows with labels that are not listed {others}."
-
-
-def _weight_line(change: ProtectedChange) -> str:
-    if change.max_row_weight is None:
-        return ""
-    maximum = f"{change.max_row_weight:g}"
-    return f"0 to {maximum}, rounded to {change.steps:,} steps; others were moved to the nearest of these."
-
-
-def _accuracy(synopsis: ReleasedData) -> str:
-    unit, (low, high, small) = unit_suffix(synopsis), error_range(synopsis)
-    error = f"{low:.4g}{unit}" if low == high else f"{low:.4g} to {high:.4g}{unit}"
-    groups = ", by group" * (len(synopsis.labels) > 1)
-    rest = f"; {small} too small to say anything" * bool(small)
-    return (
-        f"answers are within {error} of the truth{groups}, with {100 * synopsis.confidence:g} % confidence "
-        f"(distances go up to {synopsis.space.diameter:.4g}{unit}){rest}."
-    )
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]

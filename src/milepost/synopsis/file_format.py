@@ -1,4 +1,4 @@
-"""The file format: safetensors with one metadata key, which holds a JSON card and a digest. No pickle."""
+"""The file format: safetensors with one metadata key for a JSON card and a digest. No pickle."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     except (safetensors.SafetensorError, OSError, ValueError):
         raise MilepostError(f"{path} is not a milepost file, or is damaged or cut short") from None
     if entry is None:
-        raise MilepostError(f"{path} is a safetensors file but not a milepost one: it has no {KEY!r} card")
+        raise MilepostError(f"{path} is a safetensors file but not a milepost file: it has no {KEY!r} card")
     try:
         outer = json.loads(entry)
         text, digest = outer["card"], outer["sha256"]

@@ -1,4 +1,4 @@
-"""The public object of a release: its queries, reports and file (the paper's offline setting)."""
+"""Synopsis: the public object of a release, with its queries, reports and file (the paper's offline setting)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +14,15 @@ from milepost.errors import MilepostError
 from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
 from milepost.mechanisms.query.lipschitz import lipschitz
-from milepost.reporting.description import size_formula
-from milepost.reporting.html import html
+from milepost.reporting.description import (
+    Description,
+    count_groups,
+    describe,
+    facts,
+    size_formula,
+    unit_suffix,
+)
+from milepost.reporting.html import html_image, html_table
 from milepost.reporting.plotting.synopsis_plot import draw
 from milepost.reporting.statement import statement
 from milepost.storage.paths import WRITE_REMEDY, local_path
@@ -29,22 +36,97 @@ SPACE = "space."  # prefix of the names of the space's tensors
 
 
 class Synopsis(ReleasedData):
-    """A private release: `mean_distance` answers for any points, and asking is free.
+    """A private release, which answers any number of queries without further cost.
 
-    `guarantee` bounds what it reveals about the table for one change as in `change`, for any number of queries.
+    `milepost.release` makes it from a private table, and `milepost.load` reads it from a file.
+
+    Attributes
+    ----------
+    space : Space
+        The space of the points.
+    guarantee : Guarantee
+        ε and δ: the bound of what all answers together reveal about one change of the table.
+    change : ProtectedChange
+        The change of the table that the guarantee protects.
+    n : int
+        The number of rows, or their weight in steps; noisy unless ``change.public_total``.
+    statistic : NoisyStatistic
+        The released integers, with the estimates that follow from them.
+    queries : Queries or None
+        The only points that the release answers, if they were given.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+    >>> space = mp.L1({"east": (0, 10), "north": (0, 10)}, distance_unit="km")
+    >>> synopsis = mp.release(people, space, epsilon=100)
+    >>> abs(synopsis.mean_distance([5, 4]) - 4) < 0.1
+    True
     """
 
     def nearest(self, points: Any) -> Any:
-        """Return the label of the group with the smallest mean distance from each point.
+        """Return the label of the nearest group of each point.
 
-        The result is one label for one point; a Series for a frame of points, as in `mean_distance`; else an array.
+        Parameters
+        ----------
+        points : point, array, list or frame
+            As for `mean_distance`.
+
+        Returns
+        -------
+        label, numpy.ndarray or Series
+            One label for one point, a Series for a frame, else an array. The nearest group has the smallest mean
+            distance. Groups that are too small to be told from an empty one are left out, with a warning.
+
+        Raises
+        ------
+        MilepostError
+            If the release has no groups.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+        >>> synopsis.nearest([1])
+        'low'
+        >>> synopsis.nearest([[1], [9]]).tolist()
+        ['low', 'high']
         """
         return shape_answers(*nearest_groups(self, points), "nearest")
 
     def compare(self, points: Any, names: Sequence[Any] | None = None) -> Comparison:
-        """Compare points with all groups: distances, errors, the nearest, its margin, and how likely noise changes it.
+        """Compare points with all groups of the release.
 
-        points: as for `mean_distance`, or a dict from names to points. names: their names in the table.
+        Parameters
+        ----------
+        points : point, array, list, frame or dict
+            As for `mean_distance`, or a dict from names to points.
+        names : sequence, optional
+            The names of the points in the printed table.
+
+        Returns
+        -------
+        Comparison
+            Distances and errors of each group, the nearest group, its margin, and the probability that noise alone
+            makes another group nearest.
+
+        Raises
+        ------
+        MilepostError
+            If the release has no groups, or if there are no points.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people, sides = [[2.0], [8.0]] * 5000, ["low", "high"] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100, groups=sides, labels=["low", "high"])
+        >>> comparison = synopsis.compare([[1], [9]], names=["Ada", "Ben"])
+        >>> comparison.nearest.tolist()
+        ['low', 'high']
+        >>> bool((comparison.margin > 5).all())
+        True
         """
         return compare_groups(self, points, names)
 
@@ -59,15 +141,44 @@ class Synopsis(ReleasedData):
     ) -> Any:
         """Return the average distance from each point to the people in the table.
 
-        points: one point (gives a float), an array or list of points (an array), or a frame of pandas, GeoPandas or
-        Polars (a Series of its library called "mean_distance", with a pandas frame's index, so that
-        `frame.assign(far=synopsis.mean_distance(frame))` fits); a frame may have other columns, too.
-        group: measure the distance to this group only, in a release with groups.
-        columns: return only the part of the distance that these columns make up; points have only these columns.
-        raw: return the estimate without post-processing.
-        lipschitz: in a release for given queries in a metric with the triangle inequality, move the answers of all
-        queries until no two differ by more than the distance of their points. `error(uniform=True)` stays true, and
-        where noise is large the answers are closer to the truth on average; the error of a single one may not hold.
+        Parameters
+        ----------
+        points : point, array, list or frame
+            One point, an array or list of points, or a frame of pandas, GeoPandas or Polars. A frame is read by the
+            names of the space's columns and may have other columns.
+        group : label, optional
+            Measure the distance to this group only, in a release with groups.
+        columns : sequence of str or int, optional
+            Return only the part of the distance that these columns contribute. Points have only these columns.
+        raw : bool, default False
+            Return the estimates without post-processing.
+        lipschitz : bool, default False
+            Move the answers of all queries until no two differ by more than the distance of their points. This is for
+            releases of given queries in a metric with the triangle inequality. `error(uniform=True)` still holds, and
+            answers with large noise are more accurate on average; the error of a single answer may not hold.
+
+        Returns
+        -------
+        float, numpy.ndarray or Series
+            A float for one point; a Series called "mean_distance" with the index of the frame for a frame; else an
+            array.
+
+        Raises
+        ------
+        MilepostError
+            If points do not fit the space, or if a release with groups is asked without `group`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"east": (0, 10), "north": (0, 10)}), epsilon=100)
+        >>> abs(synopsis.mean_distance([5, 4]) - 4) < 0.1
+        True
+        >>> synopsis.mean_distance([[5, 4], [0, 0]]).shape
+        (2,)
+        >>> abs(synopsis.mean_distance([5], columns=["east"]) - 3) < 0.1
+        True
         """
         if group is not None:
             return self.group(group).mean_distance(points, columns=columns, raw=raw, lipschitz=lipschitz)
@@ -79,7 +190,7 @@ class Synopsis(ReleasedData):
 
     def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, FrameTemplate | None]:
         if self.given_queries is None:
-            raise MilepostError("lipschitz=True is for releases of given queries: this one answers any point as it is")
+            raise MilepostError("lipschitz=True needs a release of given queries; this release answers any point")
         batch, single, template = query_points(points, self.space)
         queries = self.space.read_queries(batch)
         indices = queries if self.queries is None else self.queries.find(self.space.clip_points(queries))
@@ -90,66 +201,285 @@ class Synopsis(ReleasedData):
         return smoothed[indices], single, template
 
     def cdf(self, column: str | int, values: Any) -> Any:
-        """Return the share of people at or below each value of a column, from the slope of its part of the distance."""
+        """Return the share of people at or below each value of a column.
+
+        Parameters
+        ----------
+        column : str or int
+            The name or the index of a column of numbers.
+        values : float or array
+            The values of the column.
+
+        Returns
+        -------
+        float or numpy.ndarray
+            Shares between 0 and 1, which never decrease. They follow from the slope of the column's part of the
+            distance.
+
+        Raises
+        ------
+        MilepostError
+            If the space has no such column, or if the release has no estimate for single columns.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[1.0], [4.0], [4.0], [9.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> abs(synopsis.cdf("age", 6) - 0.75) < 0.1
+        True
+        """
         return cdf(self, column, values)
 
     def quantile(self, column: str | int, q: Any) -> Any:
-        """Return the q-quantile of a column; of a column with steps, one of its steps."""
+        """Return quantiles of a column.
+
+        Parameters
+        ----------
+        column : str or int
+            The name or the index of a column of numbers.
+        q : float or array
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        float or numpy.ndarray
+            The quantiles; of a column with steps, values of these steps.
+
+        Raises
+        ------
+        MilepostError
+            If q is not between 0 and 1, or as for `cdf`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[1.0], [4.0], [9.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> abs(synopsis.quantile("age", 0.5) - 4) < 0.5
+        True
+        """
         return quantile(self, column, q)
 
     def explain(self, point: Any) -> dict[str, float]:
-        """Return each column's share of one point's average distance; the shares add up to `mean_distance(point)`."""
+        """Return the part of one point's mean distance that each column contributes.
+
+        Parameters
+        ----------
+        point : point
+            A single point.
+
+        Returns
+        -------
+        dict of str to float
+            The parts by column. They add up to ``mean_distance(point)``.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"east": (0, 10), "north": (0, 10)}), epsilon=100)
+        >>> parts = synopsis.explain([5, 4])
+        >>> abs(parts["east"] - 3) < 0.1, abs(parts["north"] - 1) < 0.1
+        (True, True)
+        """
         return explain(self, point)
 
     def grid(self, step: float | Sequence[float] | None = None) -> Grid:
-        """Return the mean distance on a regular grid over one or two numeric columns; NaN outside the space.
+        """Return the mean distance on a regular grid over a space of one or two numeric columns.
 
-        step: the distance of grid lines in the units of the columns, one for both or one for each column; by default
-        the grid has about 100 × 100 points.
+        Parameters
+        ----------
+        step : float or sequence of float, optional
+            The distance of grid lines in the units of the columns: one number for both, or one for each column. By
+            default the grid has 101 points along each column.
+
+        Returns
+        -------
+        Grid
+            The values, NaN outside the space, and their coordinates.
+
+        Raises
+        ------
+        MilepostError
+            If the space has other columns, or if the release answers only given queries.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> grid = synopsis.grid(step=5)
+        >>> grid.x.tolist(), grid.values.shape
+        ([0.0, 5.0, 10.0], (3,))
         """
         return make_grid(self, step)
 
     def contours(self, levels: int | Sequence[float] | None = None) -> Contours:
-        """Return lines of equal mean distance on the default grid: (level, lines) pairs, with a `geojson()` method.
+        """Return lines of equal mean distance over a space of two numeric columns.
 
-        levels: the distances, or the approximate number of round ones; about 8 by default. Needs the `plots` extra.
+        Parameters
+        ----------
+        levels : int or sequence of float, optional
+            The mean distances, or the approximate number of round ones; about 8 by default.
+
+        Returns
+        -------
+        Contours
+            Pairs of a level and its lines, with `Contours.to_geojson`.
+
+        Raises
+        ------
+        MilepostError
+            As for `grid`, or if the `plots` extra is not installed.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"east": (0, 10), "north": (0, 10)}), epsilon=100)
+        >>> [level for level, lines in synopsis.contours([5, 7])]
+        [5.0, 7.0]
         """
         return make_contours(self.grid(), levels)
 
     def sites(self, points: Any, names: Sequence[Any] | None = None) -> Sites:
-        """Rank points by their mean distance, and say which are farther than the first beyond the noise.
+        """Rank points by their mean distance.
 
-        points: as for `mean_distance`, or a dict from names to points. names: one per point; by default a frame's
-        index.
+        Parameters
+        ----------
+        points : array, list, frame or dict
+            As for `mean_distance`, or a dict from names to points.
+        names : sequence, optional
+            A name for each point; by default the index of a frame, or the point itself.
+
+        Returns
+        -------
+        Sites
+            The points with their errors, the nearest first. `Site.beyond_noise` tells which are certainly farther than
+            the first.
+
+        Raises
+        ------
+        MilepostError
+            If there are no points.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"east": (0, 10), "north": (0, 10)}), epsilon=100)
+        >>> sites = synopsis.sites({"harbour": [10, 10], "station": [5, 4]})
+        >>> sites[0].name, sites[1].beyond_noise
+        ('station', True)
         """
         return rank_sites(self, points, names)
 
     def plot(self, sites: Any = None, axes: "Axes | None" = None) -> "Figure":
-        """Draw a matplotlib figure: a map of two columns, a curve of one, else a bar for each column or query.
+        """Draw the release: a map of two columns, a curve of one, else a bar for each column or query.
 
-        sites: the result of `sites`, or points for it. axes: draw here instead of in a new figure. Needs the `plots`
-        extra.
+        Parameters
+        ----------
+        sites : Sites or points, optional
+            The result of `sites`, or points for it, to draw.
+        axes : matplotlib.axes.Axes, optional
+            Draw here instead of in a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure; ``figure.savefig("map.png")`` writes it.
+
+        Raises
+        ------
+        MilepostError
+            If the `plots` extra is not installed, or if the space has no picture without `sites`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> synopsis.plot().axes[0].get_xlabel()
+        'age'
         """
         return draw(self, sites, axes)
 
-    def _repr_html_(self) -> str:
-        return html(self)
+    def describe(self) -> Description:
+        """Return the public facts about the release: space, size, guarantee, mechanism, errors and versions.
+
+        Returns
+        -------
+        Description
+            Print it, show it in a notebook, or take its attributes or `Description.to_json`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=1)
+        >>> description = synopsis.describe()
+        >>> description.total, description.guarantee.epsilon, description.columns
+        (10000, 1.0, ('age',))
+        """
+        return describe(self)
 
     def statement(self) -> str:
-        """Return a page for the people in the table: who is protected, how much, and what was treated as public."""
-        return statement(self)
+        """Return a page for the people in the table.
+
+        Returns
+        -------
+        str
+            Who is protected, how strongly, what is public, and how accurate answers are.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=1)
+        >>> print(synopsis.statement())  # doctest: +ELLIPSIS
+        Privacy statement
+          Protected      Each single row of the table. A table with one row replaced by another ...
+          Guarantee      ε = 1, for all answers of this file together.
+          ...
+        """
+        return statement(self.describe())
 
     def save(self, path: str | Path) -> None:
-        """Write the synopsis as one safetensors file with its card; the file appears complete or not at all."""
+        """Write the release as one safetensors file.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            The file, which is replaced if it exists. It appears complete or not at all.
+
+        Raises
+        ------
+        MilepostError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import milepost as mp
+        >>> synopsis = mp.release([[2.0], [8.0]] * 5000, mp.L1({"age": (0, 10)}), epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     synopsis.save(f"{folder}/ages.milepost")
+        ...     copy = mp.load(f"{folder}/ages.milepost")
+        >>> copy.mean_distance([3]) == synopsis.mean_distance([3])
+        True
+        """
         tensors = dict(self.statistic.tensors())
         if self.queries is None:
             tensors |= {f"{SPACE}{name}": tensor for name, tensor in self.space.tensors().items()}
         file_format.write(local_path(path, WRITE_REMEDY), self.card, tensors)
 
+    def _repr_html_(self) -> str:
+        try:
+            picture = html_image(draw(self), "mean distance")
+        except MilepostError:  # no matplotlib, or a space that has no picture: the table is enough
+            picture = ""
+        return f"<div>{html_table(facts(self.describe()))}{picture}</div>"
+
     def __repr__(self) -> str:
-        error = self.error(self.confidence)
-        unit = f" {self.space.distance_unit}" if self.space.distance_unit else ""
-        count = len(self.labels)
-        groups = f", {count:,} group{'s' * (count > 1)}" if count else ""
-        what = f"{self.space.kind}, {size_formula(self, '=', '≈')}{groups}, {self.guarantee}, {self.mechanism}"
-        return f"Synopsis({what}, ±{error:.4g}{unit})"
+        description = self.describe()
+        groups = f", {count_groups(len(self.labels))}" if self.labels else ""
+        size = size_formula(description, "=", "≈") + groups
+        error = f"±{description.error:.4g}{unit_suffix(description)}"
+        return f"Synopsis({self.space.kind}, {size}, {self.guarantee}, {self.mechanism}, {error})"

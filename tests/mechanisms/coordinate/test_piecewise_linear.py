@@ -29,10 +29,10 @@ def test_answers_are_the_same_in_any_company(mechanism: str) -> None:
     rows = np.random.default_rng(0).normal([52.52, 13.4], 0.1, (2_000, 2))
     synopsis = mp.release(rows, mp.GreatCircle((52.52, 13.4), 50, 16), epsilon=50, delta=1e-6, mechanism=mechanism)
     points = rows[: CACHE_NUMBERS // 16 + 500]
-    answers, widths = synopsis.mean_distance(points), synopsis.interval(points)
+    answers, intervals = synopsis.mean_distance(points), np.array(synopsis.interval(points))
     for selection in (slice(0, 1), slice(7, 8), slice(3, 90), slice(None, None, -1)):
         assert np.array_equal(synopsis.mean_distance(points[selection]), answers[selection])
-        assert np.array_equal(synopsis.interval(points[selection]), widths[selection])
+        assert np.array_equal(synopsis.interval(points[selection]), intervals[:, selection])
 
 
 def test_no_rows() -> None:

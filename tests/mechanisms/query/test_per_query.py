@@ -294,7 +294,7 @@ def cached_release(name: str) -> mp.Synopsis:
 def all_answers(synopsis: mp.Synopsis, points: Any) -> list[Any]:
     """All that a synopsis says about some points; floats that JSON gives back to the bit."""
     values = [synopsis.mean_distance(points, raw=raw).tolist() for raw in (False, True)]
-    return [*values, synopsis.interval(points).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+    return [*values, np.array(synopsis.interval(points)).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
 
 
 @wide
@@ -331,7 +331,8 @@ result = []
 for number, asked in enumerate(json.load(sys.stdin)):
     synopsis = mp.load(f"{sys.argv[1]}/{number}.milepost")
     values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
-    result.append([*values, synopsis.interval(asked).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)])
+    interval = [end.tolist() for end in synopsis.interval(asked)]
+    result.append([*values, interval, synopsis.error(), synopsis.error(0.9, uniform=True)])
 print(json.dumps(result))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -80,7 +80,7 @@ def query(
     ):
         _write(answer_batches(batches, answer), reading_progress, synopsis.space, output, geojson_)
     for path in outputs:
-        typer.echo(f"wrote {path}: {reading_progress.rows:,} answers, each within {error_text(synopsis)}")
+        typer.echo(f"wrote {path}: {reading_progress.rows:,} answers, each within {error_text(synopsis.describe())}")
 
 
 def _point_batches(
@@ -107,7 +107,7 @@ def _print(synopsis: mp.Synopsis, batches: Iterator[QueryPoints], nearest: bool)
     """Print the first answers as a table; read no more points than it needs."""
     with progress("Answering"):
         batch, more = first_points(batches, MAX_ROWS)
-        table = compare_queries(synopsis, batch.queries).table() if nearest else answer_table(batch, synopsis)
+        table = compare_queries(synopsis, batch.queries) if nearest else answer_table(batch, synopsis)
     console(60 + 20 * len(synopsis.labels)).print(table)
     if more:
         note(f"these are the first {MAX_ROWS:,} answers, and there are more; -o answers.csv writes them all")

@@ -126,7 +126,8 @@ def release(
             dataset=dataset,
         )
         synopsis.save(output)
+    facts = synopsis.describe()
     typer.echo(
-        f"wrote {output}: {size_text(synopsis)}, {synopsis.space.kind}, {synopsis.guarantee}, {synopsis.mechanism}, "
-        f"answers within {error_text(synopsis)}"
+        f"wrote {output}: {size_text(facts)}, {facts.kind}, {facts.guarantee}, {facts.mechanism}, "
+        f"answers within {error_text(facts)}"
     )

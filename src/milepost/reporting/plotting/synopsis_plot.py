@@ -13,7 +13,7 @@ from milepost.answers.released_data import ReleasedData
 from milepost.answers.sites import Site, Sites, rank_sites
 from milepost.answers.text import with_unit
 from milepost.errors import MilepostError
-from milepost.reporting.description import error_text, size_formula
+from milepost.reporting.description import describe, error_text, size_formula
 from milepost.reporting.plotting import annotations
 from milepost.reporting.plotting.style import ANSWER, INK, LINES, clean_axes, figure_class, plain_label
 
@@ -35,7 +35,7 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
     if ranked is None and fixed_points is not None:
         ranked = rank_sites(synopsis, [space.user_point(point) for point in fixed_points])
     if not extent and ranked is None and space.embedding_columns is None:
-        raise MilepostError(f"a release in {space.kind} has no picture of its own; give sites=[…] to compare points")
+        raise MilepostError(f"a release in {space.kind} has no picture without sites; give sites=[…]")
     is_map = len(extent) == 2 and all(high > low for low, high in extent)
     if axes is None:
         bars = 0 if extent and len(extent) < 3 else min(MAX_BARS, space.width if ranked is None else len(ranked))
@@ -77,8 +77,8 @@ def _field(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.set_aspect(_aspect(synopsis, grid))
-    axes.set_xlabel(_axis_label(grid.names[0], grid.geographic), color=INK)
-    axes.set_ylabel(_axis_label(grid.names[1], grid.geographic), color=INK)
+    axes.set_xlabel(_axis_label(grid.axis_names[0], grid.geographic), color=INK)
+    axes.set_ylabel(_axis_label(grid.axis_names[1], grid.geographic), color=INK)
     if grid.geographic:
         axes.xaxis.set_major_formatter(lambda turn, _: f"{(turn + 180) % 360 - 180:g}".replace("-", "−"))
     center = _center(synopsis)
@@ -101,7 +101,7 @@ def _curve(axes: "Axes", synopsis: ReleasedData, sites: Sites | None) -> None:
     center = _center(synopsis)
     annotations.mark_center(axes, np.array([center.point[0], center.mean_distance]), center, unit)
     axes.set_xlim(grid.x[0], grid.x[-1])
-    axes.set_xlabel(_axis_label(grid.names[0], False), color=INK)
+    axes.set_xlabel(_axis_label(grid.axis_names[0], False), color=INK)
     axes.set_ylabel(with_unit("mean distance", unit), color=INK)
     annotations.legend(axes, sites)
     positions = np.array([[site.point[0], site.mean_distance] for site in sites or ()]).reshape(-1, 2)
@@ -188,8 +188,9 @@ def _center(synopsis: ReleasedData) -> Site:
 
 
 def _title(synopsis: ReleasedData) -> str:
-    first = f"Mean distance, {size_formula(synopsis, ' = ', ' ≈ ')}, {synopsis.guarantee}"
-    return f"{first}\n{synopsis.mechanism}, {error_text(synopsis)}"
+    description = describe(synopsis)
+    first = f"Mean distance, {size_formula(description, ' = ', ' ≈ ')}, {description.guarantee}"
+    return f"{first}\n{description.mechanism}, {error_text(description)}"
 
 
 def _axis_label(name: str, geographic: bool) -> str:

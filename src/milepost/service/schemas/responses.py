@@ -6,7 +6,7 @@ from milepost.service.schemas.base import ApiModel, Interval, Label, Point, exam
 
 
 class ErrorDetail(ApiModel):
-    """A code of the table in docs/service.md, and its message."""
+    """A code of the table in docs/service.md, and its message. path: where in the request the error is."""
 
     code: str
     status: int
@@ -16,19 +16,19 @@ class ErrorDetail(ApiModel):
 
 
 class ErrorResponse(ApiModel):
-    """What every refusal looks like."""
+    """The body of every refused request."""
 
     error: ErrorDetail
 
 
 class Health(ApiModel):
-    """That the service runs."""
+    """The state of the service."""
 
     status: Literal["ok"]
 
 
 class Me(ApiModel):
-    """Whose key it is, and what the service allows."""
+    """The owner of the key, and the limits of the service."""
 
     name: str
     role: Literal["curator", "analyst"]
@@ -36,11 +36,21 @@ class Me(ApiModel):
     limits: dict[str, float]
 
 
-class GuaranteeSummary(ApiModel):
-    """A guarantee, and in words."""
+class GuaranteeView(ApiModel):
+    """A guarantee, as numbers and as text."""
 
     epsilon: float
     delta: float
+    text: str
+
+
+class ChangeView(ApiModel):
+    """The change of the table that a guarantee protects. protected: what it hides about one person, as text."""
+
+    neighbors: str
+    contributions: int
+    privacy_unit: str | None
+    protected: str
     text: str
 
 
@@ -56,7 +66,7 @@ class FormField(ApiModel):
 
 
 class SpaceView(ApiModel):
-    """What points are, and how they can be shown. extent: of each column. view: map, curve, list or form."""
+    """A space and the view that fits it. extent: the interval of each column. view: map, curve, list or form."""
 
     kind: str
     columns: list[str]
@@ -68,17 +78,21 @@ class SpaceView(ApiModel):
 
 
 class ReleaseSummary(SpaceView):
-    """A release in a list."""
+    """A release in a list. size: the number of rows or their weight, and of groups, as text.
+
+    error, min_error: the largest and the smallest error of one answer, over the groups that are large enough.
+    """
 
     id: str
     title: str
     dataset: str | None
     created: str
     mechanism: str
-    guarantee: GuaranteeSummary
-    protects: str
-    rows: str
+    guarantee: GuaranteeView
+    change: ChangeView
+    size: str
     error: float
+    min_error: float
     confidence: float
     labels: list[Label]
 
@@ -90,12 +104,13 @@ class ReleaseList(ApiModel):
 
 
 class ReleaseDescription(ReleaseSummary):
-    """A release with its card, as the file holds it; facts: the same in words.
+    """A release with its card, as the file stores it, and its description. facts: the description as texts.
 
-    given_queries: the only points it answers.
+    given_queries: the only points that the release answers.
     """
 
     card: dict[str, Any]
+    description: dict[str, Any]
     facts: dict[str, str]
     fields: list[FormField]
     given_queries: list[Point] | None
@@ -104,12 +119,12 @@ class ReleaseDescription(ReleaseSummary):
 class StatementLine(ApiModel):
     """A line of a statement."""
 
-    word: str
+    heading: str
     text: str
 
 
 class Statement(ApiModel):
-    """Who is protected, how much, and what was treated as public."""
+    """The privacy statement: who is protected, how strongly, what is public, and how accurate answers are."""
 
     lines: list[StatementLine]
     text: str
@@ -126,10 +141,10 @@ class Distances(ApiModel):
 
 
 class GroupDistances(ApiModel):
-    """Every point against every group. detectable: whether a group is large enough to say anything.
+    """Distances of every point from every group. detectable: whether a group is large enough for answers.
 
-    margins: by how much the nearest is nearer; null where there is only one. flip_probabilities: how
-    likely noise alone would make another one nearest.
+    margins: by how much the nearest group is nearer than the next; null if there is only one. flip_probabilities: the
+    probability that noise alone makes another group nearest.
     """
 
     labels: list[Label]
@@ -144,7 +159,7 @@ class GroupDistances(ApiModel):
 
 
 class CenterPoint(ApiModel):
-    """The point with the least mean distance."""
+    """The point with the smallest mean distance."""
 
     point: Point
     distance: float
@@ -154,7 +169,7 @@ class CenterPoint(ApiModel):
 
 
 class DistanceGrid(ApiModel):
-    """Mean distances on a grid; null outside the space. errors: along a curve, error: of one answer anywhere."""
+    """Mean distances on a grid; null outside the space. errors: those along a curve. error: that of any answer."""
 
     names: list[str]
     x: list[float]
@@ -168,7 +183,7 @@ class DistanceGrid(ApiModel):
 
 
 class Dataset(ApiModel):
-    """A budget. share: how much of the cap is spent."""
+    """A dataset with its budget. share: the part of the cap that is spent."""
 
     model_config = example(
         name="homes",
@@ -187,7 +202,7 @@ class Dataset(ApiModel):
 
 
 class DatasetList(ApiModel):
-    """All budgets."""
+    """All datasets."""
 
     datasets: list[Dataset]
 
@@ -206,13 +221,13 @@ class Charge(ApiModel):
 
 
 class ChargeList(ApiModel):
-    """Of one dataset, the oldest first."""
+    """The charges of one dataset, the oldest first."""
 
     charges: list[Charge]
 
 
 class Prediction(ApiModel):
-    """What one mechanism would promise."""
+    """The predicted errors and sizes of one mechanism."""
 
     mechanism: str
     error: float
@@ -233,7 +248,7 @@ class Plan(ApiModel):
 
 
 class JobStatus(ApiModel):
-    """A job. rows, share: how far its pass over the table is. detail: why it failed, or what else there is to say."""
+    """A job. rows, share: the progress of its pass over the table. detail: why it failed, or a note."""
 
     id: str
     kind: Literal["release", "session"]
@@ -267,8 +282,8 @@ class SessionSummary(SpaceView):
     dataset: str
     created: str
     state: Literal["opening", "open", "closed", "failed"]
-    guarantee: GuaranteeSummary
-    protects: str
+    guarantee: GuaranteeView
+    change: ChangeView
     mechanism: str | None
     error: float | None
     limit: int | None
@@ -276,7 +291,7 @@ class SessionSummary(SpaceView):
 
 
 class SessionList(ApiModel):
-    """Those of the key's owner; all for a curator."""
+    """The sessions of the key's owner; all sessions for a curator."""
 
     sessions: list[SessionSummary]
 
@@ -288,7 +303,7 @@ class SessionDescription(SessionSummary):
 
 
 class Answer(ApiModel):
-    """The mean distance of one point. remaining: questions that are left; null without limit."""
+    """The mean distance of one point. remaining: the number of questions left; null without limit."""
 
     model_config = example(value=4.9, error=0.002, remaining=199, distance_unit="km")
     value: float
@@ -307,7 +322,7 @@ class TranscriptEntry(ApiModel):
 
 
 class Transcript(ApiModel):
-    """All that was asked, in order."""
+    """All questions of a session, in order."""
 
     questions: list[TranscriptEntry]
     remaining: int | None

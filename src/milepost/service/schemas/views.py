@@ -12,8 +12,8 @@ from milepost.answers.grid import make_grid
 from milepost.errors import MilepostError
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.reporting.description import amount_text, error_range, facts
-from milepost.reporting.statement import lines
+from milepost.reporting.description import Description, facts, size_text
+from milepost.reporting.statement import lines, protected_rows
 from milepost.service.database import ReleaseRecord
 from milepost.service.errors import RefusedError
 from milepost.spaces.base import Space
@@ -24,29 +24,33 @@ from milepost.synopsis.synopsis import Synopsis
 
 def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
     """Return a release as an item of a list."""
-    change = synopsis.change
-    count = amount_text(synopsis.n, change)
+    return _summary(release, synopsis, synopsis.describe())
+
+
+def _summary(release: ReleaseRecord, synopsis: Synopsis, about: Description) -> dict[str, Any]:
     return {
         "id": release.id,
         "title": release.title,
         "dataset": release.dataset or None,
         "created": release.created,
         **space_view(synopsis.space, synopsis.given_queries is not None),
-        "mechanism": synopsis.mechanism,
-        **guarantee_view(synopsis.guarantee, change),
-        "rows": count if change.public_total else f"about {count}",
-        "error": error_range(synopsis)[1],  # the largest error of all groups that are large enough
-        "confidence": synopsis.confidence,
+        "mechanism": about.mechanism,
+        **guarantee_view(about.guarantee, about.change),
+        "size": size_text(about),
+        "error": about.error,
+        "min_error": about.min_error,
+        "confidence": about.confidence,
         "labels": list(synopsis.labels),
     }
 
 
 def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
-    """Return a release with its card and the fields of its form."""
-    queries = synopsis.given_queries
-    return summary(release, synopsis) | {
+    """Return a release with its description, its card and the fields of its form."""
+    queries, about = synopsis.given_queries, synopsis.describe()
+    return _summary(release, synopsis, about) | {
         "card": synopsis.card,
-        "facts": facts(synopsis),
+        "description": about.to_json(),
+        "facts": facts(about),
         "fields": form_fields(synopsis.space),
         "given_queries": None
         if queries is None
@@ -56,14 +60,23 @@ def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
 
 def statement(synopsis: Synopsis) -> dict[str, Any]:
     """Return the statement, in lines and as one text."""
-    statement_lines = [{"word": word, "text": text} for word, text in lines(synopsis).items() if text]
-    return {"lines": statement_lines, "text": synopsis.statement()}
+    entries = lines(synopsis.describe())
+    return {
+        "lines": [{"heading": heading, "text": text} for heading, text in entries.items()],
+        "text": synopsis.statement(),
+    }
 
 
 def guarantee_view(guarantee: Guarantee, change: ProtectedChange) -> dict[str, Any]:
-    """Return a guarantee, and whom it protects."""
-    amounts = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "text": str(guarantee)}
-    return {"guarantee": amounts, "protects": str(change)}
+    """Return a guarantee, and the change of the table that it protects."""
+    change_view = {
+        "neighbors": change.neighbors,
+        "contributions": change.contributions,
+        "privacy_unit": change.privacy_unit,
+        "protected": protected_rows(change),
+        "text": str(change),
+    }
+    return {"guarantee": guarantee.to_json() | {"text": str(guarantee)}, "change": change_view}
 
 
 def space_view(space: Space, fixed_points: bool = False) -> dict[str, Any]:
@@ -154,7 +167,7 @@ def nearest(synopsis: Synopsis, points: Sequence[Any]) -> dict[str, Any]:
     return {
         "labels": list(comparison.labels),
         "detectable": comparison.detectable.tolist(),
-        "distances": comparison.distance.tolist(),
+        "distances": comparison.mean_distance.tolist(),
         "errors": comparison.error.tolist(),
         "nearest": [comparison.labels[index] for index in comparison.nearest_index.tolist()],
         "margins": [finite_or_none(margin) for margin in comparison.margin.tolist()],
@@ -186,7 +199,7 @@ def distance_grid(synopsis: Synopsis, steps: int) -> dict[str, Any]:
     grid = make_grid(synopsis, [(high - low) / steps for low, high in extent])
     curve = grid.y is None
     return {
-        "names": list(grid.names),
+        "names": list(grid.axis_names),
         "x": grid.x.tolist(),
         "y": None if grid.y is None else grid.y.tolist(),
         "values": _nested(grid.values),

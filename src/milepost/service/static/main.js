@@ -107,7 +107,7 @@ async function build(now, service, me) {
     const view = (VIEWS[release.view] ?? formView)(release, service);
     const nodes = [
       heading(release, "release"),
-      promise(release, statement.lines),
+      promise(release),
       more(release, statement, service),
       view.root,
     ];

@@ -1,39 +1,34 @@
-/** What a release or session promises, in plain words: who is protected, how strongly, how exact the answers are. */
+/** The promise of a release or session in plain words: who is protected, how strongly, how exact answers are. */
 
 import { element } from "../dom.js";
 import { brief, moment, plusMinus, whole } from "../numbers.js";
 import { releasePath } from "../api_client.js";
 
-/** "Each single row of the table" */
-function who(protects, lines) {
-  const said = lines?.find((line) => line.word === "Protected")?.text.split(":")[0] ?? "each single row of the table";
-  return [said.charAt(0).toUpperCase() + said.slice(1), `A table with ${protects} would give almost the same answers.`];
+/** Who is protected: "Each single row of the table". */
+function who({ change }) {
+  return [change.protected, `A table with ${change.text} would give almost the same answers.`];
 }
 
 /** What ε means for one person. */
-function strength({ guarantee: { epsilon, delta, text }, protects }) {
-  const name = text ?? `ε = ${epsilon}${delta ? `, δ = ${delta}` : ""}`;
-  if (epsilon === null || epsilon === undefined) return [name, "Smaller numbers protect more."];
+function strength({ guarantee: { epsilon, delta, text }, change }) {
   const factor = Math.exp(epsilon);
   const times = factor >= 1000 ? "e to the ε" : `${Number(factor.toPrecision(2))}`;
   const odds = delta > 0 ? `, but for a chance of 1 in ${whole(Number((1 / delta).toPrecision(2)))}` : "";
-  const rows = /^the rows/.test(protects) ? "rows" : "row";
-  const otherwise = /removed/.test(protects)
-    ? `without your ${rows}`
-    : `with other ${rows === "row" ? "data" : "rows"} in place of your ${rows}`;
-  return [name, `Whatever is seen here would be at most ${times} times as likely ${otherwise}${odds}.`];
+  const rows = change.privacy_unit !== null && change.contributions > 1 ? "rows" : "row";
+  const otherwise =
+    change.neighbors === "add-remove"
+      ? `without your ${rows}`
+      : `with other ${rows === "row" ? "data" : "rows"} in place of your ${rows}`;
+  return [text, `Whatever is seen here would be at most ${times} times as likely ${otherwise}${odds}.`];
 }
 
-/** How exact answers are. */
-function exactness({ error, confidence, diameter, unit, labels }, lines) {
+/** How exact answers are; errors of groups are a range. */
+function exactness({ error, min_error: minError, confidence, diameter, distance_unit: unit }) {
   const scale = `Distances go up to ${brief(diameter)}${unit && `\u00a0${unit}`}.`;
-  if (error === null || error === undefined) return ["Said with every answer", scale];
-  // of groups the statement knows more than one number: from the best to the worst that has an answer at all
-  const span = labels?.length
-    ? lines?.find((line) => line.word === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1]
-    : null;
+  if (error === null || error === undefined) return ["Each answer has its own error", scale];
+  const range = (minError ?? error) < error ? `${plusMinus(minError)} to ${plusMinus(error, unit).slice(2)}` : null;
   return [
-    span ? `± ${span}` : plusMinus(error, unit),
+    range ?? plusMinus(error, unit),
     `Answers are that close to the truth, with ${100 * (confidence ?? 0.95)}\u00a0% confidence. ${scale}`,
   ];
 }
@@ -48,7 +43,7 @@ function fact(title, [head, text]) {
   );
 }
 
-/** Terms and what they are, one below the other. */
+/** Terms with their texts, one below the other. */
 function terms(pairs) {
   return element(
     "dl",
@@ -58,17 +53,17 @@ function terms(pairs) {
 }
 
 /** @returns {HTMLElement} the three facts in a row */
-export function promise(thing, lines = null) {
+export function promise(thing) {
   return element(
     "div",
     { class: "facts" },
-    fact("Who is protected", who(thing.protects, lines)),
+    fact("Who is protected", who(thing)),
     fact("How strongly", strength(thing)),
-    fact("How exact", exactness(thing, lines)),
+    fact("How exact", exactness(thing)),
   );
 }
 
-/** @returns {HTMLElement} the full statement, the facts of the card and the file, behind "more" */
+/** @returns {HTMLElement} the full statement, the facts and the file, behind "more" */
 export function more(release, statement, service) {
   const save = element("button", { type: "button", class: "quiet" }, "Download the release");
   save.addEventListener("click", async () => {
@@ -76,10 +71,6 @@ export function more(release, statement, service) {
     element("a", { href: url, download: `${release.id}.milepost` }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   });
-  const facts = Object.entries(release.facts ?? {}).map(([word, text]) => [
-    word,
-    typeof text === "object" ? JSON.stringify(text) : text,
-  ]);
   return element(
     "details",
     { class: "more" },
@@ -91,20 +82,19 @@ export function more(release, statement, service) {
         "section",
         {},
         element("h3", {}, "Privacy statement"),
-        terms(statement.lines.map(({ word, text }) => [word, text])),
+        terms(statement.lines.map(({ heading, text }) => [heading, text])),
       ),
-      element("section", {}, element("h3", {}, "The card"), terms(facts), save),
+      element("section", {}, element("h3", {}, "The release"), terms(Object.entries(release.facts)), save),
     ),
   );
 }
 
-/** @returns {HTMLElement} the title and a line about what it is */
+/** @returns {HTMLElement} the title, and a line with dataset, space, size and date */
 export function heading(thing, kind) {
   const parts = [
     `${kind === "session" ? `Session for ${thing.analyst}` : "Release"}${thing.dataset ? `, of ${thing.dataset}` : ""}`,
     `${thing.kind}: ${thing.columns.length > 6 ? `${whole(thing.columns.length)} columns` : thing.columns.join(", ")}`,
-    thing.rows ? `${thing.rows} rows` : null,
-    thing.labels?.length ? `${whole(thing.labels.length)} groups` : null,
+    thing.size,
     thing.created ? moment(thing.created) : null,
   ];
   return element(
