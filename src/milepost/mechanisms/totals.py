@@ -115,7 +115,7 @@ class Total:
 
 def check_total(exact: int, n: int, change: ProtectedChange) -> None:
     """Refuse a table that is empty, or has changed since n was counted, where the number of its rows is public."""
-    if change.public_total and n != exact:
-        raise MilepostError("the table has changed while it was read; read it when nobody writes to it")
     if change.public_total and not exact > 0:
         raise MilepostError("the statistic has no records; at least one is needed")
+    if change.public_total and n != exact:
+        raise MilepostError("the table has changed while it was read; read it when nobody writes to it")

@@ -32,7 +32,7 @@ def exponent(x: object, y: object) -> float:
 
 
 def offline_alpha(embedding: Embedding, n: int, guarantee: Guarantee) -> float:
-    return float(Tangents().predict(embedding, n, ProtectedChange(), guarantee).details["alpha"])
+    return float(Tangents().predict(embedding, n, ProtectedChange(), guarantee).prediction.details["alpha"])
 
 
 @pytest.mark.parametrize(("guarantee", "law"), [(APPROXIMATE, -4 / 5), (PURE, -2 / 3)])
