@@ -71,13 +71,13 @@ def mechanism_named(name: str, failure_probability: float) -> AnyMechanism:
     return _registered[name].with_failure_probability(failure_probability)
 
 
-def load_statistic(name: Any, *args: Any, given_queries: bool) -> NoisyStatistic:
+def is_registered(name: Any) -> bool:
+    """Return whether there is a mechanism of this name."""
+    return name in _registered
+
+
+def load_statistic(name: str, *args: Any, given_queries: bool) -> NoisyStatistic:
     """Return the statistic that a mechanism of this name has released; args: of `NoisyStatistic.from_file`."""
-    if name not in _registered:
-        raise MilepostError(
-            f"this file was made by the mechanism {name!r}, which is not known here; register it with "
-            "mp.register_mechanism(…), then load the file"
-        )
     mechanism = _registered[name]
     if isinstance(mechanism, QueryMechanism) != given_queries:
         raise MilepostError(f"the file's card has queries that {name} does not answer, or lacks those that it does")

@@ -13,7 +13,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import Label, NoisyStatistic
 from milepost.mechanisms.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, TensorLimit, check_tensors
 from milepost.mechanisms.groups import Groups, group_tensors
-from milepost.mechanisms.registry import load_statistic
+from milepost.mechanisms.registry import is_registered, load_statistic
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -36,6 +36,11 @@ def load(path: str | Path) -> Synopsis:
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
         )
     try:
+        if not is_registered(card["mechanism"]):
+            raise MilepostError(
+                f"{path} was made by the mechanism {str(card['mechanism'])[:100]!r}, which is not known here; register "
+                "it with mp.register_mechanism(…), then load the file"
+            )
         space_tensors = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
         check_tensors(dict.fromkeys(space_tensors, INTEGERS) | SPACE_TENSORS, space_tensors)
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(SPACE)}

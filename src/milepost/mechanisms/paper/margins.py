@@ -45,12 +45,7 @@ def _tangent_lines(ratio: FloatArray) -> IntArray:
     return np.floor(np.sqrt(2 * ratio) * (1 + 1e-9)).astype(np.int64) + 1
 
 
-def _grid_cells(ratio: FloatArray) -> IntArray:
-    return np.ceil(ratio * (1 + 1e-9)).astype(np.int64)
-
-
 CONVEX = MarginRule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
-GRID = MarginRule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 
 
 @dataclass(frozen=True, eq=False)
