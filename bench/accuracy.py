@@ -18,8 +18,9 @@ import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch
+from milepost.mechanisms.base import CoordinateMechanism
 from milepost.mechanisms.coordinate.piecewise_linear import sum_at
-from milepost.mechanisms.registry import coordinate_mechanisms
+from milepost.mechanisms.registry import MECHANISMS
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.lp import L1
 
@@ -77,8 +78,10 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurem
     """Measure many releases of one table."""
     guarantee = PURE if name == "hats" else APPROXIMATE
     sketch = read_sketch(people, space)
-    mechanism = coordinate_mechanisms(0.05)[name]
-    prediction = mechanism.predict(space.embedding, len(people), ProtectedChange(), guarantee)
+    mechanism = MECHANISMS[name]
+    assert isinstance(mechanism, CoordinateMechanism)
+    design = mechanism.predict(space.embedding, len(people), ProtectedChange(), guarantee)
+    prediction = design.prediction
     cells = prediction.cells or 1
     sketch = sketch.coarsen(
         min(sketch.cells, 1 << (cells // space.embedding.dimension * 2).bit_length())
@@ -88,7 +91,7 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurem
     single = space.diameter / len(people) * (math.sqrt(2) / EPSILON if guarantee.pure else (2 * guarantee.rho) ** -0.5)
     errors: dict[str, list[FloatArray]] = {"raw": [], "default": []}
     for _ in range(releases):
-        statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
+        statistic = design.run(sketch)
         for kind, error_rows in errors.items():
             error_rows.append(sum_at(statistic.functions(raw=kind == "raw"), space.embedding, positions, True) - truth)
     raw, default = (np.array(errors[kind]) / single for kind in ("raw", "default"))

@@ -12,7 +12,6 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -134,17 +133,14 @@ def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int
         queries, direct = choice.queries, choice.mechanism
         sums = read_sums(table.records, choice.space, queries, transform=direct.summands)
         indices = np.arange(queries.count)
-        released_values = (
-            direct.run(sums, queries, ProtectedChange(), guarantee).values(indices) for _ in range(releases)
-        )
+        query_design = direct.predict(queries, int(sums.totals[0]), ProtectedChange(), guarantee)
+        released_values = (query_design.run(sums).values(indices) for _ in range(releases))
     else:
-        embedding, mechanism = choice.space.embedding, choice.mechanism
         sketch = read_sketch(table.records, choice.space)
-        first: Any = mechanism.run(sketch, embedding, ProtectedChange(), guarantee)
-        coarse = sketch.coarsen(1 << (QUANTUM_BITS - min(first.bits)))  # exact, and quick
+        design = choice.mechanism.predict(choice.space.embedding, int(sketch.totals[0]), ProtectedChange(), guarantee)
+        sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(design.bits)))  # exact, and quick
         positions = choice.space.position(np.arange(len(table.space.queries)))
-        others = (mechanism.run(coarse, embedding, ProtectedChange(), guarantee) for _ in range(releases - 1))
-        released_values = (statistic.values(positions) for statistic in chain([first], others))
+        released_values = (design.run(sketch).values(positions) for _ in range(releases))
     return np.array([*released_values])
 
 

@@ -63,7 +63,9 @@ class Law:
 
 def offline(guarantee: mp.Guarantee) -> Promise:
     """Return the error of a synopsis by tangents: α/2, the embedding and rounding."""
-    return lambda embedding, n: Tangents(FAILURE_PROBABILITY).predict(embedding, n, ProtectedChange(), guarantee).error
+    return lambda embedding, n: (
+        Tangents(FAILURE_PROBABILITY).predict(embedding, n, ProtectedChange(), guarantee).prediction.error
+    )
 
 
 def interactive(guarantee: mp.Guarantee) -> Promise:

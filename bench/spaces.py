@@ -72,9 +72,9 @@ class Table:
 def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> FloatArray:
     """Return answers of slopes: float64[releases, queries]."""
     positions = space.position(queries)
-    bits = Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE).bits
-    sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(bits)))  # exact, and quick
-    statistics = (Slopes().run(sketch, space.embedding, ProtectedChange(), GUARANTEE) for _ in range(releases))
+    design = Slopes().predict(space.embedding, int(sketch.totals[0]), ProtectedChange(), GUARANTEE)
+    sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(design.bits)))  # exact, and quick
+    statistics = (design.run(sketch) for _ in range(releases))
     return np.array([each.values(positions, raw=True) for each in statistics])
 
 
@@ -85,7 +85,7 @@ def single(space: Space, n: int) -> float:
 
 def claimed(space: Space, n: int) -> float:
     """Return the claimed deviation of an answer of slopes ÷ single."""
-    deviation = Slopes().predict(space.embedding, n, ProtectedChange(), GUARANTEE).rms
+    deviation = Slopes().predict(space.embedding, n, ProtectedChange(), GUARANTEE).prediction.rms
     assert deviation is not None
     return deviation / single(space, n)
 

@@ -39,7 +39,8 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     sort, release = times["sort"], times["release"]
     sketch = read_sketch(people, space)
     reading = seconds(lambda: read_sketch(people, space), 1)
-    noise = seconds(lambda: Slopes().run(sketch, space.embedding, ProtectedChange(), guarantee), 1)
+    design = Slopes().predict(space.embedding, len(people), ProtectedChange(), guarantee)
+    noise = seconds(lambda: design.run(sketch), 1)
     print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
     print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")

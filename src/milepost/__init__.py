@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from milepost.auditing.report import Report, audit
     from milepost.errors import AccuracyWarning, BudgetExceededError, ConflictError, LimitExceededError, MilepostError
     from milepost.ingest.progress import progress
+    from milepost.mechanisms.registry import register_mechanism
     from milepost.pipeline.find_bounds import find_bounds
     from milepost.pipeline.interactive import interactive, resume
     from milepost.pipeline.plan import Plan, plan
@@ -73,6 +74,7 @@ __all__ = [
     "plan",
     "precomputed",
     "progress",
+    "register_mechanism",
     "release",
     "resume",
     "shortest_path",
@@ -85,6 +87,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "auditing.report": "Report audit",
     "errors": "AccuracyWarning BudgetExceededError ConflictError LimitExceededError MilepostError",
     "ingest.progress": "progress",
+    "mechanisms.registry": "register_mechanism",
     "pipeline.find_bounds": "find_bounds",
     "pipeline.interactive": "interactive resume",
     "pipeline.plan": "Plan plan",

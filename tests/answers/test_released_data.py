@@ -413,7 +413,8 @@ def test_whole_steps_have_no_interpolation_error(mechanism: str, counted: pd.Dat
     continuous_space = mp.L1({"age": (18, 90), "visits": (0, 40)}, weights={"visits": 2})
     guarantee = mp.Guarantee(1000, 1e-6)
     errors = [
-        Slopes().predict(space.embedding, N, ProtectedChange(), guarantee).error for space in (STEPS, continuous_space)
+        Slopes().predict(space.embedding, N, ProtectedChange(), guarantee).prediction.error
+        for space in (STEPS, continuous_space)
     ]
     assert errors[0] < errors[1]
 

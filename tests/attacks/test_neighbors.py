@@ -113,7 +113,7 @@ def test_pairs_give_the_same_release(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_give_the_same_session(tmp_path: Path) -> None:
-    counts = compare_many(9, 40, "session", SESSIONS, tmp_path)
+    counts = compare_many(9, 40, "session", list(SESSIONS), tmp_path)
     assert counts["released"] > 10
 
 
@@ -123,7 +123,7 @@ def test_many_pairs_give_the_same_release(seed: int, tmp_path: Path) -> None:
     """9,600 of them with mechanisms that take a millisecond, 240 with any, and 160 sessions."""
     counts = compare_many(seed, 960, "release", QUICK_NAMES, tmp_path)
     counts += compare_many(seed, 24, "release", MECHANISM_NAMES, tmp_path)
-    counts += compare_many(seed, 16, "session", SESSIONS, tmp_path)
+    counts += compare_many(seed, 16, "session", list(SESSIONS), tmp_path)
     assert counts.total() == 1000
     assert counts["released"] > 400
     assert counts["refused"] > 20

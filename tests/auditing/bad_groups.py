@@ -17,6 +17,7 @@ from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from tests.auditing.bad_mechanisms import KnownCase, case_from_traces
+from tests.mechanisms.contract import run_mechanism
 
 QUERIES = Queries(np.zeros((1, 1)), L1([(0, 1)]))
 
@@ -39,7 +40,7 @@ def release_groups(change: ProtectedChange, guarantee: Guarantee, group: int) ->
     """Release both groups; one of them has the only person, as far from the query as possible."""
     sums = DistanceSums(1, 2)
     sums.add(np.full((1, 1), QUANTA), np.array([group]), np.array([1]))
-    return [PerQuery("laplace").run(sums, QUERIES, change, guarantee, n=1, group=which) for which in (0, 1)]
+    return [run_mechanism(PerQuery("laplace"), sums, QUERIES, change, guarantee, n=1, group=which) for which in (0, 1)]
 
 
 def one_ended() -> KnownCase:

@@ -27,7 +27,7 @@ from milepost.mechanisms.paper.tangents import convex_learner, interactive_margi
 from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
-from milepost.mechanisms.query.net import LinkDesigns, NetNoise
+from milepost.mechanisms.query.net import Net
 from milepost.pipeline.find_bounds import Scales
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
@@ -223,11 +223,12 @@ def uncut(epsilon: float = 1.0) -> KnownCase:
     The triangle inequality allows their distances to differ by a tenth; here they differ by one and a half.
     """
     queries = Queries(np.array([[0.4], [0.5]]), L1([(0, 1)]))
-    design = LinkDesigns.of(queries).tree
-    links = Uncut(design.links.left, design.links.right, design.links.lengths)
-    noise = NetNoise.of(replace(design, links=links), ProtectedChange(), Guarantee(epsilon), pure=True)
+    design = Net().design(queries, 1, ProtectedChange(), Guarantee(epsilon))
+    links = Uncut(design.shape.links.left, design.shape.links.right, design.shape.links.lengths)
+    tree = replace(design.designs.tree, links=links)
+    noise = replace(design, designs=replace(design.designs, tree=tree))
     movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
-    runs = [partial(noise.add_noise, links.differences(mover[None])[0]) for mover in movers]
+    runs = [partial(noise.noisy_links, links.differences(mover[None])[0]) for mover in movers]
     return case_from_traces("net", "differences that are not cut", Pure(epsilon), *runs)
 
 

@@ -220,6 +220,20 @@ def _cell(part: Column, fraction: float) -> Any:
     return part.user_point(min(int(inside * max(part.size, 2)), max(part.size, 2) - 1))
 
 
+def run_mechanism(
+    mechanism: Any,
+    statistic: Any,
+    public: Any,
+    change: ProtectedChange,
+    guarantee: mp.Guarantee,
+    n: int | None = None,
+    group: int = 0,
+) -> Any:
+    """Return what a mechanism releases of one group, sized for n records; by default for those that the group has."""
+    size = max(int(statistic.totals[group]), 1) if n is None else n
+    return mechanism.predict(public, size, change, guarantee).run(statistic, group)
+
+
 def sketch_of(space: Any, table: AnyArray, times: int = 1, cells: int = CELLS) -> Sketch:
     """The statistic of a table, through the front door of the space: reading, clipping and rounding included."""
     sketch = Sketch(space.embedding.dimension, cells=cells)
@@ -255,7 +269,6 @@ class Contract:
 
     mechanism: ClassVar[CoordinateMechanism]
     refuses_pure: ClassVar[bool] = False
-    adapts: ClassVar[bool] = False  # whether a coarse sketch will do
     fixed_size: ClassVar[bool] = True  # whether the file's size depends on public numbers only
     quick: ClassVar[Sequence[str]] = tuple(SPACES)  # spaces that the quick tests take; the slow ones take the others
     tight: ClassVar[float]  # at least this share of the budget is spent on the worst pair
@@ -284,7 +297,10 @@ class Contract:
     def run(
         self, sketch: Sketch, space: Any, guarantee: mp.Guarantee, embedding: Embedding | None = None
     ) -> CoordinateStatistic:
-        return self.mechanism.run(sketch, embedding or space.embedding, ProtectedChange(), guarantee)
+        released: CoordinateStatistic = run_mechanism(
+            self.mechanism, sketch, embedding or space.embedding, ProtectedChange(), guarantee
+        )
+        return released
 
     def release(self, sketch: Sketch, space: Any, guarantee: mp.Guarantee) -> mp.Synopsis:
         statistic = self.run(sketch, space, guarantee)
@@ -507,18 +523,21 @@ class Contract:
             (lambda: self.run(good, other, APPROXIMATE), "3 coordinates.* 1"),
             (lambda: self.run(empty, space, APPROXIMATE), "no records"),
             (lambda: self.run(grouped, space, APPROXIMATE), "groups"),
-            (lambda: self.mechanism.run(good, space.embedding, ProtectedChange("add-remove"), APPROXIMATE), "rows"),
+            (lambda: self.mechanism.predict(space.embedding, 0, ProtectedChange(), APPROXIMATE), "no records"),
             (
-                lambda: self.mechanism.run(good, space.embedding, ProtectedChange(groups=2), APPROXIMATE, n=9),
+                lambda: run_mechanism(
+                    self.mechanism, good, space.embedding, ProtectedChange(groups=2), APPROXIMATE, n=9
+                ),
                 "group|rows",
             ),
             (
-                lambda: self.mechanism.run(good, space.embedding, ProtectedChange(), APPROXIMATE, n=ROWS + 1),
+                lambda: run_mechanism(
+                    self.mechanism, good, space.embedding, ProtectedChange(), APPROXIMATE, n=ROWS + 1
+                ),
                 "has changed",
             ),
+            (lambda: self.run(coarse, space, APPROXIMATE), "cells"),
         ]
-        if not self.adapts:
-            cases.append((lambda: self.run(coarse, space, APPROXIMATE), "cells"))
         with silent():
             for call, message in cases:
                 with pytest.raises(mp.MilepostError, match=message):
@@ -534,7 +553,8 @@ class Contract:
             tensors = statistic.tensors()
             assert all(tensor.dtype == np.int64 for tensor in tensors.values())
             parameters = json.loads(json.dumps(statistic.parameters()))
-            again = type(statistic).load(space.embedding, ROWS, parameters, tensors)
+            again = type(statistic).load(statistic.mechanism, space.embedding, ROWS, parameters, tensors)
+            assert isinstance(again, CoordinateStatistic)
             for left, right in zip(statistic.functions(), again.functions(), strict=True):
                 assert np.array_equal(left.heights, right.heights)
 
@@ -580,12 +600,12 @@ class Contract:
         guarantee, space = self.guarantee(kind), SPACES[name]
         n = 20_000
         with silent():
-            prediction = self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee)
+            prediction = self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee).prediction
         sketch = sketch_of(space, points(space, [[k / 250] * space.width for k in range(250)]), n // 250)
         with Transcript().listen():  # without noise
             statistic = self.run(sketch, space, guarantee)
             self.run(sketch_of(space, points(space, [0.0] * space.width), n), space, guarantee)
-        assert self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee) == prediction
+        assert self.mechanism.predict(space.embedding, n, ProtectedChange(), guarantee).prediction == prediction
         confidence = min(0.95, statistic.confidence)
         for uniform, error in ((False, prediction.error), (True, prediction.uniform)):
             assert min(statistic.half_width(confidence, uniform), statistic.max_error) == pytest.approx(error, rel=0.25)

@@ -38,6 +38,7 @@ from tests.mechanisms.contract import (
     pairs,
     patched,
     points,
+    run_mechanism,
     silent,
     sketch_of,
 )
@@ -99,10 +100,9 @@ class TestHats(Contract):
 
 
 class TestTangents(Contract):
-    mechanism = Tangents()
+    mechanism = Tangents(max_cells=CELLS)
     fixed_size = False  # the number of lines is an outcome of the private tests
     tight = 0.99
-    adapts = True
     quick = ("one column", "unequal weights", "box", "letters")
 
     def mutations(self, factor: float) -> dict[str, Sequence[tuple[Any, str, Any]]]:
@@ -125,7 +125,7 @@ class TestTangents(Contract):
     def worst(self, space: mp.L1, guarantee: mp.Guarantee, embedding: Embedding | None = None) -> float:
         """Opposite corners, read next to the low end, where value and slope both move most."""
         rest = even(space, 1000).repeat(100)
-        scans = self.mechanism.scans(embedding or space.embedding, 100_001, guarantee, rest.bits)
+        scans = self.mechanism.scans(embedding or space.embedding, 100_001, guarantee)
         script: list[bool] = []
         for scan in scans:  # say "above" first at border 1, then until nothing is tested any more
             before = int(np.flatnonzero(tangents._coarse_first(scan.cells) == 1)[0])
@@ -139,7 +139,7 @@ class TestTangents(Contract):
         return sum((game_cost(first, second, scan.margins, pure) for scan in statistic.scans), Fraction(0))
 
     def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[NoisyStatistic], FloatArray]:
-        scans = self.mechanism.scans(space.embedding, int(sketch.totals[0]), guarantee, sketch.bits)
+        scans = self.mechanism.scans(space.embedding, int(sketch.totals[0]), guarantee)
         exact = [sketch.only(i).coarsen(QUANTA >> scan.bits).borders() for i, scan in enumerate(scans)]
 
         def errors(statistic: NoisyStatistic) -> FloatArray:
@@ -174,7 +174,7 @@ class TestTangents(Contract):
         space = SPACES["one column"]
         for guarantee in self.offered():
             with silent(), pytest.raises(mp.MilepostError, match="failure_probability"):
-                Tangents(probability).run(even(space, 100), space.embedding, ProtectedChange(), guarantee)
+                run_mechanism(Tangents(probability), even(space, 100), space.embedding, ProtectedChange(), guarantee)
 
     @guarantees
     @pytest.mark.parametrize("name", ["one column", "unequal weights", "steps"])

@@ -21,6 +21,7 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
+from tests.mechanisms.contract import run_mechanism
 
 MANY, ENOUGH = 4000, 900  # releases where noise is all there is, and elsewhere
 STEPS = 10
@@ -78,7 +79,7 @@ class Case:
         mechanism: Slopes | Hats = Slopes() if self.mechanism == "slopes" else Hats()
         guarantee = Guarantee(1, 1e-6) if self.mechanism == "slopes" else Guarantee(1)
         sketch = read_sketch(people, space)
-        first = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
+        first = run_mechanism(mechanism, sketch, space.embedding, ProtectedChange(), guarantee)
         sketch = sketch.coarsen(1 << (24 - min(first.bits)))  # exact, and quicker to coarsen again
         points = _points(rng, people, first.bits[0])
         all_points = np.concatenate(list(points.values()))
@@ -88,7 +89,7 @@ class Case:
         point_counts = {raw: np.zeros(len(all_points)) for raw in raw_options}
         band_counts = dict.fromkeys(point_counts, 0)
         for _ in range(releases):
-            statistic = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
+            statistic = run_mechanism(mechanism, sketch, space.embedding, ProtectedChange(), guarantee)
             synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), self.n)
             band = synopsis.error(uniform=True)
             for raw in raw_options:

@@ -19,7 +19,7 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.queries import Queries
 from tests.chance import assert_rate, assert_wrong_rate
 from tests.drawn_ahead import drawn_ahead
-from tests.mechanisms.contract import SPACES, points
+from tests.mechanisms.contract import SPACES, points, run_mechanism
 
 ROWS, RELEASES = 100, 3000
 LINE = mp.L1([(0, 1)])
@@ -39,12 +39,16 @@ def releases(name: str) -> tuple[Callable[[], Any], AnyArray]:
         queries = Queries(QUERIES, LINE)
         sums = read_sums(people(), LINE, queries)
         guarantee = APPROXIMATE if name == "gaussian" else PURE
-        return lambda: PerQuery(name).run(sums, queries, ADD_REMOVE, guarantee, n=ROWS), np.arange(len(QUERIES))
+        return lambda: run_mechanism(PerQuery(name), sums, queries, ADD_REMOVE, guarantee, n=ROWS), np.arange(
+            len(QUERIES)
+        )
     mechanism, guarantee = (Slopes(), APPROXIMATE) if name == "slopes" else (Hats(), PURE)
     sketch = read_sketch(people(), LINE)
-    bits = min(mechanism.run(sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS).bits)
+    bits = min(run_mechanism(mechanism, sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS).bits)
     sketch = sketch.coarsen(1 << (24 - bits))
-    return lambda: mechanism.run(sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS), LINE.position(QUERIES)
+    return lambda: run_mechanism(mechanism, sketch, LINE.embedding, ADD_REMOVE, guarantee, n=ROWS), LINE.position(
+        QUERIES
+    )
 
 
 def coverage(name: str) -> tuple[IntArray, int, int]:

@@ -10,7 +10,7 @@ import pytest
 
 import milepost as mp
 from milepost.ingest import batches
-from milepost.mechanisms.coordinate.slopes import Slopes
+from milepost.mechanisms.coordinate.slopes import SlopesDesign
 from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.guarantee import rho_of
 
@@ -118,13 +118,13 @@ def test_an_iterator_is_not_read_before_it_is_charged(ledger: mp.Ledger, call: s
 
 @pytest.mark.parametrize("call", ["release", "session"])
 def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Slopes.run
+    add_noise = SlopesDesign.add_noise
 
-    def failing(*arguments: Any, **options: Any) -> Any:
-        run(*arguments, **options)
+    def failing(*arguments: Any) -> Any:
+        add_noise(*arguments)
         raise MemoryError
 
-    monkeypatch.setattr(Slopes, "run", failing)
+    monkeypatch.setattr(SlopesDesign, "add_noise", failing)
     with pytest.raises(MemoryError):
         CALLS[call](PEOPLE, ledger, mechanism="slopes")
     assert states(ledger) == ["drawn"]

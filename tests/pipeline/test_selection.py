@@ -144,8 +144,11 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0"),
-        ({"mechanism": "gaussian", "queries": [[1, 1]]}, "^gaussian needs delta > 0"),
+        ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats or tangents$"),
+        (
+            {"mechanism": "gaussian", "queries": [[1, 1]]},
+            "^gaussian adds Gaussian noise and needs delta > 0; use hats, tangents, laplace or net$",
+        ),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, field, gaussian, laplace"),
         ({"neighbors": "add-remove", "mechanism": "tangents"}, "^tangents needs a public number of rows"),

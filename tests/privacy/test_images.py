@@ -18,7 +18,7 @@ from milepost.mechanisms.paper import margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import Embedding
-from tests.mechanisms.contract import Transcript, pairs, points, sketch_of
+from tests.mechanisms.contract import Transcript, pairs, points, run_mechanism, sketch_of
 
 SPACE = L1({"age": (18, 90), "height": (0, 2.2)}, weights={"height": 10}, step={"age": 1, "height": 0.1})
 ONE_IMAGE = SPACE.embedding
@@ -39,8 +39,12 @@ def run_with_transcript(
     """Run on a table in which two records stand at one end of every column, or at the other when position is 1."""
     rest = sketch_of(SPACE, points(SPACE, [[0.2, 0.6], [0.9, 0.1]]), N // 2)
     with transcript.listen():
-        mechanism.run(
-            sketch_of(SPACE, points(SPACE, [[position, position]] * 2)) + rest, embedding, ProtectedChange(), guarantee
+        run_mechanism(
+            mechanism,
+            sketch_of(SPACE, points(SPACE, [[position, position]] * 2)) + rest,
+            embedding,
+            ProtectedChange(),
+            guarantee,
         )
 
 
@@ -74,8 +78,8 @@ def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> Non
     expected = margins.solve(margins.CONVEX, ONE_IMAGE, N, budget, pure, QUERIES, BETA)
     assert interactive_margins(TWO_IMAGES, N, guarantee, QUERIES, BETA).to_json() == expected.to_json()
     if pure:
-        half_scans = Tangents().scans(ONE_IMAGE, N, Guarantee(guarantee.epsilon / 2), 8)
-        scans = Tangents().scans(TWO_IMAGES, N, guarantee, 8)
+        half_scans = Tangents().scans(ONE_IMAGE, N, Guarantee(guarantee.epsilon / 2))
+        scans = Tangents().scans(TWO_IMAGES, N, guarantee)
         assert [scan.margins.to_json() for scan in scans] == [scan.margins.to_json() for scan in half_scans]
 
     single, double = (

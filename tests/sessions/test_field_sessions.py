@@ -177,7 +177,7 @@ def test_threads_share_one_budget() -> None:
 
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
-    (DISC, {"delta": 0}, "field needs delta > 0; with delta = 0 use"),
+    (DISC, {"delta": 0}, "field adds Gaussian noise and needs delta > 0; use hats or tangents"),
     (SPACES["towns"], {}, "has no sessions"),
     (DISC, {"max_queries": 8193}, "field answers up to 8,192 different queries, got 8,193"),
     (mp.GreatCircle((0, 0), 1e-3), {"max_queries": 8000}, "ask fewer, or take a larger space"),

@@ -555,9 +555,9 @@ class TestFiles:
         assert loaded_space.columns == space.columns
         for name in ("weight", "low", "high", "span", "step", "quantum"):
             assert np.array_equal(getattr(loaded_space.embedding, name), getattr(space.embedding, name))
-        assert (loaded_space.embedding.sensitivity_bound, loaded_space.embedding.category_blocks) == (
+        assert (loaded_space.embedding.sensitivity_bound, loaded_space.embedding.blocks) == (
             space.embedding.sensitivity_bound,
-            space.embedding.category_blocks,
+            space.embedding.blocks,
         )
 
     @pytest.mark.parametrize("mechanism", ["slopes", "hats", "gaussian", "laplace"])

@@ -18,7 +18,7 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.base import NoisyStatistic
-from milepost.mechanisms.registry import QUERY_MECHANISMS, coordinate_mechanisms
+from milepost.mechanisms.registry import MECHANISMS, mechanism_named
 from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -28,6 +28,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 from tests import chance
+from tests.mechanisms.contract import run_mechanism
 
 BOUNDS = [(0.0, 1.0), (0.0, 2.0)]
 WORDS = ["", "milepost", "millstone", "post", "outpost", "mile", "smile", "lamp"]
@@ -169,16 +170,16 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
         queries = Queries(case.queries, case.space)
         sums = DistanceSums(queries.count)
         sums.add(queries.quantize(case.distances()))
-        direct: NoisyStatistic = QUERY_MECHANISMS[mechanism].run(
-            sums.repeat(times), queries, ProtectedChange(), guarantee
+        direct: NoisyStatistic = run_mechanism(
+            MECHANISMS[mechanism], sums.repeat(times), queries, ProtectedChange(), guarantee
         )
         positions: AnyArray = np.arange(queries.count)
         return direct.values(positions), direct.half_widths(positions, confidence)
     embedding = dataclasses.replace(case.space.embedding, relative_error=0.0, clipping_error=0.0)
     sketch = Sketch(embedding.dimension)
     sketch.add(case.space.quantize(case.records))
-    statistic = coordinate_mechanisms(chance.FALSE_ALARM)[mechanism].run(
-        sketch.repeat(times), embedding, ProtectedChange(), guarantee
+    statistic = run_mechanism(
+        mechanism_named(mechanism, chance.FALSE_ALARM), sketch.repeat(times), embedding, ProtectedChange(), guarantee
     )
     positions = case.space.position(case.queries)
     return statistic.values(positions), statistic.half_widths(positions, min(confidence, statistic.confidence))

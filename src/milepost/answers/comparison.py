@@ -18,7 +18,7 @@ from milepost.answers.text import point_text, table_text, with_unit
 from milepost.errors import MilepostError, warn
 from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import named_queries, query_points
-from milepost.mechanisms.groups import Groups, Label
+from milepost.mechanisms.base import Label, NoisyStatistic
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # probability that a normal variable is within one standard deviation
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)  # quadrature for an integral over one group's noise
@@ -220,7 +220,7 @@ def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) 
     return result
 
 
-def eligible_groups(groups: Groups) -> BoolArray:
+def eligible_groups(groups: NoisyStatistic) -> BoolArray:
     """Return which groups are larger than the noise of their counts, or all if none is; warn when some are not."""
     large = np.array([statistic.total.detectable for statistic in groups.statistics])
     if not large.all():
@@ -239,7 +239,7 @@ def _nearest_and_margin(distance: FloatArray, eligible: BoolArray) -> tuple[IntA
     return nearest, margin
 
 
-def _errors(groups: Groups, positions: AnyArray, confidence: float) -> FloatArray:
+def _errors(groups: NoisyStatistic, positions: AnyArray, confidence: float) -> FloatArray:
     """Return the half-widths of every group's answers: float64[k, groups]."""
     widths = [
         np.minimum(statistic.half_widths(positions, confidence), statistic.max_error) for statistic in groups.statistics

@@ -11,9 +11,8 @@ from milepost._typing import AnyArray
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms.base import CoordinateStatistic, NoisyStatistic
-from milepost.mechanisms.groups import Groups, Label
-from milepost.mechanisms.registry import COORDINATE_STATISTICS
+from milepost.mechanisms.base import CoordinateStatistic, Label, NoisyStatistic
+from milepost.mechanisms.registry import coordinate_names
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -41,7 +40,7 @@ class ReleasedData:
     @property
     def labels(self) -> tuple[Label, ...]:
         """Return the labels of the groups; empty for a release without groups."""
-        return self.statistic.labels if isinstance(self.statistic, Groups) else ()
+        return self.statistic.labels
 
     @property
     def given_queries(self) -> AnyArray | None:
@@ -99,7 +98,7 @@ class ReleasedData:
         >>> abs(synopsis.group("low").mean_distance([3]) - 1) < 0.1
         True
         """
-        statistic = self.groups.of(label)
+        statistic = self.statistic.group(label)
         return replace(self, statistic=statistic, n=statistic.total.size)
 
     def mean_distance(self, points: Any, *, group: Any = None, raw: bool = False) -> Any:
@@ -204,11 +203,7 @@ class ReleasedData:
                 self.given_queries[int(np.argmin(self.statistic.values(self.positions(self.given_queries))))]
             )
         if self.space.embedding_columns is not None:  # a sum over columns is smallest where each part is
-            lowest = np.array([polygon.argmin() for polygon in self.coordinates.functions()])
-            for block in self.space.embedding.category_blocks:  # the most frequent label
-                shares = [polygon.heights[0] for polygon in self.coordinates.functions()[block]]
-                lowest[block] = np.arange(len(shares)) == np.argmax(shares)
-            return self.space.user_point(self.space.point(lowest[None])[0])
+            return self.space.user_point(self.space.point(self.coordinates.lowest_position()[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
         for step in steps.tolist():  # F is convex: search around the best point at shorter and shorter distances
@@ -228,28 +223,22 @@ class ReleasedData:
         )
 
     @property
-    def groups(self) -> Groups:
-        """Return the statistics of all groups; refuse a release without groups."""
-        if not isinstance(self.statistic, Groups):
+    def groups(self) -> NoisyStatistic:
+        """Return the statistic, which has one of each group; refuse a release without groups."""
+        if not self.labels:
             raise MilepostError("this release has no groups; make one with groups='column' and labels=[…]")
         return self.statistic
 
     @property
     def coordinates(self) -> CoordinateStatistic:
         """Return the statistic; refuse one that does not estimate functions of embedding coordinates."""
-        if isinstance(self.statistic, Groups):
-            self.statistic.refuse()
+        self.statistic.check_ungrouped()
         if not isinstance(self.statistic, CoordinateStatistic):
             raise MilepostError(
                 f"a {self.mechanism} release knows distances to its queries only: this answer needs more; release "
-                f"with one of {', '.join(COORDINATE_STATISTICS)}"
+                f"with one of {', '.join(coordinate_names())}"
             )
         return self.statistic
-
-
-def group_statistics(released: ReleasedData) -> tuple[NoisyStatistic, ...]:
-    """Return the statistic of each group, in the order of `labels`; a single one for a release without groups."""
-    return released.groups.statistics if released.labels else (released.statistic,)
 
 
 @cache

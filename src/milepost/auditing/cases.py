@@ -84,12 +84,13 @@ def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
 
 
 def _release(space: Space, sketch: Sketch, pair: list[Sketch], guarantee: Guarantee) -> Draw:
-    mechanism = Tangents(failure_probability=0.9)
-    scans = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee).scans
+    mechanism = Tangents(failure_probability=0.9, max_cells=sketch.cells)
+    design = mechanism.design(space.embedding, int(sketch.totals[0]), ProtectedChange(), guarantee)
+    scans = design.scans
     exact = [[side.only(i).coarsen(scan.cells).borders() for side in pair] for i, scan in enumerate(scans)]
 
     def release() -> tuple[list[int], float]:
-        tensors = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee).tensors()
+        tensors = design.run(sketch).tensors()
         kinds, score = [0] * len(scans), 0.0  # the borders of each coordinate's lines, as digits
         for i, border, value, count in zip(*(tensors[name].tolist() for name in tensors), strict=True):
             kinds[i] = kinds[i] * (scans[i].cells + 2) + border + 1

@@ -1,7 +1,7 @@
 """The demo's release without noise, for comparison. NOT PRIVATE: for synthetic data only."""
 
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def without_privacy(people: FloatArray, synopsis: Synopsis) -> Synopsis:
 class ExactCurves(CoordinateStatistic):
     """The exact function of every embedding coordinate. NOT PRIVATE, so nothing of it is stored."""
 
-    mechanism: ClassVar[str] = "exact"
+    mechanism = "exact"
     extends: ClassVar[bool] = True
 
     def __init__(self, sums: IntArray, embedding: Embedding, n: int) -> None:
@@ -61,8 +61,3 @@ class ExactCurves(CoordinateStatistic):
     def parameters(self) -> dict[str, Any]:
         """Return nothing: there is no file."""
         return {}
-
-    @classmethod
-    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """Refuse: there is no such file."""
-        raise NotImplementedError

@@ -1,26 +1,26 @@
-"""Interfaces of mechanisms and their results, predictions, and checks that several mechanisms share."""
+"""The interface of mechanisms, their designs and the statistics that they release; `Mechanism` documents it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, in_cache_blocks, sum_at
+from milepost.mechanisms.file_limits import ParameterLimits, TensorLimits, check_parameters, check_tensors
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.noise import check_scale
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding
+from milepost.spaces.embeddings.embedding import QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 
-Public = TypeVar("Public", contravariant=True)
-Statistic = TypeVar("Statistic", contravariant=True)
-Answers = TypeVar("Answers", covariant=True)
+Label: TypeAlias = str | int | bool
 
 
 @dataclass(frozen=True)
@@ -47,56 +47,103 @@ def session_name(mechanism: str, queries: int) -> str:
     return f"{mechanism}, {queries:,} queries"
 
 
-class NoisyStatistic(Protocol):
-    """Noisy tensors and public numbers that give a value and its half-width.
+class NoisyStatistic(ABC):
+    """Noisy tensors and public numbers that give a value and its half-width; all of it is released.
 
     A query's position is its embedding position, float64[D] in quanta, or its index among given queries.
+    mechanism: the name of the mechanism that released it. total: the number of records, exact or noisy.
+    labels: of the groups; empty without groups. parameter_limits, tensor_limits: what a file of it may hold.
     """
 
-    @property
-    def mechanism(self) -> str:
-        """The name of the mechanism that released it."""
-
-    @property
-    def total(self) -> Total:
-        """The number of records, exact or noisy."""
-
-    @property
-    def confidence(self) -> float:
-        """The largest confidence that `half_width` accepts."""
-
-    @property
-    def max_error(self) -> float:
-        """The largest error that any answer can have, unless raw."""
-
-    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
-        """Return the answers at positions; unless raw, clipped to the range of possible ones, which lowers errors."""
-
-    def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """Return a half-width that is valid at every position; for all answers at once when uniform."""
-
-    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
-        """Return the half-width of each answer at positions."""
-
-    def tensors(self) -> dict[str, AnyArray]:
-        """Return the released integers, as the file stores them, and public numbers that go with them."""
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the public numbers, as the card stores them."""
-
-
-class CoordinateStatistic(ABC):
-    """A statistic that estimates the function of every embedding coordinate."""
-
-    mechanism: ClassVar[str]
-    extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
-    embedding: Embedding
+    mechanism: str
     total: Total
+    labels: tuple[Label, ...] = ()
+    parameter_limits: ClassVar[ParameterLimits] = {}
+    tensor_limits: ClassVar[TensorLimits] = {}
+
+    @property
+    def statistics(self) -> "tuple[NoisyStatistic, ...]":
+        """The statistic of each group, in the order of `labels`; of a release without groups, this one alone."""
+        return (self,)
+
+    def group(self, label: Any) -> "NoisyStatistic":
+        """Return the statistic of one group; refuse if there is none of this label."""
+        raise MilepostError(
+            f"this release has no groups, so none is {label!r}; make one with groups='column' and labels=[…]"
+        )
+
+    def check_ungrouped(self) -> None:
+        """Refuse to answer for several groups at once."""
+        if self.labels:
+            raise self.grouped_error()
+
+    def grouped_error(self) -> MilepostError:
+        """Return the error that a query has to name a group."""
+        return MilepostError(
+            f"this release has the groups {', '.join(map(repr, self.labels))}: name one with group=…, or take one, as "
+            f"in synopsis.group({self.labels[0]!r}); nearest and compare ask about all of them"
+        )
 
     @property
     @abstractmethod
     def confidence(self) -> float:
         """The largest confidence that `half_width` accepts."""
+
+    @property
+    @abstractmethod
+    def max_error(self) -> float:
+        """The largest error that any answer can have, unless raw."""
+
+    @abstractmethod
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
+        """Return the answers at positions; unless raw, clipped to the range of possible ones, which lowers errors."""
+
+    @abstractmethod
+    def half_width(self, confidence: float, uniform: bool = False) -> float:
+        """Return a half-width that is valid at every position; for all answers at once when uniform."""
+
+    @abstractmethod
+    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
+        """Return the half-width of each answer at positions."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, AnyArray]:
+        """Return the released integers, as the file stores them, and public numbers that go with them."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Return the public numbers, as the card stores them."""
+
+    @classmethod
+    def load(
+        cls,
+        mechanism: str,
+        public: Any,  # noqa: ARG003
+        n: int,  # noqa: ARG003
+        parameters: dict[str, Any],  # noqa: ARG003
+        tensors: dict[str, AnyArray],  # noqa: ARG003
+    ) -> "NoisyStatistic":
+        """Return the statistic that `tensors` and `parameters` were taken from; both are within their limits.
+
+        public: the embedding or the given queries. n: the public number of records; 0 where it is private.
+        """
+        raise MilepostError(f"{mechanism} cannot load its files: {cls.__name__} has no `load`")
+
+    @classmethod
+    def from_file(
+        cls, mechanism: str, public: Any, n: int, parameters: Any, tensors: dict[str, AnyArray]
+    ) -> "NoisyStatistic":
+        """Check the content of a file against the limits, then load it."""
+        check_parameters(mechanism, cls.parameter_limits, parameters)
+        check_tensors(cls.tensor_limits, tensors)
+        return cls.load(mechanism, public, n, parameters, tensors)
+
+
+class CoordinateStatistic(NoisyStatistic):
+    """A statistic that estimates the function of every embedding coordinate."""
+
+    extends: ClassVar[bool]  # whether a query outside the space is answered by linear continuation
+    embedding: Embedding
 
     @property
     def max_error(self) -> float:
@@ -131,72 +178,192 @@ class CoordinateStatistic(ABC):
         warn_outside(positions, self.embedding)
         return np.clip(positions, 0, self.embedding.span)
 
-    @abstractmethod
-    def half_width(self, confidence: float, uniform: bool = False) -> float:
-        """Return a half-width that is valid at every position; for all answers at once when uniform."""
+    def lowest_position(self) -> FloatArray:
+        """Return the position float64[D] with the smallest estimate in each block; 1 at the most frequent label."""
+        functions = self.functions()
 
-    @abstractmethod
-    def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
-        """Return the half-width of each answer at positions."""
+        def most_frequent(block: CategoryBlock) -> list[float]:
+            shares = [function.heights[0] for function in functions[block.coordinates]]
+            return [float(k == np.argmax(shares)) for k in range(block.labels)]
 
-    @abstractmethod
-    def tensors(self) -> dict[str, IntArray]:
-        """Return the released integers, as the file stores them."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """Return the public numbers, as the card stores them."""
-
-    @classmethod
-    @abstractmethod
-    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
-        """Return the statistic that `tensors` and `parameters` were taken from."""
+        blocks = self.embedding.blocks
+        return np.array([x for block in blocks for x in block.select(lambda i: [functions[i].argmin()], most_frequent)])
 
 
-class Mechanism(Protocol[Public, Statistic, Answers]):
-    """A way to spend a guarantee on a statistic. Public: data known beforehand, an embedding or given queries."""
+class ExactStatistic(Protocol):
+    """A private statistic: exact integers of each group."""
 
     @property
-    def name(self) -> str:
-        """The name by which users choose it."""
+    def groups(self) -> int:
+        """The number of groups."""
 
     @property
-    def pure(self) -> bool:
-        """Whether it spends pure ε whatever δ is, rather than ρ where δ > 0."""
+    def totals(self) -> IntArray:
+        """The number of records of each group, or their weight in steps."""
+
+
+Public = TypeVar("Public")
+Exact = TypeVar("Exact", bound=ExactStatistic)
+Released = TypeVar("Released", bound=NoisyStatistic)
+
+
+@dataclass(frozen=True, eq=False)
+class Design(ABC, Generic[Exact, Released]):
+    """All public numbers of a release: what `Mechanism.predict` computes without data, and `run` spends.
+
+    A subclass adds its own fields, and implements `scales`, `prediction` and `add_noise`.
+    mechanism: its name. n: the number of records of a group that noise and cells are sized for; the exact one where
+    that is public. change: what the guarantee protects. total_scale: of the noise on the number of records, 0 where
+    that is public; `BudgetSplit.total`. pure: whether that noise is Laplace noise, rather than Gaussian.
+    """
+
+    mechanism: str
+    n: int
+    change: ProtectedChange
+    total_scale: float
+    pure: bool
+
+    @property
+    @abstractmethod
+    def scales(self) -> Collection[float]:
+        """The noise scales of the statistic, or their extremes; `predict` refuses those that integers cannot hold."""
+
+    @property
+    @abstractmethod
+    def prediction(self) -> Prediction:
+        """The error to expect, for data that are evenly spread; computed when it is first needed."""
+
+    @abstractmethod
+    def add_noise(self, statistic: Exact, group: int, draw_total: Callable[[], Total]) -> Released:
+        """Return the noisy statistic of a group. draw_total: returns the noisy total; call it once."""
+
+    @abstractmethod
+    def check_shape(self, statistic: Exact) -> None:
+        """Refuse a statistic that was not made for this design."""
+
+    def run(self, statistic: Exact, group: int = 0) -> Released:
+        """Spend the guarantee on one of the groups that it covers together: check the statistic, then add noise."""
+        self.check_shape(statistic)
+        if statistic.groups != (self.change.groups or 1):
+            raise MilepostError(
+                f"expected a statistic of {self.change.groups or 'one'} group, got {statistic.groups} groups"
+            )
+        exact = int(statistic.totals[group])
+        check_total(exact, self.n, self.change)
+        return self.add_noise(statistic, group, lambda: Total.draw(exact, self.total_scale, self.pure))
+
+    def check_scales(self) -> None:
+        """Refuse noise that integers cannot hold."""
+        for scale in (*self.scales, *([self.total_scale] if self.total_scale else ())):
+            check_scale(scale)
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateDesign(Design[Sketch, CoordinateStatistic]):
+    """A design on embedding coordinates. bits: coordinate i has cells of 2^bits[i] quanta."""
+
+    embedding: Embedding
+    bits: Sequence[int]
+
+    def check_shape(self, statistic: Sketch) -> None:
+        """Refuse a sketch of another embedding, or of coarser cells."""
+        if statistic.dimension != self.embedding.dimension:
+            raise MilepostError(
+                f"the sketch has {statistic.dimension} coordinate{'s' * (statistic.dimension != 1)}, the space has "
+                f"{self.embedding.dimension}"
+            )
+        if min(self.bits) < statistic.bits:
+            needed = 1 << (QUANTUM_BITS - min(self.bits))
+            raise MilepostError(f"the sketch has {statistic.cells} cells, {needed} are needed")
+
+    def coordinate(self, sketch: Sketch, i: int, group: int) -> Sketch:
+        """Return coordinate i of one group, in cells of 2^bits[i] quanta."""
+        return sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - self.bits[i]))
+
+
+@dataclass(frozen=True, eq=False)
+class QueryDesign(Design[DistanceSums, NoisyStatistic]):
+    """A design for given queries."""
+
+    queries: Queries
+
+    @property
+    def summands(self) -> int:
+        """The number of sums; by default one for each query."""
+        return self.queries.count
+
+    def check_shape(self, statistic: DistanceSums) -> None:
+        """Refuse sums of another count of numbers."""
+        if statistic.count != self.summands:
+            raise MilepostError(
+                f"sums of {statistic.count} numbers do not fit these queries, which have {self.summands}"
+            )
+
+
+AnyDesign = TypeVar("AnyDesign", bound=Design[Any, Any])
+
+
+class Mechanism(ABC, Generic[Public, AnyDesign]):
+    """A way to spend a guarantee on a statistic; subclass `CoordinateMechanism` or `QueryMechanism`.
+
+    A coordinate mechanism adds noise to the sketch of a table, the counts of records in cells of each embedding
+    coordinate, and answers every point. A query mechanism adds noise to the exact sums of distances to given queries.
+    Neither sees a record or a metric.
+
+    A subclass has to give:
+
+    - `name`, by which users, files and reports know it, and `pure`: whether it spends pure ε whatever δ is (a ledger
+      then charges ε alone), rather than ρ-zCDP where δ > 0.
+    - `statistic`: the class of what it releases. `SlopeCounts`, `HatSags` and `NoisySums` can be used as they are; a
+      class of one's own declares the limits of its file, and loads it.
+    - `design`: the public numbers of a release, a `Design` whose `add_noise` adds the noise. How large the noise has
+      to be follows from `ProtectedChange.gaussian` or `ProtectedChange.laplace`, which split the budget between the
+      sums and the total. All randomness has to come from `milepost.privacy.noise`.
+    - `check`, if there are guarantees or changes that it cannot give.
+
+    The base class ensures that `check` comes before a design, that no scale of noise overflows, that a statistic fits
+    the design, groups and number of records included, before noise is drawn, and that the total of a group is drawn
+    with the noise of the design.
+    """
+
+    name: str
+    pure: bool
+    statistic: type[NoisyStatistic]
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
-        """Refuse a change or a guarantee that this mechanism cannot give."""
+        """Refuse a change or a guarantee that this mechanism cannot give; by default it gives all."""
 
-    def predict(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee, /) -> Prediction:
-        """Return the error it would have, without touching data."""
+    @abstractmethod
+    def design(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee) -> AnyDesign:
+        """Return the design for n records a group. public: the embedding, or the given queries."""
 
-    def run(
-        self,
-        statistic: Statistic,
-        public: Public,
-        change: ProtectedChange,
-        guarantee: Guarantee,
-        /,
-        n: int | None = None,
-        group: int = 0,
-    ) -> Answers:
-        """Spend the guarantee on one of the groups that it covers together.
+    def predict(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee) -> AnyDesign:
+        """Return the design, with the error to expect, without touching data; refuse what cannot be released."""
+        self.check(change, guarantee)
+        if not n > 0:
+            raise MilepostError("the statistic has no records; at least one is needed")
+        design = self.design(public, n, change, guarantee)
+        design.check_scales()
+        return design
 
-        n: the number of records to size the noise for, where the exact number is private.
-        """
-
-
-CoordinateMechanism: TypeAlias = Mechanism[Embedding, Sketch, CoordinateStatistic]
+    def with_failure_probability(self, failure_probability: float) -> Self:  # noqa: ARG002
+        """Return the mechanism for promises that fail with this probability; by default it makes none."""
+        return self
 
 
-class QueryMechanism(Mechanism[Queries, DistanceSums, NoisyStatistic], Protocol):
+class CoordinateMechanism(Mechanism[Embedding, CoordinateDesign]):
+    """A mechanism on embedding coordinates, which answers every point."""
+
+
+class QueryMechanism(Mechanism[Queries, QueryDesign]):
     """A mechanism for given queries."""
 
-    def summands(self, queries: Queries, quanta: IntArray, /) -> IntArray:
+    def summands(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
         """Return each record's summands int64[n, m], within ±2²⁴, from its distances int64[n, k] to the queries.
 
-        Rows do not depend on each other; m follows from the queries.
+        Rows do not depend on each other; m follows from the queries. By default the distances themselves are summed.
         """
+        return quanta
 
 
 def warn_outside(positions: FloatArray, embedding: Embedding) -> None:
@@ -209,48 +376,19 @@ def warn_outside(positions: FloatArray, embedding: Embedding) -> None:
         )
 
 
+def check_delta(name: str, guarantee: Guarantee) -> None:
+    """Refuse δ = 0, for a mechanism with Gaussian noise."""
+    if guarantee.pure:
+        raise MilepostError(f"{name} adds Gaussian noise and needs delta > 0")
+
+
 def check_public_total(name: str, change: ProtectedChange) -> None:
     """Refuse a change under which the number of rows is private."""
     if not change.public_total:
         raise MilepostError(
-            f"{name} needs a public number of rows, which it divides by and is sized from: neighbors='replace', one "
-            "row a person, and neither groups nor weights; slopes and hats take all of these"
+            f"{name} needs a public number of rows, by which it divides: neighbors='replace', one row a person, and "
+            "neither groups nor weights"
         )
-
-
-def check_sketch(
-    sketch: Sketch, embedding: Embedding, change: ProtectedChange, n: int | None = None, group: int = 0
-) -> int:
-    """Refuse a sketch of another embedding, before budget is spent; return the number of records to size noise for."""
-    if sketch.dimension != embedding.dimension:
-        raise MilepostError(
-            f"the sketch has {sketch.dimension} coordinate{'s' * (sketch.dimension != 1)}, the space has "
-            f"{embedding.dimension}"
-        )
-    check_groups(sketch.groups, change)
-    return check_total(int(sketch.totals[group]), n, change)
-
-
-def check_sums(sums: DistanceSums, count: int, change: ProtectedChange, n: int | None, group: int) -> int:
-    """Refuse sums of another count of numbers, before budget is spent; return the exact total of the group."""
-    if sums.count != count:
-        raise MilepostError(f"sums of {sums.count} numbers do not fit these queries, which have {count}")
-    check_groups(sums.groups, change)
-    exact = int(sums.totals[group])
-    check_total(exact, n, change)
-    return exact
-
-
-def check_groups(groups: int, change: ProtectedChange) -> None:
-    """Refuse a statistic whose number of groups differs from the one that the budget covers."""
-    if groups != (change.groups or 1):
-        raise MilepostError(f"expected a statistic of {change.groups or 'one'} group, got {groups} groups")
-
-
-def check_cells(sketch: Sketch, bits: int) -> None:
-    """Refuse a sketch whose cells are coarser than 2^bits quanta."""
-    if bits < sketch.bits:
-        raise MilepostError(f"the sketch has {sketch.cells} cells, {1 << (QUANTUM_BITS - bits)} are needed")
 
 
 def check_confidence(confidence: float) -> None:

@@ -1,33 +1,30 @@
 """Groups: one statistic for each label of a grouped release; one guarantee covers all of them."""
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.base import Label as Label
 from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.totals import Total
 
-Label: TypeAlias = str | int | bool
 
-
-class Groups:
-    """The statistics of several groups; each query has to name a group."""
+class Groups(NoisyStatistic):
+    """The statistics of several groups; each query has to name a group. A file has one part for each of them."""
 
     def __init__(self, labels: Sequence[Label], statistics: Sequence[NoisyStatistic]) -> None:
-        self.labels, self.statistics = tuple(labels), tuple(statistics)
+        self.labels, self._statistics = tuple(labels), tuple(statistics)
+        self.mechanism = self._statistics[0].mechanism
+        # the sum of all totals, for display: its noise does not follow the law of one draw
+        self.total = Total(sum(statistic.total.size for statistic in self._statistics))
 
     @property
-    def mechanism(self) -> str:
-        """The name of the mechanism that released all groups."""
-        return self.statistics[0].mechanism
-
-    @property
-    def total(self) -> Total:
-        """The sum of all groups' totals, for display: its noise does not follow the law of one draw."""
-        return Total(sum(statistic.total.size for statistic in self.statistics))
+    def statistics(self) -> tuple[NoisyStatistic, ...]:
+        """The statistic of each group, in the order of `labels`."""
+        return self._statistics
 
     @property
     def confidence(self) -> float:
@@ -39,8 +36,8 @@ class Groups:
         """The largest error that any answer can have, unless raw."""
         return max(statistic.max_error for statistic in self.statistics)
 
-    def of(self, label: Any) -> NoisyStatistic:
-        """Return the statistic of one group."""
+    def group(self, label: Any) -> NoisyStatistic:
+        """Return the statistic of one group; refuse if there is none of this label."""
         label = label.item() if isinstance(label, np.generic) else label
         for candidate, statistic in zip(self.labels, self.statistics, strict=True):
             if isinstance(label, str | float | int) and (candidate, isinstance(candidate, bool)) == (
@@ -48,12 +45,7 @@ class Groups:
                 isinstance(label, bool),
             ):
                 return statistic
-        raise MilepostError(f"there is no group {label!r}; there are {self.label_list}")
-
-    @property
-    def label_list(self) -> str:
-        """All labels, as text for messages."""
-        return ", ".join(map(repr, self.labels))
+        raise MilepostError(f"there is no group {label!r}; there are {', '.join(map(repr, self.labels))}")
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Return the largest half-width of all groups."""
@@ -61,18 +53,11 @@ class Groups:
 
     def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:  # noqa: ARG002
         """Refuse to answer without a group."""
-        self.refuse()
+        raise self.grouped_error()
 
     def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:  # noqa: ARG002
         """Refuse to answer without a group."""
-        self.refuse()
-
-    def refuse(self) -> NoReturn:
-        """Raise the error that a query has to name a group."""
-        raise MilepostError(
-            f"this release has the groups {self.label_list}: name one with group=…, or take one, as in "
-            f"synopsis.group({self.labels[0]!r}); nearest and compare ask about all of them"
-        )
+        raise self.grouped_error()
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the tensors of all groups; a name begins with the group's index."""

@@ -1,33 +1,107 @@
-"""All mechanisms by name: those on embedding coordinates, and those for given queries."""
+"""All mechanisms by name: those on embedding coordinates, those for given queries, and those of users."""
 
-from milepost.mechanisms.base import CoordinateMechanism, CoordinateStatistic, QueryMechanism
-from milepost.mechanisms.coordinate.hats import Hats, HatSags
-from milepost.mechanisms.coordinate.slopes import SlopeCounts, Slopes
-from milepost.mechanisms.paper.tangents import TangentLines, Tangents
+from typing import Any, TypeAlias
+
+from milepost._validation import did_you_mean
+from milepost.errors import MilepostError
+from milepost.mechanisms.base import CoordinateMechanism, Mechanism, NoisyStatistic, QueryMechanism
+from milepost.mechanisms.coordinate.hats import Hats
+from milepost.mechanisms.coordinate.slopes import Slopes
+from milepost.mechanisms.paper.tangents import Tangents
 from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.per_query import LAWS, PerQuery
+from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.protected_change import ProtectedChange
 
-COORDINATE_STATISTICS: dict[str, type[CoordinateStatistic]] = {
-    statistic.mechanism: statistic for statistic in (SlopeCounts, HatSags, TangentLines)
-}
+AnyMechanism: TypeAlias = CoordinateMechanism | QueryMechanism
+AUTO = "auto"
+
+_BUILT_IN: tuple[AnyMechanism, ...] = (Slopes(), Hats(), Tangents(), Field(), *map(PerQuery, LAWS), Net())
+MECHANISMS = {mechanism.name: mechanism for mechanism in _BUILT_IN}
+MECHANISM_NAMES = tuple(MECHANISMS)  # of the mechanisms that "auto" selects from
+_registered = dict(MECHANISMS)  # and those of users
 
 
-QUERY_MECHANISMS: dict[str, QueryMechanism] = {
-    Field.name: Field(),
-    **{name: PerQuery(name) for name in LAWS},
-    Net.name: Net(),
-}
+def register_mechanism(mechanism: CoordinateMechanism | QueryMechanism) -> None:
+    """Register a mechanism, so that `release` takes its name and `load` reads its files.
+
+    Parameters
+    ----------
+    mechanism
+        An object of a subclass of `CoordinateMechanism` or `QueryMechanism`.
+
+    Raises
+    ------
+    MilepostError
+        If another mechanism has its name, or it is no mechanism.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> from milepost.mechanisms.coordinate.slopes import Slopes
+    >>> class FlatSlopes(Slopes):
+    ...     name = "flat-slopes"
+    >>> mp.register_mechanism(FlatSlopes())
+    """
+    check_mechanism(mechanism)
+    if mechanism.name in _registered:
+        raise MilepostError(f"there is a mechanism {mechanism.name!r} already; give this one another name")
+    _registered[mechanism.name] = mechanism
 
 
-MECHANISM_NAMES = (*COORDINATE_STATISTICS, *QUERY_MECHANISMS)
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse an object that is no mechanism, and one that has the name of another."""
+    if not isinstance(mechanism, Mechanism) or not isinstance(mechanism, CoordinateMechanism | QueryMechanism):
+        raise MilepostError(
+            f"mechanism must be a name or an object of CoordinateMechanism or QueryMechanism, got {mechanism!r}"
+        )
+    name = getattr(mechanism, "name", None)
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 100 or name == AUTO:
+        raise MilepostError(f"the name of a mechanism must be 1 to 100 letters and not {AUTO!r}, got {name!r}")
+    if name in _registered and type(_registered[name]) is not type(mechanism):
+        raise MilepostError(f"there is a mechanism {name!r} already; give this one another name")
+
+
+def mechanism_named(name: str, failure_probability: float) -> AnyMechanism:
+    """Return the mechanism of a name, for promises that fail with this probability."""
+    if name not in _registered:
+        suggestion = did_you_mean(name, [AUTO, *_registered])
+        raise MilepostError(f"unknown mechanism {name!r}; choose from {AUTO}, {', '.join(_registered)}{suggestion}")
+    return _registered[name].with_failure_probability(failure_probability)
+
+
+def is_registered(name: Any) -> bool:
+    """Return whether there is a mechanism of this name."""
+    return name in _registered
+
+
+def load_statistic(name: str, *args: Any, given_queries: bool) -> NoisyStatistic:
+    """Return the statistic that a mechanism of this name has released; args: of `NoisyStatistic.from_file`."""
+    mechanism = _registered[name]
+    if isinstance(mechanism, QueryMechanism) != given_queries:
+        raise MilepostError(f"the file's card has queries that {name} does not answer, or lacks those that it does")
+    return mechanism.statistic.from_file(name, *args)
+
+
+def coordinate_names() -> list[str]:
+    """Return the names of the mechanisms that answer every point."""
+    return [name for name, mechanism in _registered.items() if isinstance(mechanism, CoordinateMechanism)]
+
+
+def capable_names(change: ProtectedChange, guarantee: Guarantee, query: bool) -> list[str]:
+    """Return the names of the mechanisms that can give a guarantee: those for given queries, or those for any point."""
+    result = []
+    for name, mechanism in _registered.items():
+        if isinstance(mechanism, QueryMechanism) == query:
+            try:
+                mechanism.check(change, guarantee)
+            except MilepostError:
+                continue
+            result.append(name)
+    return result
 
 
 def spends_epsilon(name: str) -> bool:
-    """Return whether a mechanism spends pure ε whatever δ is."""
-    return (coordinate_mechanisms(failure_probability=0.05) | QUERY_MECHANISMS)[name].pure
-
-
-def coordinate_mechanisms(failure_probability: float) -> dict[str, CoordinateMechanism]:
-    """Return the mechanisms on embedding coordinates, by name; failure_probability: that of tangents."""
-    return {Slopes.name: Slopes(), Hats.name: Hats(), Tangents.name: Tangents(failure_probability)}
+    """Return whether a mechanism spends pure ε whatever δ is; of one that is not registered, the weaker is assumed."""
+    return name in _registered and _registered[name].pure

@@ -8,13 +8,14 @@ laws and Ñ, whatever the table (Fieller 1954; docs/proofs/change.md, Lemma 3).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.privacy.noise import check_scale, gaussian, gaussian_tail, laplace, laplace_tail
+from milepost.mechanisms.file_limits import FLAG, INTEGERS, SCALE, ParameterLimits, RecordLimit, TensorLimits
+from milepost.privacy.noise import gaussian, gaussian_tail, laplace, laplace_tail
 from milepost.privacy.protected_change import ProtectedChange
 
 ROUNDS = 6  # of narrowing half-widths; they are valid after every round
@@ -28,6 +29,8 @@ class Total:
     value: int
     scale: float = 0.0
     pure: bool = False
+    parameter_limits: ClassVar[ParameterLimits] = {"total": RecordLimit({"scale": SCALE, "pure": FLAG})}
+    tensor_limits: ClassVar[TensorLimits] = {"total": INTEGERS}
 
     @classmethod
     def draw(cls, exact: int, scale: float, pure: bool) -> Self:
@@ -110,20 +113,9 @@ class Total:
         return cls(int(tensors["total"][0]), law["scale"], law["pure"])
 
 
-def check_total(exact: int, n: int | None, change: ProtectedChange) -> int:
-    """Return the number of records to size a group's noise for: the exact one where it is public, else n."""
-    if change.public_total:
-        if n is not None and n != exact:
-            raise MilepostError("the table has changed while it was read; read it when nobody writes to it")
-        if not exact > 0:
-            raise MilepostError("the statistic has no records; at least one is needed")
-        return exact
-    if n is None:
-        raise MilepostError("the number of rows is private here: say for how many to size the release")
-    return max(n, 1)
-
-
-def check_total_scale(scale: float) -> None:
-    """Refuse a scale of the total's noise that integers cannot hold."""
-    if scale:
-        check_scale(scale)
+def check_total(exact: int, n: int, change: ProtectedChange) -> None:
+    """Refuse a table that is empty, or has changed since n was counted, where the number of its rows is public."""
+    if change.public_total and not exact > 0:
+        raise MilepostError("the statistic has no records; at least one is needed")
+    if change.public_total and n != exact:
+        raise MilepostError("the table has changed while it was read; read it when nobody writes to it")

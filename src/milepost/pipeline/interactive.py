@@ -13,6 +13,7 @@ from milepost.ingest.batches import Columns
 from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.paper.margins import check_game
+from milepost.mechanisms.registry import AUTO, AnyMechanism
 from milepost.pipeline.open_table import open_table
 from milepost.pipeline.release import Size, charges, run_release, size_release, warn_large_error
 from milepost.pipeline.selection import (
@@ -23,6 +24,7 @@ from milepost.pipeline.selection import (
     StartedSession,
     candidates,
     check_oblivious,
+    mechanism_name,
     no_choice,
     session_choices,
 )
@@ -50,7 +52,7 @@ def interactive(
     delta: float = 0.0,
     max_queries: int,
     failure_probability: float = 0.05,
-    mechanism: str = "auto",
+    mechanism: str | AnyMechanism = "auto",
     neighbors: str = "replace",
     columns: Columns = None,
     privacy_unit: Role = None,
@@ -66,8 +68,8 @@ def interactive(
 
     "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1, and "field" as many different
     ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any number;
-    "auto" takes the one with the smallest predicted error, where a synopsis may have 5 % more. The other arguments are
-    those of `release`.
+    "auto" takes the one with the smallest predicted error, where a synopsis may have 5 % more. A mechanism object that
+    answers every point makes a synopsis, too. The other arguments are those of `release`.
     store: the path of a file that keeps the session: every answer is on the disk before it is returned, and the same
     call, with the same table, resumes the session, in this process or another.
     ledger, dataset: as for `release`; a resumed session is not charged again, and is refused where the ledger has
@@ -78,10 +80,11 @@ def interactive(
     row_columns = RowColumns(None, (), privacy_unit, contributions, row_weights, max_row_weight)
     guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
     check_game(max_queries, failure_probability)
-    sessions = SESSIONS if mechanism == "auto" else tuple({mechanism} & set(SESSIONS))
-    possible = candidates(space, None, "auto" if sessions else mechanism, failure_probability)
-    possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == "auto" or not sessions else ())
-    if ledger is not None and mechanism == "auto" and not guarantee.pure:
+    sessions = tuple(name for name in SESSIONS if mechanism in (AUTO, name))
+    possible = candidates(space, None, AUTO if sessions else mechanism, failure_probability)
+    if sessions:
+        possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == AUTO else ())
+    if ledger is not None and mechanism == AUTO and not guarantee.pure:
         possible = possible.spending_rho
     table = open_table(data, space, change, columns, row_columns)
     opening = SessionOpening(
@@ -94,13 +97,13 @@ def interactive(
         stored = None if log is None else log.stored_session()
         if session_store is not None and log is not None and stored is not None:
             check_charge(stored.card, session_store.path, ledger, dataset)
-            session = opening.resume(session_store, stored, mechanism, n)
+            session = opening.resume(session_store, stored, mechanism_name(mechanism), n)
             session.go_on(log)
             return session
         if session_store is not None:
             store_key(session_store.path, create=True)
         cost = charges(guarantee, change, n, opening.pure)
-        with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
+        with spending(ledger, dataset, cost, mechanism_name(mechanism), protects=change.protects) as charge:
             return opening.begin(session_store, log, n, charge)
 
 
@@ -215,7 +218,8 @@ class SessionOpening:
         sessions, unfit = self._choices(self.table.space, n, guarantee, self.sessions)
         synopses, unfit_synopses = self.feasible.choices(n, self.table.change, guarantee)
         if not sessions and not synopses:
-            raise no_choice(self.refused | unfit | unfit_synopses)
+            others = self.feasible.others(self.table.change, guarantee)
+            raise no_choice(self.refused | unfit | unfit_synopses, others)
         if not synopses or (sessions and sessions[0].prediction.error < ANY_POINT * synopses[0].prediction.error):
             return sessions[0]
         return None
@@ -245,7 +249,7 @@ class SessionOpening:
             session = self._synopsis_session(synopsis, store)
             card, content = self._card(synopsis.mechanism, size) | arguments | {"total": synopsis.n}, _bytes(synopsis)
         else:
-            warn_large_error(choice.prediction.error, choice.bias, table.space, table.change.rows(size.total))
+            warn_large_error(choice, table, size.total, size.left)
             started = choice.begin(table, size.total, drawing)
             session = self._session(started, store)
             details = {"total": started.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
@@ -304,7 +308,7 @@ class SessionOpening:
             "change": table.change.to_json(),
             "max_queries": self.max_queries,
             "failure_probability": self.failure_probability,
-            "mechanism": card["mechanism"] if mechanism == "auto" else mechanism,
+            "mechanism": card["mechanism"] if mechanism == AUTO else mechanism,
             "n": card["n"] if n is None else n,
         }
         return {name: (value, card[name]) for name, value in now.items()}

@@ -16,7 +16,15 @@ from milepost._validation import check_whole, integer_hint
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.paper.margins import check_game
-from milepost.pipeline.selection import SESSIONS, candidates, check_oblivious, no_choice, session_choices
+from milepost.mechanisms.registry import AUTO, AnyMechanism
+from milepost.pipeline.selection import (
+    SESSIONS,
+    candidates,
+    check_oblivious,
+    mechanism_name,
+    no_choice,
+    session_choices,
+)
 from milepost.privacy.guarantee import MAX_EPSILON, MIN_EPSILON, Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space, require_space
@@ -136,6 +144,7 @@ def plan(
     error: float | None = None,
     max_queries: int | None = None,
     queries: Any = None,
+    mechanism: str | AnyMechanism = "auto",
     failure_probability: float = 0.05,
     neighbors: str = "replace",
     groups: int | None = None,
@@ -144,6 +153,7 @@ def plan(
     """Return what each mechanism would promise, without data; give `max_queries` to see the interactive game too.
 
     queries: the only points that will be asked about, to see the mechanisms for given points too.
+    mechanism: only this one, by name or as an object; "auto" for all.
     groups: how many groups of about equal size the table will have; errors are those of one group.
     contributions: how many rows one person has at most.
 
@@ -163,7 +173,9 @@ def plan(
     check_whole("contributions", contributions, 1)
     change = ProtectedChange(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
     check_game(1 if max_queries is None else max_queries, failure_probability)
-    possible = candidates(space, queries, failure_probability=failure_probability)
+    sessions = [name for name in SESSIONS if max_queries is not None and mechanism in (AUTO, name)]
+    possible = candidates(space, queries, AUTO if sessions else mechanism, failure_probability)
+    possible = possible.only(None if mechanism == AUTO else {mechanism_name(mechanism)})
     if max_queries is not None:
         check_oblivious(space)
 
@@ -173,14 +185,14 @@ def plan(
         choices, unfit = feasible.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]
         if max_queries is not None and groups is None:
-            session_names = [name for name in SESSIONS if names is None or session_name(name, max_queries) in names]
-            sessions, reasons = session_choices(
+            session_names = [name for name in sessions if names is None or session_name(name, max_queries) in names]
+            promised, reasons = session_choices(
                 space, n, change, guarantee, max_queries, failure_probability, session_names
             )
-            predictions += [choice.prediction for choice in sessions]
+            predictions += [choice.prediction for choice in promised]
             refused |= {name: reason for name, reason in reasons.items() if name not in refused}
         if not predictions:
-            raise no_choice(refused | unfit)
+            raise no_choice(refused | unfit, possible.others(change, guarantee))
         return Plan(space, n, guarantee, change, tuple(predictions), refused | unfit, at)
 
     n = int(n)

@@ -15,8 +15,16 @@ from milepost.ingest.query_points import query_points
 from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.groups import Label
+from milepost.mechanisms.registry import AnyMechanism, capable_names
 from milepost.pipeline.open_table import is_spark_frame, open_table
-from milepost.pipeline.selection import Candidates, Choice, candidates, no_choice
+from milepost.pipeline.selection import (
+    Candidates,
+    Choice,
+    SessionChoice,
+    candidates,
+    mechanism_name,
+    no_choice,
+)
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
@@ -36,7 +44,7 @@ def release(
     *,
     epsilon: float,
     delta: float = 0.0,
-    mechanism: str = "auto",
+    mechanism: str | AnyMechanism = "auto",
     neighbors: str = "replace",
     columns: Columns = None,
     queries: Any = None,
@@ -57,9 +65,10 @@ def release(
     of such files, or a pattern ("homes/*.parquet"), or an iterator of batches, which is read once and never held in
     memory; for an AnyMetric, a list of objects, too.
     columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
-    queries: the only points that will be asked about, where these are known. "field", "net", "gaussian" and
-    "laplace" need them; "auto" then takes one of these where that is more exact, and the synopsis answers these points
-    and no others.
+    mechanism: a name, "auto" for the one with the smallest predicted error, or an object: one of milepost's, or that of
+    a class of your own (see `milepost.mechanisms.base.Mechanism`).
+    queries: the only points that will be asked about, where these are known. Mechanisms for given queries need them;
+    "auto" then takes one of these where that is more exact, and the synopsis answers these points and no others.
     neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
     groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
     Rows with other labels belong to the group "other" if that is listed, else they are left out.
@@ -68,7 +77,7 @@ def release(
     row_weights, max_row_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
     n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon pays for it.
     Of an iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
-    failure_probability: the probability with which the promised error may fail.
+    failure_probability: the probability with which the promised error may fail; a mechanism object has its own.
     ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
     With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
 
@@ -86,10 +95,10 @@ def release(
         possible = possible.spending_rho
     feasible, refused = possible.feasible(change, guarantee)
     if feasible.empty:
-        raise no_choice(refused)
+        raise no_choice(refused, possible.others(change, guarantee))
     table = open_table(data, space, change, columns, row_columns, stream=True)
     cost = charges(guarantee, change, n, feasible.pure)
-    with spending(ledger, dataset, cost, mechanism, protects=change.protects) as charge:
+    with spending(ledger, dataset, cost, mechanism_name(mechanism), protects=change.protects) as charge:
         if table.single_pass:  # how it is read cannot wait for the number of its rows
             expected = group_size(change.weight(n or EXPECTED_ROWS), change)
             feasible = best_choice(feasible, expected, change, guarantee).only(feasible)
@@ -188,19 +197,22 @@ def run_release(
     change = table.change
     n = group_size(size.total, change)
     best = best_choice(feasible, n, change, size.left)
-    spend = best.prepare(table, n, size.left)
-    warn_large_error(best.prediction.error, best.bias, table.space, change.rows(n))
+    spend = best.prepare(table)
+    warn_large_error(best, table, n, size.left)
     drawing()
     if change.public_total:
         return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
     return counted_synopsis(best.space, spend(), table.row_columns.labels, guarantee, change, best.queries)
 
 
-def warn_large_error(error: float, bias: float, space: Space, n: int) -> None:
-    """Warn if the predicted error is more than a quarter of the diameter, and name a remedy."""
-    if error <= space.diameter / 4:
+def warn_large_error(choice: Choice | SessionChoice, table: Table, n: int, guarantee: Guarantee) -> None:
+    """Warn if the predicted error for n records is more than a quarter of the diameter, and name a remedy."""
+    error, diameter = choice.prediction.error, table.space.diameter
+    if error <= diameter / 4:
         return
-    remedy = f"more rows than {n:,} or a larger epsilon would help: mp.plan shows how much"
-    if bias > error / 2:
-        remedy = "most of it is the embedding's: gaussian or laplace, with queries=[…], have none"
-    warn(f"the predicted error, {error:.3g}, is more than a quarter of the diameter {space.diameter:.3g}; {remedy}")
+    rows = table.change.rows(n)
+    remedy = f"more rows than {rows:,} or a larger epsilon would help: mp.plan shows how much"
+    if choice.bias > error / 2:
+        exact = capable_names(table.change, guarantee, query=True)
+        remedy = f"most of it comes from the embedding, which queries=[…] avoids, with {' or '.join(exact)}"
+    warn(f"the predicted error, {error:.3g}, is more than a quarter of the diameter {diameter:.3g}; {remedy}")

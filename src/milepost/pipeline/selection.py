@@ -1,27 +1,35 @@
 """Selection of a mechanism by its predicted error, for releases and sessions; no choice depends on data."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.ingest.aggregation import check_count
 from milepost.ingest.query_points import query_points
 from milepost.ingest.record_source import max_query_shift, open_source
 from milepost.ingest.table import AggregatedTable, Table
 from milepost.mechanisms.base import (
+    CoordinateDesign,
     CoordinateMechanism,
     CoordinateStatistic,
     NoisyStatistic,
     Prediction,
+    QueryDesign,
     QueryMechanism,
 )
 from milepost.mechanisms.paper.margins import Margins, check_game
 from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
 from milepost.mechanisms.query.field import Field, FieldNoise, session_prediction
-from milepost.mechanisms.registry import QUERY_MECHANISMS, coordinate_mechanisms
+from milepost.mechanisms.registry import (
+    AUTO,
+    MECHANISM_NAMES,
+    AnyMechanism,
+    capable_names,
+    check_mechanism,
+    mechanism_named,
+)
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
@@ -45,8 +53,13 @@ class CoordinateChoice:
 
     mechanism: CoordinateMechanism
     space: Space
-    prediction: Prediction
+    design: CoordinateDesign
     queries: ClassVar[None] = None
+
+    @property
+    def prediction(self) -> Prediction:
+        """Return the error to expect."""
+        return self.design.prediction
 
     @property
     def bias(self) -> float:
@@ -57,13 +70,10 @@ class CoordinateChoice:
         """Return those of the others that need the same statistic."""
         return replace(others, space=self.space, query={})
 
-    def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[CoordinateStatistic]]:
-        """Read the table, sized for n records a group; return a function that spends the guarantee, group by group."""
-        embedding = self.space.embedding
-        sketch, change = table.sketch(self.space), table.change
-        return lambda: [
-            self.mechanism.run(sketch, embedding, change, guarantee, n=n, group=group) for group in range(sketch.groups)
-        ]
+    def prepare(self, table: Table) -> Callable[[], list[CoordinateStatistic]]:
+        """Read the table; return a function that spends the guarantee of the design, group by group."""
+        sketch = table.sketch(self.space)
+        return lambda: [self.design.run(sketch, group) for group in range(sketch.groups)]
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,12 @@ class QueryChoice:
     mechanism: QueryMechanism
     space: Space
     queries: Queries
-    prediction: Prediction
+    design: QueryDesign
+
+    @property
+    def prediction(self) -> Prediction:
+        """Return the error to expect."""
+        return self.design.prediction
 
     @property
     def bias(self) -> float:
@@ -84,12 +99,10 @@ class QueryChoice:
         """Return this one alone: others need other statistics of the same distances."""
         return others.only({self.mechanism.name})
 
-    def prepare(self, table: Table, n: int, guarantee: Guarantee) -> Callable[[], list[NoisyStatistic]]:
-        """Read the table, sized for n records a group; return a function that spends the guarantee, group by group."""
-        sums, change = table.sums(self.queries, self.mechanism.summands), table.change
-        return lambda: [
-            self.mechanism.run(sums, self.queries, change, guarantee, n=n, group=group) for group in range(sums.groups)
-        ]
+    def prepare(self, table: Table) -> Callable[[], list[NoisyStatistic]]:
+        """Read the table; return a function that spends the guarantee of the design, group by group."""
+        sums = table.sums(self.queries, self.mechanism.summands)
+        return lambda: [self.design.run(sums, group) for group in range(sums.groups)]
 
 
 Choice: TypeAlias = CoordinateChoice | QueryChoice
@@ -116,6 +129,12 @@ class Candidates:
     def empty(self) -> bool:
         """Return whether there is no candidate."""
         return not self.coordinate and not self.query
+
+    def others(self, change: ProtectedChange, guarantee: Guarantee) -> list[str]:
+        """Return the names of mechanisms that are no candidates, and can give this guarantee for the same queries."""
+        kinds = [bool(self.query)] if self.queries is None else [False, True]
+        capable = [name for query in kinds for name in capable_names(change, guarantee, query)]
+        return [name for name in capable if name not in self.coordinate | self.query]
 
     @property
     def pure(self) -> bool:
@@ -165,8 +184,8 @@ class Candidates:
             if queries is None:  # self.query is empty then
                 break
             try:
-                prediction = query_mechanism.predict(queries, n, change, guarantee)
-                choices.append(QueryChoice(query_mechanism, self.space, queries, prediction))
+                design = query_mechanism.predict(queries, n, change, guarantee)
+                choices.append(QueryChoice(query_mechanism, self.space, queries, design))
             except MilepostError as reason:
                 refused[name] = str(reason)
         choices.sort(key=self._rank)
@@ -184,24 +203,36 @@ class Candidates:
 
 
 def candidates(
-    space: Space, queries: Any = None, mechanism: str = "auto", failure_probability: float = 0.05
+    space: Space, queries: Any = None, mechanism: str | AnyMechanism = AUTO, failure_probability: float = 0.05
 ) -> Candidates:
-    """Return the mechanism of this name, or all of them for "auto"."""
+    """Return the mechanism given by name or as an object, or all of them for "auto".
+
+    failure_probability: that of a mechanism given by name; an object has its own.
+    """
     check_game(1, failure_probability)
     points = read_given_queries(space, queries)
-    coordinate, query = coordinate_mechanisms(failure_probability), dict(QUERY_MECHANISMS)
-    if mechanism == "auto":
-        return Candidates(space, coordinate, query if points is not None else {}, points)
-    if mechanism in coordinate:
-        return Candidates(space, {mechanism: coordinate[mechanism]}, {}, points)
-    if mechanism in query:
-        if points is None:
-            session = ", or ask one by one in mp.interactive" if mechanism == Field.name else ""
-            raise MilepostError(f"{mechanism} answers given points only: name them with queries=[…]{session}")
-        return Candidates(space, {}, {mechanism: query[mechanism]}, points)
-    names = ", ".join([*coordinate, *query])
-    suggestion = did_you_mean(mechanism, ["auto", *coordinate, *query])
-    raise MilepostError(f"unknown mechanism {mechanism!r}; choose from auto, {names}{suggestion}")
+    selected = _selected(mechanism, failure_probability)
+    coordinate = {m.name: m for m in selected if isinstance(m, CoordinateMechanism)}
+    query = {m.name: m for m in selected if isinstance(m, QueryMechanism)}
+    if points is None and query:
+        if not coordinate:
+            session = ", or ask one by one in mp.interactive" if {*query} & {*SESSIONS} else ""
+            raise MilepostError(f"{', '.join(query)} answers given points only: name them with queries=[…]{session}")
+        query = {}
+    return Candidates(space, coordinate, query, points)
+
+
+def _selected(mechanism: str | AnyMechanism, failure_probability: float) -> list[AnyMechanism]:
+    if not isinstance(mechanism, str):
+        check_mechanism(mechanism)
+        return [mechanism]
+    names = MECHANISM_NAMES if mechanism == AUTO else (mechanism,)
+    return [mechanism_named(name, failure_probability) for name in names]
+
+
+def mechanism_name(mechanism: str | AnyMechanism) -> str:
+    """Return the name of a mechanism given by name or as an object; "auto" stays."""
+    return mechanism if isinstance(mechanism, str) else mechanism.name
 
 
 def read_given_queries(space: Space, queries: Any) -> Queries | None:
@@ -245,15 +276,15 @@ def coordinate_choice(
 ) -> CoordinateChoice:
     """Return the mechanism with the number of embedding coordinates that suits it."""
 
-    def promise(embedding: Embedding) -> tuple[float, Prediction]:
+    def promise(embedding: Embedding) -> tuple[float, CoordinateDesign]:
         groups = change.groups or 1
         if embedding.cells(groups) * embedding.dimension * groups > MAX_NUMBERS:
             raise MilepostError(
                 f"{groups:,} groups and {embedding.dimension:,} coordinates of up to {embedding.cells(groups):,} steps "
                 "do not fit memory; use fewer labels, or a larger step"
             )
-        prediction = mechanism.predict(embedding, n, change, guarantee)
-        return prediction.error, replace(prediction, coordinates=embedding.dimension)
+        design = mechanism.predict(embedding, n, change, guarantee)
+        return design.prediction.error, design
 
     return CoordinateChoice(mechanism, *best_size(space, n, promise, WORTH))
 
@@ -267,14 +298,12 @@ def check_oblivious(space: Space) -> None:
         )
 
 
-def no_choice(refused: dict[str, str]) -> MilepostError:
-    """Return the error that no mechanism is left, with the reasons."""
-    if len(refused) == 1:
-        return MilepostError(*refused.values())
-    return MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
-
-
-SESSIONS = (Tangents.name, Field.name)
+def no_choice(refused: dict[str, str], others: Sequence[str] = ()) -> MilepostError:
+    """Return the error that no mechanism is left, with the reasons; others: names of mechanisms to take instead."""
+    if len(refused) > 1:
+        return MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
+    names = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+    return MilepostError("".join(refused.values()) + (f"; use {names}" if names else ""))
 
 
 @dataclass(frozen=True)
@@ -359,18 +388,15 @@ def session_choices(
     guarantee: Guarantee,
     max_queries: int,
     failure_probability: float,
-    names: Collection[str] = SESSIONS,
+    names: Collection[str],
 ) -> tuple[list[SessionChoice], dict[str, str]]:
     """Return what each of these mechanisms promises for n rows, the smallest error first, and why some cannot."""
     choices: list[SessionChoice] = []
     refused: dict[str, str] = {}
     for name in names:
         try:
-            if name == Field.name:
-                choices.append(_field_choice(space, n, change, guarantee, max_queries))
-            else:
-                Tangents(failure_probability).check(change, guarantee)
-                choices.append(_game_choice(space, n, guarantee, max_queries, failure_probability))
+            mechanism_named(name, failure_probability).check(change, guarantee)
+            choices.append(SESSIONS[name](space, n, change, guarantee, max_queries, failure_probability))
         except MilepostError as reason:
             refused[name] = str(reason)
     choices.sort(key=lambda choice: choice.prediction.error)
@@ -378,7 +404,12 @@ def session_choices(
 
 
 def _game_choice(
-    space: Space, n: int, guarantee: Guarantee, max_queries: int, failure_probability: float
+    space: Space,
+    n: int,
+    change: ProtectedChange,  # noqa: ARG001
+    guarantee: Guarantee,
+    max_queries: int,
+    failure_probability: float,
 ) -> GameChoice:
     def promise(embedding: Embedding) -> tuple[float, Margins]:
         margins = interactive_margins(embedding, n, guarantee, max_queries, failure_probability)
@@ -388,6 +419,20 @@ def _game_choice(
     return GameChoice(variant, margins, interactive_prediction(variant.embedding, margins, guarantee))
 
 
-def _field_choice(space: Space, n: int, change: ProtectedChange, guarantee: Guarantee, max_queries: int) -> FieldChoice:
+def _field_choice(
+    space: Space,
+    n: int,
+    change: ProtectedChange,
+    guarantee: Guarantee,
+    max_queries: int,
+    failure_probability: float,  # noqa: ARG001
+) -> FieldChoice:
     noise = Field().noise(space, max_queries, change, guarantee)
     return FieldChoice(space, noise, session_prediction(noise, n, space.diameter, max_query_shift(space)))
+
+
+# the mechanisms that answer queries one by one, and how each is sized for a number of queries
+SESSIONS: dict[str, Callable[[Space, int, ProtectedChange, Guarantee, int, float], SessionChoice]] = {
+    Tangents.name: _game_choice,
+    Field.name: _field_choice,
+}

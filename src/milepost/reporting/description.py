@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from milepost.answers.released_data import ReleasedData, group_statistics
-from milepost.mechanisms.base import NoisyStatistic
-from milepost.mechanisms.groups import Label
+from milepost.answers.released_data import ReleasedData
+from milepost.mechanisms.base import Label, NoisyStatistic
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.html import html_table
@@ -144,7 +143,7 @@ class Description:
 
 def describe(released: ReleasedData) -> Description:
     """Return the public facts about a release; see `Synopsis.describe`."""
-    card, change, statistics = released.card, released.change, group_statistics(released)
+    card, change, statistics = released.card, released.change, released.statistic.statistics
     space = card["space"]
     errors = [min(statistic.half_width(released.confidence), statistic.max_error) for statistic in statistics]
     detectable = [statistic.total.detectable for statistic in statistics]

@@ -13,7 +13,15 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
-from milepost.spaces.embeddings.embedding import Distortion, Embedding, default_cells, quantize, round_up
+from milepost.spaces.embeddings.embedding import (
+    CategoryBlock,
+    Distortion,
+    Embedding,
+    NumberBlock,
+    default_cells,
+    quantize,
+    round_up,
+)
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, sum_over_columns
 from milepost.spaces.objects import cells_of, is_series, join_names
@@ -118,26 +126,25 @@ class MixedTable(ABC):
     @cached_property
     def embedding(self) -> Embedding:
         """One coordinate per number or flag, and one per label, of half the weight: a change of label moves two."""
+        blocks = tuple(
+            CategoryBlock(where.start, part.size) if isinstance(part, Category) else NumberBlock(where.start)
+            for part, where in zip(self.parts, self._slices, strict=True)
+        )
         weight, low, high, span, step = (np.empty(len(self.embedding_columns)) for _ in range(5))
-        for part, where, own in zip(self.parts, self._slices, self.weights, strict=True):
+        for part, block, own in zip(self.parts, blocks, self.weights, strict=True):
+            where = block.coordinates
             low[where], high[where] = part.ends
-            weight[where] = own / (part.ends[1] - part.ends[0]) / (2 if isinstance(part, Category) else 1)
+            weight[where] = own / (part.ends[1] - part.ends[0]) / block.ends_moved
             span[where], step[where] = part.span
-        categorical = [isinstance(part, Category) for part in self.parts]
-        blocks = tuple(where for where, block in zip(self._slices, categorical, strict=True) if block)
         spread = weight * (high - low) * (1 + 2**-51)
-        widths = [
-            float(spread[where.start]) * (2 if block else 1)
-            for where, block in zip(self._slices, categorical, strict=True)
-        ]
         return Embedding(
             weight,
             low,
             high,
-            round_up(np.array(widths)),
+            round_up(np.array([block.width(float(spread[block.start])) for block in blocks])),
             span=span.astype(np.int64),
             step=step.astype(np.int64),
-            category_blocks=blocks,
+            blocks=blocks,
         )
 
     def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002

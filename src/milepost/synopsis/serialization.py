@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from milepost._typing import AnyArray
 from milepost._validation import check_whole
 from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import NoisyStatistic
-from milepost.mechanisms.groups import Groups, Label, group_tensors
-from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.mechanisms.registry import COORDINATE_STATISTICS, QUERY_MECHANISMS
+from milepost.mechanisms.base import Label, NoisyStatistic
+from milepost.mechanisms.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, TensorLimit, check_tensors
+from milepost.mechanisms.groups import Groups, group_tensors
+from milepost.mechanisms.registry import is_registered, load_statistic
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -20,8 +22,10 @@ from milepost.spaces.registry import space_from_json
 from milepost.statistics.sketch import MAX_TOTAL
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
-from milepost.synopsis.parameter_limits import check_parameters, check_tensors
 from milepost.synopsis.synopsis import SPACE, Synopsis
+
+# tensors of spaces that are not int64
+SPACE_TENSORS = {"weight": POSITIVE_FLOATS, "measured": FLOATS, "query_positions": TensorLimit(np.int32)}
 
 
 def load(path: str | Path) -> Synopsis:
@@ -32,8 +36,14 @@ def load(path: str | Path) -> Synopsis:
             f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
         )
     try:
-        check_tensors(tensors)
+        if not is_registered(card["mechanism"]):
+            raise MilepostError(
+                f"{path} was made by the mechanism {str(card['mechanism'])[:100]!r}, which is not known here; register "
+                "it with mp.register_mechanism(…), then load the file"
+            )
         space_tensors = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
+        check_tensors(dict.fromkeys(space_tensors, INTEGERS) | SPACE_TENSORS, space_tensors)
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(SPACE)}
         space = space_from_json(card["space"], space_tensors)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
         guarantee, change, labels = Guarantee(**card["guarantee"]), ProtectedChange(**card["change"]), card["labels"]
@@ -72,11 +82,6 @@ def _load_statistic(
     card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None
 ) -> NoisyStatistic:
     n = 0 if card["n"] is None else card["n"]  # if n is private, the tensors have a noisy one
-    mechanism, parameters = card["mechanism"], card["parameters"]
-    if queries is None:
-        load_statistic = COORDINATE_STATISTICS[mechanism].load
-        check_parameters(mechanism, parameters)
-        return load_statistic(space.embedding, n, parameters, tensors)
-    name = QUERY_MECHANISMS[mechanism].name
-    check_parameters(name, parameters)
-    return NoisySums.load(name, queries, n, parameters, tensors)
+    public = space.embedding if queries is None else queries
+    parameters, given_queries = card["parameters"], queries is not None
+    return load_statistic(card["mechanism"], public, n, parameters, tensors, given_queries=given_queries)

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from milepost._typing import BoolArray
 from milepost.errors import MilepostError
 from milepost.ingest.spark.jobs import pickle_portably, require_pyspark
-from milepost.mechanisms.groups import Groups
 from milepost.synopsis.synopsis import Synopsis
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = Non
 
     if group is not None:
         synopsis = synopsis.group(group)
-    elif isinstance(synopsis.statistic, Groups):
-        synopsis.statistic.refuse()
+    synopsis.statistic.check_ungrouped()
     space = synopsis.space
     point_columns = columns or space.columns or ()
     if not point_columns or (space.given_queries is None and len(point_columns) != space.width):

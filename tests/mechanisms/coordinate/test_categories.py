@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sketch
+from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.coordinate import hats, slopes
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
@@ -26,7 +27,7 @@ from milepost.spaces.columns import Category
 from milepost.statistics.sketch import Sketch
 from milepost.synopsis.synopsis import Synopsis
 from tests.chance import assert_rate
-from tests.mechanisms.contract import Transcript, pairs, patched
+from tests.mechanisms.contract import Transcript, pairs, patched, run_mechanism
 from tests.mechanisms.test_contract import times
 from tests.quick import examples
 
@@ -72,7 +73,7 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
     second = first.again()
     for transcript, row_shares in ((first, left), (second, right)):
         with transcript.listen():
-            implementation.run(row(space, row_shares), space.embedding, ProtectedChange(), guarantee)
+            run_mechanism(implementation, row(space, row_shares), space.embedding, ProtectedChange(), guarantee)
     draws, epochs = pairs(first, second)
     assert not epochs
     return sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget)
@@ -130,8 +131,8 @@ def test_shares_of_labels_add_up_to_1(mechanism: str) -> None:
     """So that the answers at all A labels of one column add up to w(A − 1), noise or not."""
     implementation, guarantee = MECHANISMS[mechanism]
     space = mp.Gower({"plan": mp.category(["a", "b", "c"])})
-    statistic = implementation.run(
-        read_sketch(["a", "b", "b", "new"] * 20, space), space.embedding, ProtectedChange(), guarantee
+    statistic = run_mechanism(
+        implementation, read_sketch(["a", "b", "b", "new"] * 20, space), space.embedding, ProtectedChange(), guarantee
     )
     synopsis = Synopsis(space, statistic, guarantee, ProtectedChange(), 80)
     assert synopsis.mean_distance(["a", "b", "c", "other"], raw=True).sum() == pytest.approx(3, rel=1e-12)
@@ -151,14 +152,17 @@ def covariance(space: mp.Gower, rows: Sequence[Any], queries: Sequence[Any], mec
     positions = space.position(space.read_queries(np.array(queries, dtype=object)))
     transcript = Transcript()
     with transcript.listen():
-        statistic = implementation.run(read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee)
+        statistic = run_mechanism(
+            implementation, read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee
+        )
     scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
     tensors, unit = statistic.tensors(), 1 << 40
     numbers = tensors["numbers"]
 
     def answers(released: IntArray) -> FloatArray:
-        again = type(statistic).load(
-            space.embedding, len(rows), statistic.parameters(), tensors | {"numbers": released}
+        changed = tensors | {"numbers": released}
+        again: NoisyStatistic = type(statistic).load(
+            mechanism, space.embedding, len(rows), statistic.parameters(), changed
         )
         return again.values(positions, raw=True)
 
@@ -213,7 +217,7 @@ def test_intervals_of_mixed_tables_cover(mechanism: str) -> None:
     positions = STAY.position(STAY.read_queries(np.array(EVERYWHERE, dtype=object)))
     point_counts, band_count = np.zeros(len(EVERYWHERE)), 0
     for _ in range(RELEASES):
-        statistic = implementation.run(sketch, STAY.embedding, ProtectedChange(), guarantee)
+        statistic = run_mechanism(implementation, sketch, STAY.embedding, ProtectedChange(), guarantee)
         off = np.abs(statistic.values(positions, raw=True) - exact)
         point_counts += off <= statistic.half_widths(positions, 0.95)
         band_count += int(off.max() <= statistic.half_width(0.95, uniform=True))

@@ -7,12 +7,12 @@ import pytest
 
 from milepost import L1, Guarantee
 from milepost.mechanisms.paper.game import PrivateGame
-from milepost.mechanisms.paper.learners import GridLearner
-from milepost.mechanisms.paper.margins import GRID, solve
+from milepost.mechanisms.paper.margins import solve
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.statistics.sketch import Sketch
 from tests.chance import FALSE_ALARM
+from tests.mechanisms.paper.grid_learner import GRID, GridLearner
 
 SPACE = L1([(0, 1), (0, 3)])
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from milepost._typing import FloatArray
 from milepost.mechanisms.paper.game import play
-from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner, GridLearner, Learner, Reading
+from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner, Learner, Reading
+from tests.mechanisms.paper.grid_learner import GridLearner
 from tests.strategies import Convex, convex_functions, parabola
 
 GRID = np.linspace(0, 1, 1001)

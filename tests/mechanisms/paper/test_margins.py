@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from milepost import L1, Guarantee, MilepostError
 from milepost._typing import FloatArray
 from milepost.mechanisms.paper import lemma3
-from milepost.mechanisms.paper.margins import CONVEX, GRID, MarginRule, Margins, check_game, solve
+from milepost.mechanisms.paper.margins import CONVEX, MarginRule, Margins, check_game, solve
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import Embedding
+from tests.mechanisms.paper.grid_learner import GRID
 
 SIZES = np.array([10**k for k in range(4, 10)])
 APPROXIMATE, PURE = Guarantee(1, 1e-6), Guarantee(1)
@@ -32,7 +33,7 @@ def exponent(x: object, y: object) -> float:
 
 
 def offline_alpha(embedding: Embedding, n: int, guarantee: Guarantee) -> float:
-    return float(Tangents().predict(embedding, n, ProtectedChange(), guarantee).details["alpha"])
+    return float(Tangents().predict(embedding, n, ProtectedChange(), guarantee).prediction.details["alpha"])
 
 
 @pytest.mark.parametrize(("guarantee", "law"), [(APPROXIMATE, -4 / 5), (PURE, -2 / 3)])

@@ -13,6 +13,7 @@ from milepost.mechanisms.paper.tangents import Scan, Tangents, convex_learner, i
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.statistics.sketch import Sketch
 from tests.chance import assert_rate, assert_wrong_rate
+from tests.mechanisms.contract import run_mechanism
 
 RUNS, BETA = 60, 0.01
 POSITIONS: FloatArray = np.arange(1025, dtype=np.float64) * 2**14
@@ -98,8 +99,8 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
     sketch.counts, sketch.offsets = full_sketch.counts[:, columns], full_sketch.offsets[:, columns]
     sketch.totals = full_sketch.totals
     n = int(sketch.totals[0])
-    mechanism = Tangents(failure_probability=BETA)
-    base_scans = mechanism.scans(space.embedding, n, guarantee, sketch.bits)
+    mechanism = Tangents(failure_probability=BETA, max_cells=sketch.cells)
+    base_scans = mechanism.scans(space.embedding, n, guarantee)
     assert sum(scan.alpha for scan in base_scans) <= 0.1 * space.diameter, "a promise this weak proves nothing"
     new_scans = []
     for scan, spread in zip(base_scans, space.embedding.spread, strict=True):
@@ -109,7 +110,7 @@ def offline_failures(kind: str, variant: str, columns: list[int], monkeypatch: p
     exact = sketch.borders().value * space.embedding.quantum[:, None] / n
     failures = 0
     for _ in range(2 * RUNS):
-        lines = mechanism.run(sketch, space.embedding, ProtectedChange(), guarantee)
+        lines = run_mechanism(mechanism, sketch, space.embedding, ProtectedChange(), guarantee)
         below = [e - learner.predict(POSITIONS) for e, learner in zip(exact, lines.learners, strict=True)]
         # F is a sum over coordinates, so the extremes over all points of the grid are sums of extremes
         middle = lines.alpha / 2

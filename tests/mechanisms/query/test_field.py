@@ -39,6 +39,7 @@ from tests.mechanisms.contract import (
     patched,
     places,
     points,
+    run_mechanism,
     silent,
 )
 from tests.privacy.test_protected_change import CASES, LABELS, WHO, Person, Row
@@ -92,7 +93,7 @@ def pair_cost(
     for transcript, table in zip((first, second), tables, strict=True):
         sums = read_sums(table, space, queries, empty=True)
         with transcript.listen():
-            Field().run(sums_of(sums), queries, change, APPROXIMATE, n=None if change.public_total else 5)
+            run_mechanism(Field(), sums_of(sums), queries, change, APPROXIMATE, n=None if change.public_total else 5)
     return cost(first, second) / BUDGET
 
 
@@ -642,9 +643,9 @@ def test_the_prediction_is_what_the_release_says(name: str) -> None:
     query_points = inside(space, [[k / 7] * space.width for k in range(8)])
     queries = Queries(np.asarray(space.clip_points(space.read_queries(query_points))), space)
     with silent():
-        prediction = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE)
+        prediction = Field().predict(queries, 300, ProtectedChange(), APPROXIMATE).prediction
     sums = read_sums(points(space, [[0.3] * space.width] * 300), space, queries)
-    noisy_sums = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
+    noisy_sums = run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE)
     assert prediction.rms == pytest.approx(noisy_sums.deviation, rel=1e-6)
     assert prediction.error == pytest.approx(min(noisy_sums.half_width(0.95), space.diameter), rel=1e-6)
     assert prediction.uniform == pytest.approx(min(noisy_sums.half_width(0.95, uniform=True), space.diameter), rel=1e-6)
@@ -655,20 +656,20 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
     sums = read_sums([[0.5]], LINE, queries)
     towns = SPACES["towns"]
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: Field().run(sums, queries, ProtectedChange(), PURE), "needs delta > 0"),
-        (lambda: Field().check(ProtectedChange(), PURE), "hats, net or laplace"),
+        (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(), PURE), "needs delta > 0"),
+        (lambda: Field().check(ProtectedChange(), PURE), "^field adds Gaussian noise and needs delta > 0$"),
         (
-            lambda: Field().run(sums, Queries(towns.given_queries, towns), ProtectedChange(), APPROXIMATE),
+            lambda: run_mechanism(Field(), sums, Queries(towns.given_queries, towns), ProtectedChange(), APPROXIMATE),
             "negative type",
         ),
         (
-            lambda: Field().run(sums, Queries(np.zeros((3, 1)), LINE), ProtectedChange(), APPROXIMATE),
+            lambda: run_mechanism(Field(), sums, Queries(np.zeros((3, 1)), LINE), ProtectedChange(), APPROXIMATE),
             "2 numbers do not fit these queries, which have 3",
         ),
-        (lambda: Field().run(DistanceSums(2), queries, ProtectedChange(), APPROXIMATE), "no records"),
-        (lambda: Field().run(sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
-        (lambda: Field().run(sums, queries, ProtectedChange("add-remove"), APPROXIMATE), "number of rows is private"),
-        (lambda: Field().run(sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
+        (lambda: run_mechanism(Field(), DistanceSums(2), queries, ProtectedChange(), APPROXIMATE), "no records"),
+        (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
+        (lambda: Field().predict(queries, 0, ProtectedChange("add-remove"), APPROXIMATE), "no records"),
+        (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
         (lambda: Field().noise(LINE, 8193, ProtectedChange(), APPROXIMATE), "8,192"),
         (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
@@ -687,7 +688,7 @@ def test_the_answers_without_noise_are_the_exact_sums() -> None:
         queries = Queries(query_points, space)
         sums = read_sums(points(space, rows), space, queries)
         with Transcript().listen():
-            noisy_sums = Field().run(sums, queries, ProtectedChange(), APPROXIMATE)
+            noisy_sums = run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE)
         exact = sums.values[0] - 30 * noisy_sums.anchors
         assert np.abs(noisy_sums.sums - exact).max() <= 24
         assert noisy_sums.values(np.arange(30), raw=True) == pytest.approx(

@@ -17,7 +17,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.query import mesh, net
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
-from milepost.mechanisms.query.net import LinkDesigns, Net, NetNoise
+from milepost.mechanisms.query.net import LinkDesigns, Net
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise
@@ -36,7 +36,7 @@ from tests.chance import (
     scale_draws,
 )
 from tests.drawn_ahead import drawn_ahead
-from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, run_mechanism, silent
 from tests.mechanisms.query.test_per_query import broken_metric, distances
 from tests.quick import examples
 
@@ -85,7 +85,9 @@ def cost(pair: Sequence[DistanceSums], queries: Queries, change: ProtectedChange
     for transcript, sums in zip((first, second), pair, strict=True):
         with transcript.listen():
             for group in range(sums.groups):
-                Net().run(sums, queries, change, guarantee, n=None if change.public_total else 5, group=group)
+                run_mechanism(
+                    Net(), sums, queries, change, guarantee, n=None if change.public_total else 5, group=group
+                )
     (law,) = {draw.law for draw in first.draws}
     assert law == "laplace" or not guarantee.pure
     costs = [call.cost(other, law == "laplace") for call, other in zip(first.draws, second.draws, strict=True)]
@@ -188,7 +190,7 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
     apart = np.where(np.arange(40)[:, None] // 2 == np.arange(40) // 2, 0.004, 1.0) * (1 - np.eye(40))
     space = mp.AnyMetric(mp.precomputed(apart), 1, list(range(40)))
     queries = Queries(space.given_queries, space)
-    assert not LinkDesigns.of(queries).noise(ProtectedChange(), APPROXIMATE).pure
+    assert not Net().design(queries, 1, ProtectedChange(), APPROXIMATE).pure
     near = np.tile([0, int(lengths_between(queries)[0, 1])], 20)
     pair = [sums_of(queries, row) for row in (near, QUANTA - near)]
     assert 0.98 < cost(pair, queries, ProtectedChange(), APPROXIMATE) <= 1
@@ -200,16 +202,15 @@ def test_a_mesh_spends_its_budget_on_the_worst_pair() -> None:
 @changes
 def test_links_are_paid_for_to_the_last_digit(name: str, change: ProtectedChange) -> None:
     """Σ(2ℓ)²/(2σ²) of the mesh and Σ2ℓ/b of the tree are what a replaced record may cost, and no more than it."""
-    shapes = LinkDesigns.of(QUERY_SETS[name])
     for pure, guarantee in ((False, APPROXIMATE), (True, PURE)):
-        shape = shapes.tree if pure else shapes.mesh
-        net_noise = NetNoise.of(shape, change, guarantee, pure)
+        design = Net().design(QUERY_SETS[name], 1, change, guarantee)
+        shape = design.shape
         shares = [
-            Fraction(int(length)) / Fraction(net_noise.unit * scale)
+            Fraction(int(length)) / Fraction(design.unit * scale)
             for length, scale in zip(shape.links.lengths.tolist(), shape.scales.tolist(), strict=True)
         ]
         record_cost = sum(shares) if pure else sum(share * share for share in shares) / 2
-        total = Fraction(net_noise.total) if net_noise.total else None
+        total = Fraction(design.total_scale) if design.total_scale else None
         ends = 2 if change.replaces and (change.groups or 1) > 1 else 1
         total_cost = 0 if total is None else 1 / total if pure else 1 / (2 * total * total)
         budget = Fraction(guarantee.budget) / Fraction(change.multiple) ** (1 if pure else 2)
@@ -272,15 +273,15 @@ def read_points(rows: Any, space: Space) -> Any:
 def test_the_noise_has_its_scales(kind: str) -> None:
     """On every link; a tenth less or more is rejected."""
     queries, pure = in_the_plane(60), kind == "pure"
-    shapes = LinkDesigns.of(queries)
-    net_noise = NetNoise.of(shapes.tree if pure else shapes.mesh, ProtectedChange(), GUARANTEES[kind], pure)
-    exact, law = np.arange(len(net_noise.design.links)) << 20, LAWS[kind]
+    design = Net().design(queries, 1, ProtectedChange(), GUARANTEES[kind])
+    assert design.pure == pure
+    exact, law = np.arange(len(design.shape.links)) << 20, LAWS[kind]
     runs, add = -(-max(scale_draws(factor, law=law) for factor in (0.9, 1.1)) // len(exact)), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]), drawn_ahead():
-            samples = [net_noise.add_noise(exact) - exact for _ in range(runs)]
-        return np.concatenate([sample / (net_noise.unit * net_noise.design.scales) for sample in samples])
+            samples = [design.noisy_links(exact) - exact for _ in range(runs)]
+        return np.concatenate([sample / (design.unit * design.shape.scales) for sample in samples])
 
     assert_scale(errors(1), law=law, against=1.1)
     for factor in (0.9, 1.1):
@@ -307,7 +308,7 @@ def test_answers_lie_within_their_half_widths(kind: str, name: str) -> None:
     each, every, narrow = 0, 0, 0
     with drawn_ahead():
         for number in range(releases):
-            noisy_sums = Net().run(sums, queries, change, guarantee, n=4000)
+            noisy_sums = run_mechanism(Net(), sums, queries, change, guarantee, n=4000)
             off = np.abs(noisy_sums.values(positions, raw=True) - exact)
             index = number % queries.count
             (width,) = noisy_sums.half_widths(positions[index : index + 1], 0.95)
@@ -325,8 +326,10 @@ def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = QUERY_SETS[name], GUARANTEES[kind]
     with silent():
-        prediction = Net().predict(queries, 300, ProtectedChange(), guarantee)
-    noisy_sums = Net().run(sums_of(queries, np.zeros((300, queries.count))), queries, ProtectedChange(), guarantee)
+        prediction = Net().predict(queries, 300, ProtectedChange(), guarantee).prediction
+    noisy_sums = run_mechanism(
+        Net(), sums_of(queries, np.zeros((300, queries.count))), queries, ProtectedChange(), guarantee
+    )
     assert prediction.error == min(noisy_sums.half_width(0.95), noisy_sums.max_error)
     assert prediction.uniform == min(noisy_sums.half_width(0.95, uniform=True), noisy_sums.max_error)
     assert prediction.rms == noisy_sums.deviation
@@ -334,9 +337,9 @@ def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
 
 def largest_deviation(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
-    net_noise = LinkDesigns.of(queries).noise(ProtectedChange(), guarantee)
-    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if net_noise.pure else (2 * guarantee.rho) ** -0.5)
-    return net_noise.unit * float(np.sqrt(net_noise.design.variances.max())) / single
+    design = Net().design(queries, 1, ProtectedChange(), guarantee)
+    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if design.pure else (2 * guarantee.rho) ** -0.5)
+    return design.unit * float(np.sqrt(design.shape.variances.max())) / single
 
 
 @pytest.mark.slow
@@ -353,8 +356,8 @@ def test_near_queries_have_much_less_noise() -> None:
 def test_a_delta_is_spent_as_rho() -> None:
     """A ledger counts ρ where δ > 0, which Laplace noise would cost much more of."""
     for name in QUERY_SETS:
-        assert not LinkDesigns.of(QUERY_SETS[name]).noise(ProtectedChange(), APPROXIMATE).pure
-        assert LinkDesigns.of(QUERY_SETS[name]).noise(ProtectedChange(), PURE).pure
+        assert not Net().design(QUERY_SETS[name], 1, ProtectedChange(), APPROXIMATE).pure
+        assert Net().design(QUERY_SETS[name], 1, ProtectedChange(), PURE).pure
 
 
 @pytest.mark.parametrize("core", [1, 5, 40])
@@ -405,7 +408,7 @@ def test_delta_zero_draws_no_gaussian_noise() -> None:
         return draw(law, values, scale)
 
     with patched([(noise, "_add", no_gaussian)]):
-        Net().run(sums_of(queries, np.zeros((3, queries.count))), queries, ProtectedChange(), PURE)
+        run_mechanism(Net(), sums_of(queries, np.zeros((3, queries.count))), queries, ProtectedChange(), PURE)
 
 
 def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
@@ -414,10 +417,10 @@ def test_bad_sums_are_refused_before_anything_is_drawn() -> None:
     many = Queries(np.zeros((5000, 1)), LINE)
     grouped = DistanceSums(len(LinkDesigns.of(queries)), groups=2)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: Net().run(DistanceSums(3), queries, ProtectedChange(), PURE), "3 numbers do not fit"),
-        (lambda: Net().run(grouped, queries, ProtectedChange(), PURE), "one group"),
-        (lambda: Net().run(sums_of(queries, []), queries, ProtectedChange(), PURE), "no records"),
-        (lambda: Net().run(sums_of(queries, []), queries, ProtectedChange("add-remove"), PURE), "rows"),
+        (lambda: run_mechanism(Net(), DistanceSums(3), queries, ProtectedChange(), PURE), "3 numbers do not fit"),
+        (lambda: run_mechanism(Net(), grouped, queries, ProtectedChange(), PURE), "one group"),
+        (lambda: run_mechanism(Net(), sums_of(queries, []), queries, ProtectedChange(), PURE), "no records"),
+        (lambda: Net().predict(queries, 0, ProtectedChange("add-remove"), PURE), "no records"),
         (lambda: Net().predict(many, 5, ProtectedChange(), PURE), "up to 4,096 queries, got 5,000"),
         (lambda: Net().predict(in_the_plane(50), 5, ProtectedChange(), mp.Guarantee(1e-9, 1e-50)), "too small"),
     ]
@@ -444,7 +447,7 @@ def test_the_private_input_is_left_alone() -> None:
     original = rows.copy()
     sums = sums_of(queries, rows)
     values, totals = sums.values.copy(), sums.totals.copy()
-    noisy_sums = Net().run(sums, queries, ProtectedChange(), PURE)
+    noisy_sums = run_mechanism(Net(), sums, queries, ProtectedChange(), PURE)
     assert isinstance(noisy_sums, NoisySums)
     assert np.array_equal(rows, original)
     assert np.array_equal(sums.values, values)

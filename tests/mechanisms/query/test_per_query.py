@@ -28,7 +28,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from tests import chance
 from tests.chance import assert_promised, assert_rate, assert_scale, assert_wrong_scale
-from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, run_mechanism, silent
 
 LAWS: dict[chance.Law, mp.Guarantee] = {"gaussian": APPROXIMATE, "laplace": PURE}
 LINE = mp.L1([(0, 1)])
@@ -72,7 +72,9 @@ def pair_cost(law: str, space: Space, queries: Queries, pair: Sequence[Any], res
     second = first.again()
     for transcript, record in zip((first, second), pair, strict=True):
         with transcript.listen():
-            PerQuery(law).run(read_sums([record, *rest], space, queries), queries, ProtectedChange(), guarantee)
+            run_mechanism(
+                PerQuery(law), read_sums([record, *rest], space, queries), queries, ProtectedChange(), guarantee
+            )
     (draw,), (other,) = first.draws, second.draws
     assert draw.law == law
     return draw.cost(other, pure=law == "laplace")
@@ -142,7 +144,7 @@ def test_the_noise_has_its_scale(law: chance.Law) -> None:
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]):
-            runs = [PerQuery(law).run(sums, queries, ProtectedChange(), guarantee).sums for _ in range(20)]
+            runs = [run_mechanism(PerQuery(law), sums, queries, ProtectedChange(), guarantee).sums for _ in range(20)]
         return np.concatenate([run - sums.values[0] for run in runs]) / scale
 
     assert_scale(errors(1), law=law, against=1.1)
@@ -175,7 +177,7 @@ def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     sums = read_sums(people, LINE, queries)
     raw, default = CoverageCounts(), CoverageCounts()
     for _ in range(releases):
-        noisy_sums = PerQuery(law).run(sums, queries, ProtectedChange(), guarantee)
+        noisy_sums = run_mechanism(PerQuery(law), sums, queries, ProtectedChange(), guarantee)
         widths = noisy_sums.half_width(0.95), noisy_sums.half_width(0.95, uniform=True)
         assert (noisy_sums.half_widths(positions, 0.95) == widths[0]).all()
         assert widths[1] < LINE.diameter
@@ -193,8 +195,10 @@ def test_the_prediction_is_what_the_release_says(law: chance.Law) -> None:
     """To the bit, without data or noise."""
     queries, guarantee = on_the_line(7), LAWS[law]
     with silent():
-        prediction = PerQuery(law).predict(queries, 300, ProtectedChange(), guarantee)
-    noisy_sums = PerQuery(law).run(read_sums(np.zeros((300, 1)), LINE, queries), queries, ProtectedChange(), guarantee)
+        prediction = PerQuery(law).predict(queries, 300, ProtectedChange(), guarantee).prediction
+    noisy_sums = run_mechanism(
+        PerQuery(law), read_sums(np.zeros((300, 1)), LINE, queries), queries, ProtectedChange(), guarantee
+    )
     assert prediction.error == noisy_sums.half_width(0.95)
     assert prediction.uniform == noisy_sums.half_width(0.95, uniform=True)
     assert prediction.rms == noisy_sums.deviation
@@ -351,7 +355,7 @@ def test_a_delta_of_zero_is_honoured() -> None:
     table, query_points = np.zeros((50, 1)), [[0.0], [0.5]]
     calls: list[Callable[[], Any]] = [
         lambda: PerQuery("gaussian").check(ProtectedChange(), PURE),
-        lambda: PerQuery("gaussian").run(sums, queries, ProtectedChange(), PURE),
+        lambda: run_mechanism(PerQuery("gaussian"), sums, queries, ProtectedChange(), PURE),
         lambda: PerQuery("gaussian").predict(queries, 50, ProtectedChange(), PURE),
         lambda: mp.release(table, LINE, epsilon=1, mechanism="gaussian", queries=query_points),
     ]
@@ -367,7 +371,7 @@ def test_a_delta_of_zero_is_honoured() -> None:
 
     with patched([(noise, "_add", no_gaussian)]):
         for guarantee in (PURE, APPROXIMATE):
-            PerQuery("laplace").run(sums, queries, ProtectedChange(), guarantee)
+            run_mechanism(PerQuery("laplace"), sums, queries, ProtectedChange(), guarantee)
         assert mp.release(table, LINE, epsilon=1, queries=query_points).mechanism in ("laplace", "hats", "tangents")
 
 
@@ -473,12 +477,12 @@ def test_bad_sums_are_refused_before_anything_is_drawn(law: chance.Law) -> None:
     many = Queries(np.zeros((1 << 12, 1)), LINE)
     cases: list[tuple[Callable[[], Any], str]] = [
         (
-            lambda: mechanism.run(other, queries, ProtectedChange(), guarantee),
+            lambda: run_mechanism(mechanism, other, queries, ProtectedChange(), guarantee),
             "2 numbers do not fit these queries, which have 3",
         ),
-        (lambda: mechanism.run(grouped, queries, ProtectedChange(), guarantee), "one group"),
-        (lambda: mechanism.run(DistanceSums(3), queries, ProtectedChange(), guarantee), "no records"),
-        (lambda: mechanism.run(good, queries, ProtectedChange("add-remove"), guarantee), "rows"),
+        (lambda: run_mechanism(mechanism, grouped, queries, ProtectedChange(), guarantee), "one group"),
+        (lambda: run_mechanism(mechanism, DistanceSums(3), queries, ProtectedChange(), guarantee), "no records"),
+        (lambda: mechanism.predict(queries, 0, ProtectedChange("add-remove"), guarantee), "no records"),
         (lambda: mechanism.predict(many, 5, ProtectedChange(), tiny), "too small"),
     ]
     with silent():
@@ -539,7 +543,7 @@ def test_the_private_input_is_left_alone(law: chance.Law) -> None:
     queries = on_the_line(4)
     sums = read_sums(np.full((9, 1), 0.3), LINE, queries)
     values, totals = sums.values.copy(), sums.totals.copy()
-    PerQuery(law).run(sums, queries, ProtectedChange(), LAWS[law])
+    run_mechanism(PerQuery(law), sums, queries, ProtectedChange(), LAWS[law])
     assert np.array_equal(sums.values, values)
     assert np.array_equal(sums.totals, totals)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.mechanisms.registry import coordinate_mechanisms
+from milepost.mechanisms.base import CoordinateMechanism
+from milepost.mechanisms.registry import MECHANISMS
 from milepost.pipeline.selection import coordinate_choice
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.directions import UNIT, length_factor, max_sum, sphere
@@ -253,14 +254,18 @@ def test_the_plan_balances_embedding_and_noise() -> None:
     space, guarantee = mp.L2(center=[0, 0], radius=1), mp.Guarantee(1, 1e-6)
     counts: dict[str, list[int]] = {"slopes": [], "tangents": []}
     for name, numbers in counts.items():
-        mechanism = coordinate_mechanisms(0.05)[name]
+        mechanism = MECHANISMS[name]
+        assert isinstance(mechanism, CoordinateMechanism)
         for n in (10**5, 10**6):
             choice = coordinate_choice(mechanism, space, n, ProtectedChange(), guarantee)
             assert choice.prediction.coordinates == choice.space.embedding.dimension
             numbers.append(choice.space.embedding.dimension)
             if n == 10**6:
                 others = [space.with_directions(count).embedding for count in (8, 16, 22, 32, 64, 181, 512)]
-                best = min(mechanism.predict(embedding, n, ProtectedChange(), guarantee).error for embedding in others)
+                best = min(
+                    mechanism.predict(embedding, n, ProtectedChange(), guarantee).prediction.error
+                    for embedding in others
+                )
                 assert best * (1 - 1e-9) <= choice.prediction.error <= 1.02 * best
         assert numbers[0] < numbers[1]
     assert all(few < many for few, many in zip(counts["tangents"], counts["slopes"], strict=True))

@@ -30,7 +30,7 @@ from milepost.spaces.kernels.universe import MAX_RECORDS, Universe, check_record
 from milepost.spaces.objects import object_array
 from milepost.spaces.queries import Queries
 from tests.chance import assert_promised
-from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, silent
+from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, run_mechanism, silent
 from tests.quick import examples, some_quick
 
 
@@ -253,8 +253,13 @@ def cost(
     second = first.again()
     for transcript, table in zip((first, second), tables, strict=True):
         with transcript.listen():
-            Field().run(
-                read_sums(list(table), space, queries, empty=True), queries, change, guarantee, n=len(tables[0])
+            run_mechanism(
+                Field(),
+                read_sums(list(table), space, queries, empty=True),
+                queries,
+                change,
+                guarantee,
+                n=len(tables[0]),
             )
     pairs = zip(first.draws, second.draws, strict=True)
     return sum((left.cost(right, pure=False) for left, right in pairs), Fraction(0))

@@ -7,21 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from milepost._typing import FloatArray
-from milepost.spaces.embeddings.embedding import Embedding
+from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 
 
 def balance_shares(embedding: Embedding, heights: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return heights in which the shares of each block's labels add up to 1, after the same shift of each share.
+    """Return heights in which the shares of each category's labels add up to 1, after the same shift of each share.
 
     The answer at a label is then w(1 − its share): the noise of one count instead of all (docs/proofs/slopes.md).
     """
-    result = list(heights)
-    for block in embedding.category_blocks:
+
+    def balanced(block: CategoryBlock) -> list[FloatArray]:
         half = float(embedding.spread[block.start])
-        shares = np.array([height[0] for height in heights[block]]) / half
+        shares = np.array([height[0] for height in heights[block.coordinates]]) / half
         shares += (1 - shares.sum()) / len(shares)
-        result[block] = [half * np.array([share, 1 - share]) for share in shares]
-    return result
+        return [half * np.array([share, 1 - share]) for share in shares]
+
+    return [part for block in embedding.blocks for part in block.select(lambda i: [heights[i]], balanced)]
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,8 @@ class CategoryNoise:
         return np.stack([noise.max(axis=1), noise.min(axis=1)], axis=1)
 
 
-def category_noises(embedding: Embedding, block: slice, share: float, laplace: bool) -> list[CategoryNoise]:
+def category_noises(embedding: Embedding, block: CategoryBlock, share: float, laplace: bool) -> list[CategoryNoise]:
     """Return the noises of a block's coordinates; share: deviation of a label's share before `balance_shares`."""
-    labels = block.stop - block.start
-    deviation = embedding.width(block) * share * math.sqrt(1 - 1 / labels)
+    deviation = embedding.width(block) * share * math.sqrt(1 - 1 / block.labels)
     span = int(embedding.span[block.start])
-    return [CategoryNoise(deviation, labels, laplace, k == 0, span) for k in range(labels)]
+    return [CategoryNoise(deviation, block.labels, laplace, k == 0, span) for k in range(block.labels)]

@@ -33,21 +33,18 @@ class CountOrigin:
         """An upper bound of Σᵢ τᵢ·2^−bits·|change of coordinate i's marks|², for any one record."""
         if self.central:
             return round_up(np.array([self.embedding.sensitivity_bound / 2, *self.embedding.quantum]))
-        return round_up(
-            np.array(
-                [
-                    self.embedding.width(block) / (2 if block in self.embedding.category_blocks else 4)
-                    for block in self.embedding.independent_blocks
-                ]
-            )
-        )
+        widths = [self.embedding.width(block) * block.single_share for block in self.embedding.blocks]
+        return round_up(np.array(widths))
 
     def marks(self, i: int, bits: int) -> IntArray:
         """Return the marks on the cells of coordinate i that each record's are counted from: int64[cells]."""
-        span = int(self.embedding.span[i])
+        span, block = int(self.embedding.span[i]), self.embedding.block_at[i]
         cell_ends = (np.arange(span >> bits, dtype=np.int64) + 1) << bits
-        if any(block.start <= i < block.stop for block in self.embedding.category_blocks):
-            return cell_ends.clip(0, 1 << bits)
-        if self.central:
-            return (cell_ends - span // 2).clip(0, 1 << bits)
-        return np.full(len(cell_ends), 1 << (bits - 1), dtype=np.int64)
+
+        def halves(_: int) -> IntArray:
+            return np.full(len(cell_ends), 1 << (bits - 1), dtype=np.int64)
+
+        def marks_of_origin(_: object) -> IntArray:
+            return (cell_ends - block.origin(span // 2)).clip(0, 1 << bits)
+
+        return block.select(marks_of_origin if self.central else halves, marks_of_origin)

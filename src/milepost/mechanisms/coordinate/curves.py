@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
-from milepost.mechanisms.base import CoordinateStatistic, Prediction, check_confidence
+from milepost.mechanisms.base import CoordinateDesign, CoordinateStatistic, Prediction, check_confidence
 from milepost.mechanisms.coordinate.categories import balance_shares
 from milepost.mechanisms.coordinate.piecewise_linear import (
     PiecewiseLinear,
@@ -21,6 +21,7 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
     in_cache_blocks,
     nearest_feasible,
 )
+from milepost.mechanisms.file_limits import INTEGERS, NumberLimit, TensorLimits
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
@@ -30,6 +31,7 @@ MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells
 BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
 BAND_SEED = 0
 BAND_FAILURE = 0.01  # smallest failure probability whose quantile simulated paths give
+BITS = NumberLimit(0, QUANTUM_BITS, whole=True, several=True)  # of cells, in a file
 
 
 class CurveNoise(Protocol):
@@ -61,9 +63,11 @@ class Curves(CoordinateStatistic):
     # where the raw one errs by N₁ + N₂. Over several columns its small biases add up while noises do not, and on hats,
     # with correlated noise, nothing is won.
     approaches: ClassVar[bool] = False
+    tensor_limits: ClassVar[TensorLimits] = {"numbers": INTEGERS, "lengths": INTEGERS, **Total.tensor_limits}
 
     def __init__(
         self,
+        mechanism: str,
         embedding: Embedding,
         total: Total,
         bits: Sequence[int],
@@ -72,7 +76,7 @@ class Curves(CoordinateStatistic):
         anchors: Sequence[FloatArray] | None = None,
     ) -> None:
         """Keep heights and noise. anchors: heights without any sums; the noise of a private total scales with F − A."""
-        self.embedding, self.total, self.bits = embedding, total, tuple(bits)
+        self.mechanism, self.embedding, self.total, self.bits = mechanism, embedding, total, tuple(bits)
         self._heights, self._noise = tuple(balance_shares(embedding, heights)), tuple(noise)
         self._anchors = None if anchors is None else tuple(balance_shares(embedding, anchors))
         self._margins: dict[float, FloatArray] = {}  # of cells' masses, by failure probability
@@ -272,13 +276,12 @@ def bend(embedding: Embedding, i: int, bits: int) -> float:
     return 0.0 if embedding.step[i] % height == 0 else float(embedding.quantum[i]) * height
 
 
-def predict(
-    name: str, embedding: Embedding, bits: Sequence[int], noises: Sequence[CurveNoise], rms: float, total: Total
-) -> Prediction:
+def predict(design: CoordinateDesign, noises: Sequence[CurveNoise], rms: float) -> Prediction:
     """Return what `Curves` would report on evenly spread data: masses of two equal cells, and their largest noise.
 
     An answer has about a quarter of all widths times the noise of a private total.
     """
+    embedding, bits, total = design.embedding, design.bits, Total(design.n, design.total_scale, design.pure)
     failure, interpolation, margin = 0.05, 0.0, 0.0
     cells = [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]
     for i, noise in enumerate(noises):
@@ -295,9 +298,9 @@ def predict(
     uniform += interpolation + embedding.bias
     rms = math.hypot(rms, total.deviation * total_factor)
     size = sum(8 * count for count in cells) + 2000
-    return Prediction(
-        name, min(error, embedding.sensitivity_bound), rms, min(uniform, embedding.sensitivity_bound), sum(cells), size
-    )
+    bound = embedding.sensitivity_bound
+    errors = min(error, bound), rms, min(uniform, bound)
+    return Prediction(design.mechanism, *errors, sum(cells), size, coordinates=embedding.dimension)
 
 
 def cell_bits(embedding: Embedding, deviation: float, groups: int | None = None) -> list[int]:

@@ -1,24 +1,26 @@
 """hats: discrete Laplace noise on hierarchical hats, for pure ε. docs/proofs/hats.md."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_cells, check_sketch
+from milepost.mechanisms.base import CoordinateDesign, CoordinateMechanism, NoisyStatistic, Prediction
 from milepost.mechanisms.coordinate import faber_schauder
 from milepost.mechanisms.coordinate.categories import CategoryNoise, category_noises
-from milepost.mechanisms.coordinate.curves import Curves, cell_bits, join_ragged, predict, split_ragged
+from milepost.mechanisms.coordinate.curves import BITS, Curves, cell_bits, join_ragged, predict, split_ragged
+from milepost.mechanisms.file_limits import SCALES, ParameterLimits
 from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
-from milepost.mechanisms.totals import Total, check_total_scale
+from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale, laplace
+from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
@@ -29,66 +31,28 @@ MASS_DRAWS = 200
 BAND_CELLS = 1 << 10  # of a simulated path: finer hats add less than 1 % to its extremes
 
 
-@dataclass(frozen=True)
-class Hats:
-    """Laplace noise on V(0) and on the sag of every dyadic interval; coordinate i gets εᵢ ∝ wᵢ^{2/3}."""
-
-    name: ClassVar[str] = "hats"
-    pure: ClassVar[bool] = True
-
-    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
-        """Accept any guarantee (δ stays unused) and any change."""
-
-    def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """Return noise at the worst position and, for evenly spread data, interpolation."""
-        epsilons, bits, scale = _split(embedding, n, change, guarantee)
-        _check_scales(epsilons, bits, scale)
-        noises = _noises(embedding, n, epsilons, bits)
-        rms = math.sqrt(sum(noise.rms**2 for noise in noises))
-        return predict(self.name, embedding, bits, noises, rms, Total(n, scale, pure=True))
-
-    def run(
-        self,
-        sketch: Sketch,
-        embedding: Embedding,
-        change: ProtectedChange,
-        guarantee: Guarantee,
-        n: int | None = None,
-        group: int = 0,
-    ) -> "HatSags":
-        """Add the noise, coordinate by coordinate and level by level."""
-        n = check_sketch(sketch, embedding, change, n, group)
-        epsilons, bits, scale = _split(embedding, n, change, guarantee)
-        check_cells(sketch, min(bits))
-        _check_scales(epsilons, bits, scale)
-        total = int(sketch.totals[group])
-        middles = _middles(embedding, change.public_total)
-        sags = []
-        for i, b in enumerate(bits):
-            exact = faber_schauder.analyse(sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - b)).borders().value[0])
-            exact[0] -= total * middles[i]
-            scales = _scales(b, epsilons[i])
-            pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
-            sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
-        return HatSags(embedding, Total.draw(total, scale, pure=True), epsilons, bits, sags)
-
-
 class HatSags(Curves):
     """Noisy n·F(low) and noisy sags, from the widest interval to the narrowest.
 
     Where the total is private, n·F(low) of numbers is counted from the middle of the basis's interval.
     """
 
-    mechanism: ClassVar[str] = Hats.name
+    parameter_limits: ClassVar[ParameterLimits] = {"epsilons": SCALES, "bits": BITS, **Total.parameter_limits}
 
     def __init__(
-        self, embedding: Embedding, total: Total, epsilons: list[float], bits: list[int], sags: list[IntArray]
+        self,
+        mechanism: str,
+        embedding: Embedding,
+        total: Total,
+        epsilons: Sequence[float],
+        bits: Sequence[int],
+        sags: list[IntArray],
     ) -> None:
-        self.epsilons, self.sags = epsilons, sags
+        self.epsilons, self.sags = tuple(epsilons), sags
         n, middles = total.size, _middles(embedding, total.public)
         heights = _heights(embedding, bits, sags, n, middles)
         anchors = None if total.public else _heights(embedding, bits, [np.zeros_like(sag) for sag in sags], 1, middles)
-        super().__init__(embedding, total, bits, heights, _noises(embedding, n, epsilons, bits), anchors)
+        super().__init__(mechanism, embedding, total, bits, heights, _noises(embedding, n, epsilons, bits), anchors)
 
     def tensors(self) -> dict[str, IntArray]:
         """Return all noisy coefficients, coordinate after coordinate."""
@@ -96,15 +60,72 @@ class HatSags(Curves):
 
     def parameters(self) -> dict[str, Any]:
         """Return each coordinate's ε and the cells' sizes."""
-        return {"epsilons": self.epsilons, "bits": list(self.bits)} | self.total.parameters()
+        return {"epsilons": list(self.epsilons), "bits": list(self.bits)} | self.total.parameters()
 
     @classmethod
-    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(
+        cls, mechanism: str, public: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]
+    ) -> NoisyStatistic:
         """Return the coefficients of a file, checked against its card."""
         bits, sags = parameters["bits"], split_ragged(tensors)
-        if len(bits) != embedding.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
+        if len(bits) != public.dimension or [len(sag) for sag in sags] != [1 << (QUANTUM_BITS - b) for b in bits]:
             raise MilepostError("the file's coefficients do not fit its space")
-        return cls(embedding, Total.load(n, parameters, tensors), parameters["epsilons"], bits, sags)
+        return cls(mechanism, public, Total.load(n, parameters, tensors), parameters["epsilons"], bits, sags)
+
+
+@dataclass(frozen=True, eq=False)
+class HatsDesign(CoordinateDesign):
+    """Laplace noise on V(0) and on the sag of every dyadic interval. epsilons: of each coordinate."""
+
+    epsilons: Sequence[float]
+
+    @property
+    def scales(self) -> list[float]:
+        """The largest scale of each kind of coordinate."""
+        kinds = set(zip(self.bits, self.epsilons, strict=True))
+        return [float(_scales(bits, epsilon).max()) for bits, epsilon in kinds]
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """Noise at the worst position and, for evenly spread data, interpolation."""
+        noises = _noises(self.embedding, self.n, self.epsilons, self.bits)
+        return predict(self, noises, math.sqrt(sum(noise.rms**2 for noise in noises)))
+
+    def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> HatSags:
+        """Add the noise, coordinate by coordinate and level by level; then that of the total."""
+        total = int(statistic.totals[group])
+        middles = _middles(self.embedding, self.change.public_total)
+        sags = []
+        for i, (bits, epsilon) in enumerate(zip(self.bits, self.epsilons, strict=True)):
+            exact = faber_schauder.analyse(self.coordinate(statistic, i, group).borders().value[0])
+            exact[0] -= total * middles[i]
+            scales = _scales(bits, epsilon)
+            pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
+            sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
+        return HatSags(self.mechanism, self.embedding, draw_total(), self.epsilons, self.bits, sags)
+
+
+@dataclass(frozen=True)
+class Hats(CoordinateMechanism):
+    """Laplace noise on V(0) and on the sag of every dyadic interval; coordinate i gets εᵢ ∝ wᵢ^{2/3}."""
+
+    name = "hats"
+    pure = True
+    statistic = HatSags
+
+    def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> HatsDesign:
+        """Share ε between coordinates and the total, and size cells for the noise."""
+        epsilon = guarantee.for_each(public.images_per_record).epsilon_each
+        bits = bits_of(public, n, shares(public, epsilon / change.multiple), change.groups)
+
+        # a pair costs all of ε; an added record costs the share `single` of a number's ε, and one of a block's labels
+        def single_of(i: int) -> float:
+            return faber_schauder.single(QUANTUM_BITS - bits[i])
+
+        single = max(block.select(single_of, lambda _: 0.5) for block in public.blocks)
+        noise = sum(public.width(block) ** (2 / 3) for block in public.blocks) ** 1.5
+        split = change.laplace(1, single, epsilon, public.total_width / 4 / (2 * single * noise))
+        return HatsDesign(self.name, n, change, split.total, self.pure, public, bits, shares(public, 1 / split.power))
 
 
 @dataclass(frozen=True)
@@ -159,33 +180,16 @@ class HatNoise:
 
 def shares(embedding: Embedding, epsilon: float) -> list[float]:
     """Return εᵢ ∝ wᵢ^{2/3}, which minimises Σ wᵢ²/εᵢ²; two labels of a block change and share its ε."""
-    widths = np.array([embedding.width(block) for block in embedding.independent_blocks])
+    widths = np.array([embedding.width(block) for block in embedding.blocks])
     parts: FloatArray = widths ** (2 / 3)
     result: list[float] = []
-    for block, part in zip(embedding.independent_blocks, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
-        size = block.stop - block.start
-        result += [part / min(size, 2)] * size
+    for block, part in zip(embedding.blocks, (epsilon * parts / parts.sum() / SLACK).tolist(), strict=True):
+        result += [part / min(block.size, block.ends_moved)] * block.size
     return result
 
 
-def _split(
-    embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee
-) -> tuple[list[float], list[int], float]:
-    """Return each coordinate's ε, its cells' sizes, and the scale of the total's noise."""
-    epsilon = guarantee.for_each(embedding.images_per_record).epsilon_each
-    bits = bits_of(embedding, n, shares(embedding, epsilon / change.multiple), change.groups)
-    # a pair costs all of ε; an added record costs the share `single` of a number's ε, and one of a block's two labels
-    single = max(
-        0.5 if block in embedding.category_blocks else faber_schauder.single(QUANTUM_BITS - bits[block.start])
-        for block in embedding.independent_blocks
-    )
-    noise = sum(embedding.width(block) ** (2 / 3) for block in embedding.independent_blocks) ** 1.5
-    split = change.laplace(1, single, epsilon, embedding.total_width / 4 / (2 * single * noise))
-    return shares(embedding, 1 / split.power), bits, split.total
-
-
 def _heights(
-    embedding: Embedding, bits: list[int], sags: list[IntArray], n: int, middles: list[int]
+    embedding: Embedding, bits: Sequence[int], sags: Sequence[IntArray], n: int, middles: list[int]
 ) -> list[FloatArray]:
     """Return F at the borders of cells, of n records with these coefficients."""
     result = []
@@ -198,19 +202,12 @@ def _heights(
 
 def _middles(embedding: Embedding, public_total: bool) -> list[int]:
     """Return the position that each coordinate's V(0) is counted from, in quanta."""
-    labels = {i for block in embedding.category_blocks for i in range(block.start, block.stop)}
-    return [0 if public_total or i in labels else QUANTA // 2 for i in range(embedding.dimension)]
-
-
-def _check_scales(epsilons: list[float], bits: list[int], scale: float) -> None:
-    for b, epsilon in set(zip(bits, epsilons, strict=True)):
-        check_scale(float(_scales(b, epsilon).max()))
-    check_total_scale(scale)
+    return [0 if public_total else block.origin(QUANTA // 2) for block in embedding.block_at]
 
 
 def bits_of(embedding: Embedding, n: int, epsilons: list[float], groups: int | None = None) -> list[int]:
     """Return the cells' sizes, from the expected noise."""
-    pairs = [(embedding.width(block), epsilons[block.start]) for block in embedding.independent_blocks]
+    pairs = [(embedding.width(block), epsilons[block.start]) for block in embedding.blocks]
     single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in pairs)) / n
     return cell_bits(embedding, FINER * single, groups)
 
@@ -221,16 +218,17 @@ def _scales(bits: int, epsilon: float) -> FloatArray:
     return result
 
 
-def _noises(embedding: Embedding, n: int, epsilons: list[float], bits: list[int]) -> list[HatNoise | CategoryNoise]:
-    result: list[HatNoise | CategoryNoise] = []
-    for block in embedding.independent_blocks:
-        i = block.start
-        if block in embedding.category_blocks:
-            share = math.sqrt(2) * float(_scales(bits[i], epsilons[i])[0]) / (n * QUANTA)
-            result += category_noises(embedding, block, share, laplace=True)
-        else:
-            result.append(_noise(bits[i], epsilons[i], n, float(embedding.quantum[i]) / n, int(embedding.span[i])))
-    return result
+def _noises(
+    embedding: Embedding, n: int, epsilons: Sequence[float], bits: Sequence[int]
+) -> list[HatNoise | CategoryNoise]:
+    def hats(i: int) -> Sequence[HatNoise | CategoryNoise]:
+        return [_noise(bits[i], epsilons[i], n, float(embedding.quantum[i]) / n, int(embedding.span[i]))]
+
+    def labels(block: CategoryBlock) -> Sequence[HatNoise | CategoryNoise]:
+        share = math.sqrt(2) * float(_scales(bits[block.start], epsilons[block.start])[0]) / (n * QUANTA)
+        return category_noises(embedding, block, share, laplace=True)
+
+    return [noise for block in embedding.blocks for noise in block.select(hats, labels)]
 
 
 @lru_cache(maxsize=4096)

@@ -4,26 +4,35 @@ Every answer, at every position, has the noise that one query alone would need.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_cells, check_sketch
+from milepost.mechanisms.base import CoordinateDesign, CoordinateMechanism, NoisyStatistic, Prediction, check_delta
 from milepost.mechanisms.coordinate.categories import category_noises
 from milepost.mechanisms.coordinate.count_origin import CountOrigin
-from milepost.mechanisms.coordinate.curves import CurveNoise, Curves, cell_bits, join_ragged, predict, split_ragged
-from milepost.mechanisms.totals import Total, check_total_scale
+from milepost.mechanisms.coordinate.curves import (
+    BITS,
+    CurveNoise,
+    Curves,
+    cell_bits,
+    join_ragged,
+    predict,
+    split_ragged,
+)
+from milepost.mechanisms.file_limits import FLAG, SCALE, ParameterLimits
+from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale, gaussian
+from milepost.privacy.noise import gaussian
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
-from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding
+from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
@@ -31,83 +40,24 @@ MAX_STEPS = 1024  # of a simulated path; finer ones are corrected for
 THREADS = 2
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i; ρ-zCDP.
-
-    Replacing a record at qᵢ by one at q′ᵢ changes the counts by at most 2^bits·|qᵢ − q′ᵢ| in squares, so it costs
-    Στᵢ|qᵢ − q′ᵢ|/power ≤ ρ where power = sensitivity bound/ρ. Every answer has variance Σwᵢ·power/(2n²).
-    """
-
-    name: ClassVar[str] = "slopes"
-    pure: ClassVar[bool] = False
-
-    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Refuse δ = 0."""
-        if guarantee.pure:
-            raise MilepostError("slopes adds Gaussian noise and needs delta > 0; with delta = 0 use hats")
-
-    def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """Return noise and, for evenly spread data, interpolation."""
-        self.check(change, guarantee)
-        split = split_of(embedding, change, guarantee)
-        deviation = deviation_of(embedding, n, split.power)
-        bits = cell_bits(embedding, deviation, change.groups)
-        _check_scales(embedding, split, bits)
-        return predict(
-            self.name,
-            embedding,
-            bits,
-            _noises(embedding, n, split.power, bits),
-            deviation,
-            Total(n, split.total, pure=False),
-        )
-
-    def run(
-        self,
-        sketch: Sketch,
-        embedding: Embedding,
-        change: ProtectedChange,
-        guarantee: Guarantee,
-        n: int | None = None,
-        group: int = 0,
-    ) -> "SlopeCounts":
-        """Add the noise, coordinate by coordinate."""
-        self.check(change, guarantee)
-        n = check_sketch(sketch, embedding, change, n, group)
-        split = split_of(embedding, change, guarantee)
-        bits = cell_bits(embedding, deviation_of(embedding, n, split.power), change.groups)
-        check_cells(sketch, min(bits))
-        _check_scales(embedding, split, bits)
-        scales = scales_of(embedding, split.power, bits)
-        exact = int(sketch.totals[group])
-        anchor = None if change.public_total else CountOrigin.of(embedding)
-
-        def noisy_counts(i: int) -> IntArray:
-            counts = sketch.only(i, group).coarsen(1 << (QUANTUM_BITS - bits[i])).cumulative()[0]
-            counts = counts[: int(embedding.span[i]) >> bits[i]]
-            return gaussian(counts if anchor is None else counts - exact * anchor.marks(i, bits[i]), scales[i])
-
-        total = Total.draw(exact, split.total, pure=False)
-        if embedding.dimension == 1:
-            return SlopeCounts(embedding, total, split.power, bits, [noisy_counts(0)], anchor)
-        with ThreadPoolExecutor(THREADS) as pool:
-            counts = list(pool.map(noisy_counts, range(embedding.dimension)))
-        return SlopeCounts(embedding, total, split.power, bits, counts, anchor)
-
-
 class SlopeCounts(Curves):
     """Noisy cumulative counts C_j, counted from an anchor if any: n·F rises by 2C_j − n·2^bits across cell j."""
 
-    mechanism: ClassVar[str] = Slopes.name
     approaches: ClassVar[bool] = True
+    parameter_limits: ClassVar[ParameterLimits] = {
+        "power": SCALE,
+        "bits": BITS,
+        "central": FLAG,
+        **Total.parameter_limits,
+    }
 
     def __init__(
         self,
+        mechanism: str,
         embedding: Embedding,
         total: Total,
         power: float,
-        bits: list[int],
+        bits: Sequence[int],
         counts: list[IntArray],
         anchor: CountOrigin | None = None,
     ) -> None:
@@ -116,20 +66,24 @@ class SlopeCounts(Curves):
         full_counts = counts if marks is None else [c + total.size * m for c, m in zip(counts, marks, strict=True)]
         heights = _heights(embedding, total.size, bits, full_counts)
         anchors = None if marks is None else _heights(embedding, 1, bits, marks)
-        super().__init__(embedding, total, bits, heights, _noises(embedding, total.size, power, bits), anchors)
+        noises = _noises(embedding, total.size, power, bits)
+        super().__init__(mechanism, embedding, total, bits, heights, noises, anchors)
 
     def laws(self, inside: FloatArray, fraction: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the laws of `WalkNoise`, for all coordinates at once where none is of a category."""
-        if self.embedding.category_blocks:
+        """Return the laws of all coordinates at once where all have the noise of a walk."""
+        if self._walks is None:
             return super().laws(inside, fraction)
         variances, steps = self._walks
         return variances * _within(fraction, steps), np.zeros_like(fraction)
 
     @cached_property
-    def _walks(self) -> tuple[FloatArray, FloatArray]:
-        """Variance at borders, and number of steps, of every coordinate."""
-        steps = [int(span) >> b for span, b in zip(self.embedding.span, self.bits, strict=True)]
-        return np.array([noise.max_moments[0] for noise in self._noise]), np.array(steps, dtype=np.float64)
+    def _walks(self) -> tuple[FloatArray, FloatArray] | None:
+        """Variance at borders, and number of steps, of every coordinate; None where some have other noise."""
+        walks = [noise for noise in self._noise if isinstance(noise, WalkNoise)]
+        if len(walks) < len(self._noise):
+            return None
+        variances, steps = [walk.max_moments[0] for walk in walks], [walk.steps for walk in walks]
+        return np.array(variances), np.array(steps, dtype=np.float64)
 
     def tensors(self) -> dict[str, IntArray]:
         """Return all noisy counts, coordinate after coordinate."""
@@ -141,19 +95,80 @@ class SlopeCounts(Curves):
         return {"power": self.power, "bits": list(self.bits)} | anchor | self.total.parameters()
 
     @classmethod
-    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(
+        cls, mechanism: str, public: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]
+    ) -> NoisyStatistic:
         """Return the counts of a file, checked against its card."""
         bits, counts = parameters["bits"], split_ragged(tensors)
-        if [len(count) for count in counts] != [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]:
+        if [len(count) for count in counts] != [int(span) >> b for span, b in zip(public.span, bits, strict=True)]:
             raise MilepostError("the file's counts do not fit its space")
-        anchor = CountOrigin(embedding, parameters["central"]) if "central" in parameters else None
+        anchor = CountOrigin(public, parameters["central"]) if "central" in parameters else None
         total = Total.load(n, parameters, tensors)
         if total.public != (anchor is None):
             raise MilepostError("the file's card has an anchor without a noisy total, or the reverse")
-        return cls(embedding, total, parameters["power"], bits, counts, anchor)
+        return cls(mechanism, public, total, parameters["power"], bits, counts, anchor)
 
 
-def _heights(embedding: Embedding, n: int, bits: list[int], counts: Sequence[IntArray]) -> list[FloatArray]:
+@dataclass(frozen=True, eq=False)
+class SlopesDesign(CoordinateDesign):
+    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i."""
+
+    power: float
+
+    @cached_property
+    def scales(self) -> list[float]:
+        """σ of each coordinate's counts."""
+        return scales_of(self.embedding, self.power, self.bits)
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """Noise and, for evenly spread data, interpolation."""
+        deviation = deviation_of(self.embedding, self.n, self.power)
+        return predict(self, _noises(self.embedding, self.n, self.power, self.bits), deviation)
+
+    def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> SlopeCounts:
+        """Add the noise, coordinate by coordinate."""
+        embedding, exact = self.embedding, int(statistic.totals[group])
+        anchor = None if self.change.public_total else CountOrigin.of(embedding)
+
+        def noisy_counts(i: int) -> IntArray:
+            counts = self.coordinate(statistic, i, group).cumulative()[0][: int(embedding.span[i]) >> self.bits[i]]
+            shifted = counts if anchor is None else counts - exact * anchor.marks(i, self.bits[i])
+            return gaussian(shifted, self.scales[i])
+
+        total = draw_total()
+        if embedding.dimension == 1:
+            counts = [noisy_counts(0)]
+        else:
+            with ThreadPoolExecutor(THREADS) as pool:
+                counts = list(pool.map(noisy_counts, range(embedding.dimension)))
+        return SlopeCounts(self.mechanism, embedding, total, self.power, self.bits, counts, anchor)
+
+
+@dataclass(frozen=True)
+class Slopes(CoordinateMechanism):
+    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i; ρ-zCDP.
+
+    Replacing a record at qᵢ by one at q′ᵢ changes the counts by at most 2^bits·|qᵢ − q′ᵢ| in squares, so it costs
+    Στᵢ|qᵢ − q′ᵢ|/power ≤ ρ where power = sensitivity bound/ρ. Every answer has variance Σwᵢ·power/(2n²).
+    """
+
+    name = "slopes"
+    pure = False
+    statistic = SlopeCounts
+
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Refuse δ = 0."""
+        check_delta(self.name, guarantee)
+
+    def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> SlopesDesign:
+        """Share ρ between counts and the total, and size cells for the noise."""
+        split = split_of(public, change, guarantee)
+        bits = cell_bits(public, deviation_of(public, n, split.power), change.groups)
+        return SlopesDesign(self.name, n, change, split.total, self.pure, public, bits, split.power)
+
+
+def _heights(embedding: Embedding, n: int, bits: Sequence[int], counts: Sequence[IntArray]) -> list[FloatArray]:
     """Return F at the borders of cells, of n records with these cumulative counts."""
     result = []
     for count, b, quantum in zip(counts, bits, embedding.quantum, strict=True):
@@ -213,7 +228,7 @@ def deviation_of(embedding: Embedding, n: int, power: float) -> float:
     return math.sqrt(_width(embedding) * power / 2) / n
 
 
-def scales_of(embedding: Embedding, power: float, bits: list[int]) -> list[float]:
+def scales_of(embedding: Embedding, power: float, bits: Sequence[int]) -> list[float]:
     """Return σ of each coordinate's counts, rounded up."""
     squares = [(1 << b) * power / (2 * float(t)) for b, t in zip(bits, embedding.quantum, strict=True)]
     return [math.sqrt(square) * SLACK for square in squares]
@@ -221,35 +236,22 @@ def scales_of(embedding: Embedding, power: float, bits: list[int]) -> list[float
 
 def _width(embedding: Embedding) -> float:
     """Return Σwᵢ, to which a block of A labels adds 2w(1 − 1/A)."""
-    widths = [
-        float(embedding.spread[block.start])
-        if block not in embedding.category_blocks
-        else 2 * embedding.width(block) * (1 - 1 / labels)
-        for block in embedding.independent_blocks
-        for labels in (block.stop - block.start,)
-    ]
-    return math.fsum(widths)
+    return math.fsum(block.noise_width(float(embedding.spread[block.start])) for block in embedding.blocks)
 
 
-def _check_scales(embedding: Embedding, split: BudgetSplit, bits: list[int]) -> None:
-    for scale in scales_of(embedding, split.power, bits):
-        check_scale(scale)
-    check_total_scale(split.total)
-
-
-def _noises(embedding: Embedding, n: int, power: float, bits: list[int]) -> list[CurveNoise]:
-    result: list[CurveNoise] = []
+def _noises(embedding: Embedding, n: int, power: float, bits: Sequence[int]) -> list[CurveNoise]:
     scales = scales_of(embedding, power, bits)
-    for block in embedding.independent_blocks:
-        i = block.start
-        share = scales[i] / (n << bits[i])
-        if block in embedding.category_blocks:
-            result += category_noises(embedding, block, share, laplace=False)
-        else:
-            steps = int(embedding.span[i]) >> bits[i]
-            deviation = scales[i] * math.sqrt(steps) * float(embedding.quantum[i]) / n
-            result.append(WalkNoise(deviation, steps, bits[i], share))
-    return result
+    shares = [scale / (n << b) for scale, b in zip(scales, bits, strict=True)]
+
+    def walk(i: int) -> Sequence[CurveNoise]:
+        steps = int(embedding.span[i]) >> bits[i]
+        deviation = scales[i] * math.sqrt(steps) * float(embedding.quantum[i]) / n
+        return [WalkNoise(deviation, steps, bits[i], shares[i])]
+
+    def labels(block: CategoryBlock) -> Sequence[CurveNoise]:
+        return category_noises(embedding, block, shares[block.start], laplace=False)
+
+    return [noise for block in embedding.blocks for noise in block.select(walk, labels)]
 
 
 @lru_cache(maxsize=32)

@@ -1,4 +1,4 @@
-"""Learners: the convex learner of Figure 1, its sum over coordinates (Lemma 6), and a plain grid for comparison.
+"""Learners: the convex learner of Figure 1, and its sum over coordinates (Lemma 6).
 
 Positions, values and slopes are plain numbers here; the margins say whether an oracle is exact or noisy.
 """
@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from milepost._typing import FloatArray, IntArray
+from milepost._typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,34 +99,3 @@ class DecomposableLearner:
         """Give each coordinate its tangent."""
         for i, learner in enumerate(self.learners):
             learner.update(float(point[i]), float(reading.value[i]), float(reading.slope[i]))
-
-
-class GridLearner:
-    """A plain learner for the same game: cells of equal width a coordinate, one value each; it errs on both sides.
-
-    low, high, start: float64[D]; cells: the number in each coordinate; start: the value of a cell without a reading.
-    """
-
-    two_sided = True
-
-    def __init__(self, low: FloatArray, high: FloatArray, start: FloatArray, cells: Sequence[int]) -> None:
-        self.low, self.high = low, high
-        self.values = [np.full(count, value) for count, value in zip(cells, start, strict=True)]
-
-    def _cell(self, i: int, position: FloatArray) -> IntArray:
-        count = len(self.values[i])
-        share = (position - self.low[i]) / (self.high[i] - self.low[i])
-        cell: IntArray = np.clip(share * count, 0, count - 1).astype(np.int64)
-        return cell
-
-    def predict(self, points: FloatArray) -> FloatArray:
-        """Return the sum of the values of the cells that hold the points."""
-        result = np.zeros(len(points))
-        for i, values in enumerate(self.values):
-            result += values[self._cell(i, points[:, i])]
-        return result
-
-    def update(self, point: FloatArray, reading: Reading) -> None:
-        """Set the value of the cell that holds the point, in each coordinate."""
-        for i, values in enumerate(self.values):
-            values[self._cell(i, point[i : i + 1])] = reading.value[i]

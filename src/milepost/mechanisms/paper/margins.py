@@ -9,16 +9,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.file_limits import COUNT, DISTANCE, FLAG, REALS, SCALE, NumberLimit, ParameterLimits
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
 from milepost.spaces.embeddings.embedding import Embedding
+from milepost.statistics.sketch import MAX_TOTAL
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps
@@ -43,12 +45,7 @@ def _tangent_lines(ratio: FloatArray) -> IntArray:
     return np.floor(np.sqrt(2 * ratio) * (1 + 1e-9)).astype(np.int64) + 1
 
 
-def _grid_cells(ratio: FloatArray) -> IntArray:
-    return np.ceil(ratio * (1 + 1e-9)).astype(np.int64)
-
-
 CONVEX = MarginRule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
-GRID = MarginRule(readings=1, slopes=False, gap_power=1 / 2, lines=_grid_cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +72,16 @@ class Margins:
     slope_scale: FloatArray
     margin: FloatArray
     gap: FloatArray
+    parameter_limits: ClassVar[ParameterLimits] = {
+        "pure": FLAG,
+        "n": NumberLimit(1, MAX_TOTAL, whole=True),
+        **dict.fromkeys(("alpha", "lattice"), DISTANCE),
+        **dict.fromkeys(("updates", "queries", "sensitivity"), COUNT),
+        "epsilon_test": SCALE,
+        "failure_probability": NumberLimit(0, 1, above=True),
+        "threshold": NumberLimit(-(1 << 62), 1 << 62, whole=True),
+        **dict.fromkeys(("value_scale", "slope_scale", "margin", "gap"), REALS),
+    }
 
     def cost(self, embedding: Embedding) -> float:
         """Return the ρ of all epochs together, or ε when pure, from the noise parameters themselves."""

@@ -1,8 +1,8 @@
 """tangents: the paper's mechanism, interactive (Theorem 1) and offline (Theorem 2). docs/proofs/tangents.md."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,14 +10,25 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import (
+    CoordinateDesign,
+    CoordinateMechanism,
     CoordinateStatistic,
+    NoisyStatistic,
     Prediction,
     check_confidence,
     check_public_total,
-    check_sketch,
     session_name,
 )
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear
+from milepost.mechanisms.file_limits import (
+    COUNT,
+    INTEGERS,
+    REAL,
+    NumberLimit,
+    ParameterLimits,
+    RecordLimit,
+    TensorLimits,
+)
 from milepost.mechanisms.paper import lemma3
 from milepost.mechanisms.paper.game import Line, PrivateGame, reading
 from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner
@@ -87,91 +98,26 @@ class Scan:
     alpha: float  # on the coordinate's interval: the game's α plus the grid's ωh/2
 
 
-@dataclass(frozen=True)
-class Tangents:
-    """Theorem 2: per coordinate, play the private game on a grid; the lines answer every query.
-
-    The promise |answer − F| ≤ α/2 holds for all queries at once with probability 1 − failure_probability.
-    """
-
-    name: ClassVar[str] = "tangents"
-    pure: ClassVar[bool] = False
-    failure_probability: float = 0.05
-
-    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Refuse a private number of rows; accept any guarantee, pure or not."""
-        check_public_total(self.name, change)
-        check_game(1, self.failure_probability)
-
-    def scans(self, embedding: Embedding, n: int, guarantee: Guarantee, bits: int) -> tuple[Scan, ...]:
-        """Return the games on cells of at least 2^bits quanta, with the budget split to minimise the sum of their α."""
-        # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
-        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
-        # rounded down to 8 a doubling, so that many coordinates share few games
-        classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
-        failure = self.failure_probability / embedding.dimension
-        result = []
-        for i in range(embedding.dimension):
-            coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
-            unit = _scan(int(embedding.span[i]), coarsest, bits, n, float(classes[i]), guarantee.pure, failure)
-            spread = float(embedding.spread[i])
-            result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
-        return tuple(result)
-
-    def predict(self, embedding: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """Return α of the offline mechanism, and the paper's own for comparison."""
-        self.check(change, guarantee)
-        scans = self.scans(embedding, n, guarantee, finest_bits(embedding.dimension))
-        alpha = sum(scan.alpha for scan in scans)
-        error = min(alpha / 2 + embedding.bias, embedding.sensitivity_bound)
-        paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(
-            embedding.dimension, n, guarantee, self.failure_probability
-        )
-        coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
-        updates = sum(scan.margins.updates for scan in scans)
-        return Prediction(
-            self.name,
-            error,
-            uniform=error,
-            cells=sum(scan.cells for scan in scans),
-            size=32 * updates + 1000 * embedding.dimension,
-            details=_details([scan.margins for scan in scans], coordinates)
-            | {"alpha": alpha, "paper's alpha": paper_alpha},
-        )
-
-    def run(
-        self,
-        sketch: Sketch,
-        embedding: Embedding,
-        change: ProtectedChange,
-        guarantee: Guarantee,
-        n: int | None = None,
-        group: int = 0,
-    ) -> "TangentLines":
-        """Query every coordinate's grid, coarse points first, and collect the lines."""
-        self.check(change, guarantee)
-        n = check_sketch(sketch, embedding, change, n, group)
-        scans = self.scans(embedding, n, guarantee, sketch.bits)
-        lines: list[Line] = []
-        for i, scan in enumerate(scans):
-            coordinate = embedding.coordinate(i)
-            borders = sketch.only(i).coarsen(1 << (QUANTUM_BITS - scan.bits)).borders()
-            game = PrivateGame(convex_learner(coordinate, scan.margins), borders, coordinate, scan.margins)
-            for _ in game.ask(_coarse_first(scan.cells)[:, None]):
-                pass
-            lines += [Line(i, line.border, line.value, line.count) for line in game.lines]
-        return TangentLines(embedding, scans, lines)
-
-
 class TangentLines(CoordinateStatistic):
     """Lines of every coordinate, lowered to stay below F: the answer is their upper envelope plus α/2."""
 
-    mechanism: ClassVar[str] = Tangents.name
     extends: ClassVar[bool] = False
+    parameter_limits: ClassVar[ParameterLimits] = {
+        "alpha": REAL,
+        "scans": RecordLimit(
+            {
+                "bits": NumberLimit(0, QUANTUM_BITS, whole=True),
+                "cells": COUNT,
+                "alpha": REAL,
+                "margins": RecordLimit(Margins.parameter_limits),
+            },
+            several=True,
+        ),
+    }
+    tensor_limits: ClassVar[TensorLimits] = dict.fromkeys(TENSORS, INTEGERS)
 
-    def __init__(self, embedding: Embedding, scans: Sequence[Scan], lines: Sequence[Line]) -> None:
-        self.embedding, self.scans, self.lines = embedding, tuple(scans), tuple(lines)
+    def __init__(self, mechanism: str, embedding: Embedding, scans: Sequence[Scan], lines: Sequence[Line]) -> None:
+        self.mechanism, self.embedding, self.scans, self.lines = mechanism, embedding, tuple(scans), tuple(lines)
         self.total = Total(scans[0].margins.n)
         self.alpha = sum(scan.alpha for scan in scans)
         self.learners = [
@@ -220,10 +166,12 @@ class TangentLines(CoordinateStatistic):
         return {"alpha": self.alpha, "scans": scans}
 
     @classmethod
-    def load(cls, embedding: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]) -> Self:
+    def load(
+        cls, mechanism: str, public: Embedding, n: int, parameters: dict[str, Any], tensors: dict[str, IntArray]
+    ) -> NoisyStatistic:
         """Return the lines of a file, checked against its card."""
         scans = [Scan(**scan | {"margins": Margins.from_json(scan["margins"])}) for scan in parameters["scans"]]
-        if len(scans) != embedding.dimension or any(scan.margins.n != n for scan in scans):
+        if len(scans) != public.dimension or any(scan.margins.n != n for scan in scans):
             raise MilepostError("the file's card describes other games than its space and n do")
         columns = [tensors[name] for name in TENSORS]
         if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
@@ -232,7 +180,105 @@ class TangentLines(CoordinateStatistic):
         for line in lines:
             if not (0 <= line.coordinate < len(scans) and 0 <= line.border <= scans[line.coordinate].cells):
                 raise MilepostError("the file has a line outside its space")
-        return cls(embedding, scans, lines)
+        return cls(mechanism, public, scans, lines)
+
+
+@dataclass(frozen=True, eq=False)
+class TangentsDesign(CoordinateDesign):
+    """The game of every coordinate. guarantee, failure_probability: for the paper's own α, to compare with."""
+
+    scans: tuple[Scan, ...]
+    guarantee: Guarantee
+    failure_probability: float
+
+    @property
+    def scales(self) -> list[float]:
+        """The noise scales of values and slopes; `solve` has checked them, and those of the tests."""
+        games = [scan.margins for scan in self.scans]
+        return [float(scale) for game in games for scale in (*game.value_scale, *game.slope_scale)]
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """α of the offline mechanism, and the paper's own for comparison."""
+        embedding, scans = self.embedding, self.scans
+        alpha = sum(scan.alpha for scan in scans)
+        error = min(alpha / 2 + embedding.bias, embedding.sensitivity_bound)
+        paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(
+            embedding.dimension, self.n, self.guarantee, self.failure_probability
+        )
+        coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
+        updates = sum(scan.margins.updates for scan in scans)
+        return Prediction(
+            self.mechanism,
+            error,
+            uniform=error,
+            cells=sum(scan.cells for scan in scans),
+            size=32 * updates + 1000 * embedding.dimension,
+            details=_details([scan.margins for scan in scans], coordinates)
+            | {"alpha": alpha, "paper's alpha": paper_alpha},
+            coordinates=embedding.dimension,
+        )
+
+    def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> TangentLines:  # noqa: ARG002
+        """Query every coordinate's grid, coarse points first, and collect the lines; the total is public."""
+        lines: list[Line] = []
+        for i, scan in enumerate(self.scans):
+            coordinate, borders = self.embedding.coordinate(i), self.coordinate(statistic, i, group).borders()
+            game = PrivateGame(convex_learner(coordinate, scan.margins), borders, coordinate, scan.margins)
+            for _ in game.ask(_coarse_first(scan.cells)[:, None]):
+                pass
+            lines += [Line(i, line.border, line.value, line.count) for line in game.lines]
+        return TangentLines(self.mechanism, self.embedding, self.scans, lines)
+
+
+@dataclass(frozen=True)
+class Tangents(CoordinateMechanism):
+    """Theorem 2: per coordinate, play the private game on a grid; the lines answer every query.
+
+    The promise |answer − F| ≤ α/2 holds for all queries at once with probability 1 − failure_probability.
+    max_cells: of the grid of a coordinate; by default the cells that a sketch of the space has.
+    """
+
+    failure_probability: float = 0.05
+    max_cells: int | None = None
+    name = "tangents"
+    pure = False
+    statistic = TangentLines
+
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Refuse a private number of rows; accept any guarantee, pure or not."""
+        check_public_total(self.name, change)
+        check_game(1, self.failure_probability)
+
+    def with_failure_probability(self, failure_probability: float) -> Self:
+        """Return the mechanism for promises that fail with this probability."""
+        return replace(self, failure_probability=failure_probability)
+
+    def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> TangentsDesign:
+        """Split the budget between the games of all coordinates."""
+        scans = self.scans(public, n, guarantee)
+        bits = [scan.bits for scan in scans]
+        more = scans, guarantee, self.failure_probability
+        return TangentsDesign(self.name, n, change, 0.0, guarantee.pure, public, bits, *more)
+
+    def scans(self, embedding: Embedding, n: int, guarantee: Guarantee) -> tuple[Scan, ...]:
+        """Return the games, with the budget split to minimise the sum of their α."""
+        finest = finest_bits(embedding.dimension)
+        if self.max_cells is not None:
+            finest = max(finest, QUANTUM_BITS - (self.max_cells.bit_length() - 1))
+        # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
+        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
+        budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
+        # rounded down to 8 a doubling, so that many coordinates share few games
+        classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
+        failure = self.failure_probability / embedding.dimension
+        result = []
+        for i in range(embedding.dimension):
+            coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
+            unit = _scan(int(embedding.span[i]), coarsest, finest, n, float(classes[i]), guarantee.pure, failure)
+            spread = float(embedding.spread[i])
+            result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
+        return tuple(result)
 
 
 def _details(games: Sequence[Margins], embeddings: Sequence[Embedding]) -> dict[str, float | int | str]:

@@ -6,20 +6,20 @@ one query, without an embedding.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import mul
-from typing import ClassVar
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_sums, session_name
+from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism, check_delta, session_name
 from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
 from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.mechanisms.totals import Total, check_total_scale
+from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
@@ -80,7 +80,8 @@ class FieldNoise:
         """Refuse noise that does not fit, before data is touched."""
         check_points(self.kernel, self.max_points, self.unit)
         check_scale(self.scale)
-        check_total_scale(self.split.total)
+        if self.split.total:
+            check_scale(self.split.total)
 
     def anchors(self, points: AnyArray) -> IntArray:
         """Return the values that distances to points are counted from, in quanta: int64[k]."""
@@ -141,17 +142,44 @@ class Innovations:
         return np.array(answers, dtype=np.int64), np.array(lengths) * share
 
 
+@dataclass(frozen=True, eq=False)
+class FieldDesign(QueryDesign):
+    """Noise of covariance C·power/2 on all sums."""
+
+    noise: FieldNoise
+
+    @property
+    def scales(self) -> tuple[float]:
+        """σ of an innovation's noise, in steps."""
+        return (self.noise.scale,)
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """The error; the noise is known without data, the noisy total to divide by is not."""
+        noise, total = self.noise, Total(self.n, self.total_scale)
+        variances = 2 * noise.kernel.half(self.queries.points) + NUGGET * noise.kernel.max_variance
+        deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
+        typical_sums = np.full(self.queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
+        return noisy_sums(self.queries, total, noise, typical_sums, deviations).prediction()
+
+    def add_noise(self, statistic: DistanceSums, group: int, draw_total: Callable[[], Total]) -> NoisySums:
+        """Answer all queries at once."""
+        total, exact = draw_total(), int(statistic.totals[group])
+        answers = Innovations(self.noise, exact).ask(self.queries.points, statistic.values[group].tolist())
+        return noisy_sums(self.queries, total, self.noise, *answers)
+
+
 @dataclass(frozen=True)
-class Field:
+class Field(QueryMechanism):
     """Noise of covariance C·power/2 on all sums: ρ-zCDP, for points that are known or arrive one by one."""
 
-    name: ClassVar[str] = "field"
-    pure: ClassVar[bool] = False
+    name = "field"
+    pure = False
+    statistic = NoisySums
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Accept any change; refuse δ = 0."""
-        if guarantee.pure:
-            raise MilepostError("field needs delta > 0; with delta = 0 use hats, net or laplace")
+        """Refuse δ = 0; accept any change."""
+        check_delta(self.name, guarantee)
 
     def noise(self, space: Space, max_points: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
         """Return the smallest noise that the space's kernels offer for up to `max_points` points."""
@@ -168,34 +196,10 @@ class Field:
         best.check()
         return best
 
-    def predict(self, queries: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> Prediction:
-        """Return the error; the noise is known beforehand, the noisy total to divide by is not."""
-        noise = self.noise(queries.space, queries.count, change, guarantee)
-        variances = 2 * noise.kernel.half(queries.points) + NUGGET * noise.kernel.max_variance
-        deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
-        total = Total(n, noise.split.total)
-        typical_sums = np.full(queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
-        return noisy_sums(queries, total, noise, typical_sums, deviations).prediction()
-
-    def summands(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
-        """Return the distances themselves."""
-        return quanta
-
-    def run(
-        self,
-        sums: DistanceSums,
-        queries: Queries,
-        change: ProtectedChange,
-        guarantee: Guarantee,
-        n: int | None = None,
-        group: int = 0,
-    ) -> NoisySums:
-        """Answer all queries at once."""
-        noise = self.noise(queries.space, queries.count, change, guarantee)
-        exact = check_sums(sums, queries.count, change, n, group)
-        total = Total.draw(exact, noise.split.total, pure=False)
-        answers, deviations = Innovations(noise, exact).ask(queries.points, sums.values[group].tolist())
-        return noisy_sums(queries, total, noise, answers, deviations)
+    def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> FieldDesign:
+        """Return the smallest noise for the queries."""
+        noise = self.noise(public.space, public.count, change, guarantee)
+        return FieldDesign(self.name, n, change, noise.split.total, self.pure, public, noise)
 
 
 def noisy_sums(queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray) -> NoisySums:

@@ -49,7 +49,7 @@ def lengths_between(queries: Queries) -> IntArray:
     """
     if queries.count > MAX_QUERIES:
         raise MilepostError(
-            f"net answers up to {MAX_QUERIES:,} queries, got {queries.count:,}; ask fewer, or use gaussian or laplace"
+            f"net answers up to {MAX_QUERIES:,} queries, got {queries.count:,}; ask fewer, or use another mechanism"
         )
     count, points = queries.count, queries.points
     result = np.empty((count, count), dtype=np.int32)

@@ -1,26 +1,34 @@
 """NoisySums: the release of every mechanism for given queries, a noisy sum of distances for each query."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, check_confidence
+from milepost.mechanisms.base import NoisyStatistic, Prediction, check_confidence
+from milepost.mechanisms.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, ParameterLimits, TensorLimits
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 
 
-class NoisySums:
+class NoisySums(NoisyStatistic):
     """A noisy sum of distances for each query, int64[k] in quanta; answers are found by the query's index.
 
     anchors: int64[k], the values that distances to each query are counted from. deviations, kurtoses: float64[k], the
     standard deviation of each sum's noise, in quanta, and its excess kurtosis.
     """
 
-    confidence: ClassVar[float] = 1.0
+    parameter_limits: ClassVar[ParameterLimits] = Total.parameter_limits
+    tensor_limits: ClassVar[TensorLimits] = {
+        "sums": INTEGERS,
+        "anchors": INTEGERS,
+        "deviations": POSITIVE_FLOATS,
+        "kurtoses": FLOATS,
+        **Total.tensor_limits,
+    }
 
     def __init__(
         self,
@@ -34,6 +42,11 @@ class NoisySums:
     ) -> None:
         self.mechanism, self.queries, self.total, self.sums = mechanism, queries, total, sums
         self.anchors, self.deviations, self.kurtoses = anchors, deviations, kurtoses
+
+    @property
+    def confidence(self) -> float:
+        """1: half-widths exist at any confidence, since the noise's law is known."""
+        return 1.0
 
     @property
     def max_error(self) -> float:
@@ -107,10 +120,10 @@ class NoisySums:
 
     @classmethod
     def load(
-        cls, mechanism: str, queries: Queries, n: int, parameters: dict[str, Any], tensors: dict[str, AnyArray]
-    ) -> Self:
+        cls, mechanism: str, public: Queries, n: int, parameters: dict[str, Any], tensors: dict[str, AnyArray]
+    ) -> NoisyStatistic:
         """Return the sums of a file, checked against its card."""
         arrays = [tensors[name] for name in ("sums", "anchors", "deviations", "kurtoses")]
-        if any(tensor.shape != (queries.count,) for tensor in arrays):
+        if any(tensor.shape != (public.count,) for tensor in arrays):
             raise MilepostError("the file's sums do not fit its queries")
-        return cls(mechanism, queries, Total.load(n, parameters, tensors), *arrays)
+        return cls(mechanism, public, Total.load(n, parameters, tensors), *arrays)

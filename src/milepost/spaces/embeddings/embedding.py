@@ -1,9 +1,11 @@
 """Embedding: weighted ℓ₁ coordinates that stand in for a space, and the rounding of records to quanta."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,102 @@ from milepost.spaces.numeric import CACHE_NUMBERS
 
 QUANTUM_BITS = 24
 QUANTA = 1 << QUANTUM_BITS  # of an embedding interval; fewer where a step is given
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Block(ABC):
+    """Consecutive embedding coordinates that change together; all of a block have the same spread, span and step.
+
+    start: the index of its first coordinate. ends_moved: how many coordinates a change moves from end to end, where
+    there are that many. single_share: the squared change of cumulative counts by one record, counted from `origin` or
+    from one half, as a share of the distance across the block.
+    """
+
+    start: int
+    ends_moved: ClassVar[int]
+    single_share: ClassVar[float]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of its coordinates."""
+
+    @property
+    def coordinates(self) -> slice:
+        """The slice of its coordinates."""
+        return slice(self.start, self.start + self.size)
+
+    def width(self, spread: float) -> float:
+        """Return the distance across the block. spread: that across one of its coordinates."""
+        return self.ends_moved * spread
+
+    @abstractmethod
+    def noise_width(self, spread: float) -> float:
+        """Return what the block adds to Σwᵢ, to which the variance of an answer from noisy counts is proportional."""
+
+    @abstractmethod
+    def origin(self, middle: int) -> int:
+        """Return the position that records are counted from, in quanta. middle: that of a coordinate's interval."""
+
+    @abstractmethod
+    def select(self, number: Callable[[int], Result], category: Callable[["CategoryBlock"], Result]) -> Result:
+        """Return number(coordinate) for a number, category(block) for a category."""
+
+
+class NumberBlock(Block):
+    """The coordinate of a number, which changes alone."""
+
+    ends_moved: ClassVar[int] = 1
+    single_share: ClassVar[float] = 1 / 4
+
+    @property
+    def size(self) -> int:
+        """1: a number has one coordinate."""
+        return 1
+
+    def noise_width(self, spread: float) -> float:
+        """Return the spread."""
+        return spread
+
+    def origin(self, middle: int) -> int:
+        """Return the middle, which no record is far from."""
+        return middle
+
+    def select(self, number: Callable[[int], Result], category: Callable[["CategoryBlock"], Result]) -> Result:  # noqa: ARG002
+        """Return number(coordinate)."""
+        return number(self.start)
+
+
+@dataclass(frozen=True)
+class CategoryBlock(Block):
+    """Coordinates of a category, one for each label.
+
+    A record or query is at the far end of its label's coordinate and at the near end of the others, so that a change of
+    label moves two coordinates. All of them have one step.
+    """
+
+    labels: int
+    ends_moved: ClassVar[int] = 2
+    single_share: ClassVar[float] = 1 / 2
+
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return self.labels
+
+    def noise_width(self, spread: float) -> float:
+        """Return 2w(1 − 1/A) for A labels: their shares add up to 1, which takes a part of the noise away."""
+        return 2 * self.width(spread) * (1 - 1 / self.labels)
+
+    def origin(self, middle: int) -> int:  # noqa: ARG002
+        """Return the near end, where a record without a label is."""
+        return 0
+
+    def select(self, number: Callable[[int], Result], category: Callable[["CategoryBlock"], Result]) -> Result:  # noqa: ARG002
+        """Return category(block)."""
+        return category(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +123,7 @@ class Embedding:
     span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
     step: int64[D], quanta between two neighboring positions of records; 1 where all positions are possible.
     images_per_record: how many images one record may change (s of Remark 8.1); 1 for every space here.
-    category_blocks: blocks of coordinates, one for each label of a category, of which a record or query is at the far
-    end of one and at the near end of the others; all coordinates of a block have one step and the same weight.
+    blocks: coordinates that change together, in order; by default every coordinate is that of a number.
     symmetric: whether every point has a mirror image, as far on the other side of the middle in every coordinate.
     """
 
@@ -39,7 +136,7 @@ class Embedding:
     span: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     step: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     images_per_record: int = 1
-    category_blocks: tuple[slice, ...] = ()
+    blocks: tuple[Block, ...] = ()
     symmetric: bool = False
 
     def __post_init__(self) -> None:
@@ -47,6 +144,8 @@ class Embedding:
             object.__setattr__(self, "span", np.full(self.dimension, QUANTA, dtype=np.int64))
         if not len(self.step):
             object.__setattr__(self, "step", np.ones(self.dimension, dtype=np.int64))
+        if not self.blocks:
+            object.__setattr__(self, "blocks", tuple(map(NumberBlock, range(self.dimension))))
 
     @property
     def dimension(self) -> int:
@@ -69,15 +168,13 @@ class Embedding:
         return self.spread / self.span
 
     @cached_property
-    def independent_blocks(self) -> tuple[slice, ...]:
-        """Coordinates that change independently: blocks of labels, and each other coordinate alone."""
-        in_category = {i for block in self.category_blocks for i in range(block.start, block.stop)}
-        single = [slice(i, i + 1) for i in range(self.dimension) if i not in in_category]
-        return tuple(sorted([*single, *self.category_blocks], key=lambda block: block.start))
+    def block_at(self) -> tuple[Block, ...]:
+        """The block of each coordinate."""
+        return tuple(block for block in self.blocks for _ in range(block.size))
 
-    def width(self, block: slice) -> float:
-        """Return the distance across a block: a change of label moves two coordinates of a category."""
-        return float(self.spread[block.start]) * (2 if block in self.category_blocks else 1)
+    def width(self, block: Block) -> float:
+        """Return the distance across a block."""
+        return block.width(float(self.spread[block.start]))
 
     def cells(self, groups: int = 1) -> int:
         """Return the cells of a sketch for a number of groups: as memory allows, and one per step of records."""
@@ -95,18 +192,24 @@ class Embedding:
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest mean distance that any table could have at positions float64[k, D]."""
-        quantum, span, to_low = self.quantum, self.span, positions
-        if self.category_blocks:
-            single = [block.start for block in self.independent_blocks if block not in self.category_blocks]
-            quantum, span, to_low = quantum[single], span[single], positions[:, single]
-        to_high = span - to_low
-        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + math.fsum(map(self.width, self.category_blocks))
+        numbers, category_width = self._range_parts
+        quantum, to_low = self.quantum[numbers], positions[:, numbers]
+        to_high = self.span[numbers] - to_low
+        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + category_width
         low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
         if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
             to_middle = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
             radius = self.sensitivity_bound / 2 + float(self.quantum.sum())
             low, high = np.maximum(low, to_middle - radius), np.minimum(high, to_middle + radius)
         return low, high
+
+    @cached_property
+    def _range_parts(self) -> tuple[slice | list[int], float]:
+        """The coordinates of numbers, and the distance across all categories, which every label can be from a query."""
+        no_coordinates: list[int] = []
+        numbers = [i for block in self.blocks for i in block.select(lambda i: [i], lambda _: no_coordinates)]
+        widths = [block.select(lambda _: 0.0, self.width) for block in self.blocks]
+        return slice(None) if len(numbers) == self.dimension else numbers, math.fsum(widths)
 
     def coordinate(self, i: int) -> "Embedding":
         """Return embedding coordinate i as a separate embedding."""
