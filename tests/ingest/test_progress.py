@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 import milepost as mp
-from milepost.ingest.aggregation import known_count, records
-from milepost.ingest.batches import open_stream
+from milepost.ingest.aggregation import records
+from milepost.ingest.batches import known_count, open_stream
 from milepost.ingest.progress import Display, advance_share, reading, showing
 
 LINE = mp.L1({"x": (0, 1)})

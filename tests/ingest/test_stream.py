@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -19,17 +19,19 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.ingest import aggregation, files
+from milepost.ingest import files
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.batches import open_stream
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
+from milepost.ingest.table import Table
 from milepost.pipeline.release import EXPECTED_ROWS
 from milepost.pipeline.selection import read_given_queries
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import StatisticSpec
 from tests.chance import sure
 
 ROWS = 3000
@@ -412,22 +414,16 @@ class Tally:
     def add(self, rows: int) -> None:
         """Nothing to keep."""
 
+    @property
+    def arrays(self) -> tuple[()]:
+        """No integers."""
+        return ()
+
     def __add__(self, other: "Tally") -> "Tally":
         return self
 
 
-class TallyOf:
-    """Which statistic it is."""
-
-    numbers, size = 1, 1
-
-    def empty(self) -> Tally:
-        """That of no records."""
-        return Tally()
-
-    def image(self, block: Any) -> tuple[int]:
-        """The number of records."""
-        return (len(block.points),)
+TALLY = StatisticSpec(Tally, lambda block: (len(block.points),))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -444,9 +440,10 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
 
     roles = RowColumns(row_weights=1, max_row_weight=1) if weighted else RowColumns()
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
+    table = Table(batches(), space, roles.change("add-remove"), None, roles, stream=True)
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
-        aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, row_columns=roles)
+        table._aggregate(TALLY)
     assert len(batch_numbers) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 
@@ -462,4 +459,4 @@ def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(mo
     monkeypatch.setattr(sketch, "MAX_TOTAL", 10)
     rows, people = np.zeros((11, 1)), RowColumns(privacy_unit=list(range(11)))
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
-        aggregation.bound_contributions(rows, mp.L1([(0, 1)]), None, people)
+        _ = Table(rows, mp.L1([(0, 1)]), people.change("replace"), None, people).bounded_rows

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from milepost.errors import MilepostError
-from milepost.ingest.column_selection import ColumnSelection
+from milepost.ingest.column_selection import NUMBER_ROLES, ColumnSelection
 from milepost.ingest.progress import advance_share
 
 CSV, PARQUET = (".csv", ".txt"), (".parquet",)
@@ -235,12 +235,12 @@ def _csv(file: File, selection: ColumnSelection, report: ReportBytes) -> Iterato
         points[:] = _names(file, present, selection.points(present))
         others[:] = _names(file, present, selection.others(present))
         types = dict.fromkeys(points, pa.string() if selection.width else pa.float64())
-        for name, other in zip(others, selection.extra, strict=True):
-            kind = pa.float64() if other.numbers else pa.string()
+        for name, (role, _) in zip(others, selection.extra, strict=True):
+            kind = pa.float64() if role in NUMBER_ROLES else pa.string()
             if types.setdefault(name, kind) != kind:
                 raise MilepostError(
                     f"column {name!r} of {file.name} cannot be read as numbers and as text at once, as a column of the "
-                    f"points and as {other.role}; repeat it under another name"
+                    f"points and as {role}; repeat it under another name"
                 )
         in_file = [name for name in types if name not in file.keys]
         return pa.csv.ConvertOptions(include_columns=in_file, column_types=types)
