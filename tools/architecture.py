@@ -1,7 +1,7 @@
 """`python -m tools.architecture`: print the size of the package, its layers, and how long the path of a call is.
 
-`tests/project/test_architecture.py` fails when an import points up, when modules import each other in a circle, and when a
-folder has too many modules. Imports inside of functions and under `TYPE_CHECKING` count as any other.
+`tests/project/test_architecture.py` fails when an import points up, when modules import each other in a circle, and
+when a folder has too many modules. Imports inside of functions and under `TYPE_CHECKING` count as any other.
 """
 
 import argparse
