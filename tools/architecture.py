@@ -1,11 +1,12 @@
 """`python -m tools.architecture`: print the size of the package, its layers, and how long the path of a call is.
 
-`tests/test_architecture.py` fails when an import points up, when modules import each other in a circle, and when a
-folder has too many modules. Imports inside of functions and under `TYPE_CHECKING` count as any other.
+`tests/project/test_architecture.py` fails when an import points up, when modules import each other in a circle, and
+when a folder has too many modules. Imports inside of functions and under `TYPE_CHECKING` count as any other.
 """
 
 import argparse
 import ast
+import re
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -37,6 +38,7 @@ LAYERS = (  # a module imports from its own layer and from those above it in thi
     ("service",),
     ("cli",),
 )
+CARRIER_LAYERS = ("ingest", "statistics")
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 Graph = dict[str, set[str]]  # the modules that each module imports, by their names within the package
@@ -123,6 +125,21 @@ def folder_sizes(files: dict[str, Path], source: Path = SOURCE) -> Counter[str]:
     return Counter(str(path.parent.relative_to(source / PACKAGE)) for path in files.values())
 
 
+def carrier_types(source: Path = SOURCE) -> list[str]:
+    """Return the classes of the folders between a table and a sketch, without exceptions and protocols."""
+    classes: list[str] = []
+    for module, path in module_files(source).items():
+        if layer(module) in CARRIER_LAYERS:
+            nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))
+            classes += [node.name for node in nodes if not _is_exception_or_protocol(node)]
+    return classes
+
+
+def _is_exception_or_protocol(node: ast.ClassDef) -> bool:
+    names = {part for base in node.bases for part in re.findall(r"\w+", ast.unparse(base))}
+    return "Protocol" in names or any(name.endswith(("Error", "Exception", "Warning")) for name in names)
+
+
 class CallPath(NamedTuple):
     """How many functions, in how many files, one call goes through."""
 
@@ -178,6 +195,7 @@ def report(source: Path = SOURCE) -> Iterable[str]:
     lines = sum(len(path.read_text().splitlines()) for path in files.values())
     yield f"modules: {len(files)}, lines: {lines:,}"
     yield f"modules in the root: {sizes['.']}; in the largest folder, {largest}: {most}"
+    yield f"carrier types from table to sketch: {len(carrier_types(source))}"
     upward, count = upward_edges(graph), sum(map(len, graph.values()))
     yield f"imports: {count}, upward: {len(upward)}, modules in cycles: {modules_in_cycles(graph)}"
     yield from (f"  {PACKAGE}.{importer} imports {PACKAGE}.{imported}" for importer, imported in upward)

@@ -119,19 +119,22 @@ def given_query_distances(mechanism: str, value: Any) -> list[list[int]]:
 
 def group_of(row_columns: RowColumns, value: Any) -> int | str:
     """Return the group of a row."""
-    group = row_columns.read({"groups": [value]}, 1).group
+    group = row_columns.block(np.zeros((1, 1)), {"groups": [value]}).group
     assert group is not None
     return "nobody's" if group[0] < 0 else int(group[0])
 
 
 def person_name(value: Any) -> bytes:
     """Return the name of a person."""
-    return bytes(RowColumns(privacy_unit=0).read({"privacy_unit": [value]}, 1).person[0])
+    person = RowColumns(privacy_unit=0).block(np.zeros((1, 1)), {"privacy_unit": [value]}).person
+    assert person is not None
+    return bytes(person[0])
 
 
 def weight_steps(value: Any) -> int:
     """Return a weight in steps."""
-    steps = RowColumns(row_weights=0, max_row_weight=2.0).read({"row_weights": [value]}, 1).weight
+    row_columns = RowColumns(row_weights=0, max_row_weight=2.0)
+    steps = row_columns.block(np.zeros((1, 1)), {"row_weights": [value]}).weight
     assert steps is not None
     return int(steps[0])
 

@@ -18,7 +18,7 @@ import milepost as mp
 from milepost._typing import FloatArray
 from milepost.ingest import batches
 from milepost.ingest.aggregation import read_sketch
-from milepost.ingest.column_selection import ExtraColumn
+from milepost.ingest.column_selection import ColumnSelection
 from milepost.statistics.sketch import Sketch
 
 NAMES = ["east", "north"]
@@ -96,7 +96,7 @@ def test_batches_are_smaller_than_the_table(
 ) -> None:
     """And together they are the table; CSV comes in blocks of bytes."""
     monkeypatch.setattr(batches, "BATCH_ROWS", 1000)
-    sizes = [len(batch) for batch in batches.batches(bring(kind, homes), None, ("east", "north"))]
+    sizes = [len(batch) for batch in batches.batches(bring(kind, homes), ColumnSelection(names=("east", "north")))]
     assert sum(sizes) == len(homes)
     if kind not in {"csv", "batch"}:
         assert max(sizes) <= 1000
@@ -117,7 +117,7 @@ def test_a_parquet_file_is_in_memory_one_batch_at_a_time(
     pq.write_table(pa.table({f"c{k}": numbers for k in range(3)}), path, row_group_size=group)
     baseline, peak, row_count = pa.total_allocated_bytes(), 0, 0
     tracemalloc.start()
-    for batch in batches.batches(path, ["c2", "c1"], ("x", "y")):
+    for batch in batches.batches(path, ColumnSelection(["c2", "c1"], ("x", "y"))):
         assert isinstance(batch, pa.RecordBatch)
         assert batch.schema.names == ["x", "y"]
         peak = max(peak, pa.total_allocated_bytes() - baseline + tracemalloc.get_traced_memory()[1])
@@ -215,7 +215,7 @@ def test_one_decimal_never_changes_how_another_is_read() -> None:
     images: list[FloatArray] = []
     for last in (Decimal(5), Decimal("5." + "0" * 29 + "1")):
         for table in (pa.table({"x": [*values, last]}), pl.DataFrame({"x": [*values, last]})):
-            batch = next(iter(batches.batches(table, None, space.columns)))
+            batch = next(iter(batches.batches(table, ColumnSelection.of_space(space))))
             images.append(space.read(batch)[:-1, 0])
     assert all(np.array_equal(image, [float(value) for value in values]) for image in images)
 
@@ -232,10 +232,10 @@ def test_no_two_readers_of_a_csv_file_share_a_stream(tmp_path: Path, monkeypatch
     rows = np.random.default_rng(0).random((100_000, 4)).round(6)
     pa.csv.write_csv(pa.table({f"c{i}": rows[:, i] for i in range(4)}), tmp_path / "people.csv")
     assert batches.count(tmp_path / "people.csv") == len(rows)
-    assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", None, None, width=4))), rows)
+    assert np.array_equal(np.concatenate(list(batches.batches(tmp_path / "people.csv", ColumnSelection()))), rows)
     assert len(streams) == len(set(streams)) == 4
-    extra_columns = (ExtraColumn("groups", "c3"), ExtraColumn("row_weights", 0, numbers=True))
-    pairs = list(batches.batches_with_cells(tmp_path / "people.csv", ["c2", "c1"], ("x", "y"), extra=extra_columns))
+    selection = ColumnSelection(["c2", "c1"], ("x", "y"), extra=(("groups", "c3"), ("row_weights", 0)))
+    pairs = list(batches.batches_with_cells(tmp_path / "people.csv", selection))
     assert len(streams) == len(set(streams)) == 6  # one for the names, one for all columns
     assert all(batch.schema.names == ["x", "y"] for batch, _ in pairs if isinstance(batch, pa.RecordBatch))
     texts = [text for _, (cells, _) in pairs for text in cells]
@@ -250,8 +250,8 @@ def test_columns_without_a_role_are_the_points(
     """Where neither the space nor anybody names them, in their order; cells beside them are the same rows'."""
     monkeypatch.setattr(batches, "BATCH_ROWS", 700)
     frame = homes[NAMES].head(2000)
-    for numbers in (False, True):
-        pairs = list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("privacy_unit", 0, numbers),)))
+    for role in ("privacy_unit", "row_weights"):
+        pairs = list(batches.batches_with_cells(bring(kind, frame), ColumnSelection(extra=((role, 0),))))
         points = np.concatenate(
             [np.column_stack([*batch]) if isinstance(batch, pa.RecordBatch) else batch for batch, _ in pairs]
         )
@@ -259,4 +259,4 @@ def test_columns_without_a_role_are_the_points(
         cells = [float(str(cell)) for _, [column] in pairs for cell in column]
         assert cells == frame["east"].tolist()
     with pytest.raises(mp.MilepostError, match=r"unit: the table has no column 'who'; it has (east, north|0, 1)"):
-        list(batches.batches_with_cells(bring(kind, frame), extra=(ExtraColumn("privacy_unit", "who"),)))
+        list(batches.batches_with_cells(bring(kind, frame), ColumnSelection(extra=(("privacy_unit", "who"),))))

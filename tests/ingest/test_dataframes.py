@@ -124,7 +124,7 @@ def test_a_hidden_entry_of_a_role_is_missing(values: Any, as_list: bool) -> None
         with pytest.raises(mp.MilepostError, match="column 'row_weights' has a missing value or NaN in row 2"):
             mp.release(ROWS, SPACE, row_weights=column, max_row_weight=2, **options)
     row_columns = RowColumns(groups=column, labels=[1, 2])
-    group = row_columns.read(row_columns.sequences(), 3).group
+    group = row_columns.block(np.zeros((3, 1)), row_columns.sequences()).group
     assert group is not None
     assert group.tolist() == [0, -1, 1]
 

@@ -2,21 +2,32 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
+from rich.progress import Progress, TaskID
 
 import milepost as mp
-from milepost.ingest.aggregation import known_count, records
-from milepost.ingest.batches import open_stream
-from milepost.ingest.progress import Display, advance_share, reading, showing
+from milepost.ingest.aggregation import records
+from milepost.ingest.batches import known_count, open_stream
+from milepost.ingest.progress import (
+    ReadingProgress,
+    advance_share,
+    bars,
+    current_pass,
+    listening,
+    reading,
+    showing,
+)
 
 LINE = mp.L1({"x": (0, 1)})
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"  # the cursor
@@ -36,74 +47,109 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the time, from 0."""
-    now = [0.0]
-    monkeypatch.setattr(sys.modules["milepost.ingest.progress"], "monotonic", lambda: now[0])
-    return lambda seconds: now.__setitem__(0, seconds)
-
-
-def render(display: Display, width: int = 120, at: float = 0.0) -> str:
-    """The lines of a display at this moment, and at this one by rich's own clock."""
-    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, get_time=lambda: at)
+def render(display: Progress, width: int = 120) -> str:
+    """The lines of a display at this moment."""
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width)
     with console.capture() as capture:
-        console.print(display.lines())
+        console.print(display.get_renderable())
     return capture.get()
 
 
-@contextmanager
-def listening() -> Iterator[Display]:
-    """A display that no terminal draws."""
-    display = Display("Looking")
-    with showing(display, Console(file=io.StringIO(), force_terminal=True, width=120)):
-        yield display
+@pytest.fixture
+def clock() -> list[float]:
+    """The time of displays, which tests set."""
+    return [0.0]
 
 
-def test_rows_rate_and_time_left_are_shown(clock: Callable[[float], None]) -> None:
-    with listening() as display, reading("reading", lambda: 4000) as pass_:
+@pytest.fixture
+def display(clock: list[float]) -> Iterator[Progress]:
+    """A display that no terminal draws, with an activity, to which this thread reports."""
+    result = bars()
+    result.get_time = lambda: clock[0]
+    ReadingProgress(result).start("Looking")
+    with listening(result):
+        yield result
+
+
+def test_rows_rate_and_time_left_are_shown(display: Progress, clock: list[float]) -> None:
+    with reading("reading", lambda: 4000) as pass_:
         pass_.advance(600)
+        clock[0] = 2
         pass_.advance(400)
-        clock(2)
         line = render(display)
-        for expected in ("Looking", "reading", "1,000 rows", "500 rows/s", "0:00:06 left"):
+        for expected in ("Looking", "reading", "1,000 rows", "500 rows/s", "0:00:15"):  # 0.1 of it in two seconds
             assert expected in line
         assert all(len(text) <= 80 for text in render(display, 80).splitlines())
-        assert "0:00:06 left" in render(display, 80)
+        assert "0:00:15" in render(display, 80)
+        assert "1,000 rows" in render(display, 80)
 
 
-def test_the_spinner_turns() -> None:
+def test_the_spinner_turns(display: Progress, clock: list[float]) -> None:
     """From one drawing to the next, while its words stay."""
-    display = Display("Choosing")
-    first, later = render(display), render(display, at=0.1)
+    first = render(display)
+    clock[0] = 0.1
+    later = render(display)
     assert first[0] != later[0]
-    assert first[1:] == later[1:]
+    assert "Looking" in first
+    assert "Looking" in later
 
 
-def test_a_share_tells_the_time_left_where_rows_are_unknown(clock: Callable[[float], None]) -> None:
-    with listening() as display, reading("counting") as pass_:
-        assert "left" not in render(display)
+def test_a_share_tells_the_time_left_where_rows_are_unknown(display: Progress, clock: list[float]) -> None:
+    advance_share(0.5)  # outside of a pass: not the activity's
+    assert display.tasks[0].total is None
+    with reading("counting") as pass_:
+        assert "0:" not in render(display)
         pass_.advance(10)
-        clock(30)
-        assert "left" not in render(display)
+        clock[0] = 30
+        assert "0:" not in render(display)
         advance_share(0.25)
         pass_.advance(10)
-        assert "0:01:30 left" in render(display)
+        clock[0] = 60
+        advance_share(0.5)
+        assert "0:01:00" in render(display)
+        assert current_pass(display) == ("counting", 20, 0.5)
+        clock[0] = 70
         advance_share(1.5)  # a file that grew
-        assert "0:00:00 left" in render(display)
+        assert "0:00:00" in render(display)
+        assert current_pass(display) == ("counting", 20, 1.0)
+    assert current_pass(display) == current_pass(None) == ("", 0, None)
 
 
 def test_the_terminal_gets_what_the_display_says() -> None:
     """The lines as drawn, wiped off in the end, with the cursor as it was."""
-    stream, display = io.StringIO(), Display("Releasing [b]")
-    with showing(display, Console(file=stream, force_terminal=True, width=120)) as live, reading("reading") as pass_:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120)
+    with showing("Releasing [b]", console) as line, reading("reading") as pass_:
         pass_.advance(1234)
-        live.refresh()
+        line.update("Releasing [c]")
+        assert line.display is not None
+        line.display.refresh()
     output = stream.getvalue()
-    for expected in ("Releasing [b]", "reading", "1,234 rows", "rows/s"):
+    for expected in ("Releasing [b]", "Releasing [c]", "reading", "1,234 rows", "rows/s"):
         assert expected in output
     assert output.index(HIDE_CURSOR) < output.index("1,234") < output.rindex(SHOW_CURSOR)
     assert output.endswith("\x1b[2K")  # the last line is erased
+
+
+@pytest.mark.parametrize("with_widgets", [False, True])
+def test_a_notebook_that_can_show_bars_does(monkeypatch: pytest.MonkeyPatch, with_widgets: bool) -> None:
+    """Its stderr is no terminal; without ipywidgets rich would warn instead."""
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    module = sys.modules["milepost.ingest.progress"]
+    monkeypatch.setattr(module, "find_spec", lambda _: object() if with_widgets else None)
+    shown: list[str] = []
+
+    @contextmanager
+    def record(what: str, console: Console) -> Iterator[ReadingProgress]:
+        assert console.is_jupyter
+        shown.append(what)
+        yield ReadingProgress()
+
+    monkeypatch.setattr(module, "showing", record)
+    with mp.progress("Reading"):
+        pass
+    assert shown == ["Reading"] * with_widgets
 
 
 @pytest.mark.parametrize("forced", [False, True])
@@ -113,8 +159,8 @@ def test_nothing_at_all_is_written_where_stderr_is_no_terminal(
     if forced:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with mp.progress("Reading") as display:
-        display.update("Releasing")
+    with mp.progress("Reading") as line:
+        line.update("Releasing")
         mp.release(np.random.default_rng(0).random((3000, 1)), LINE, epsilon=1)
     assert capfd.readouterr() == ("", "")
 
@@ -162,59 +208,56 @@ def test_one_within_another_uses_its_display(terminal: Terminal) -> None:
 
 def test_other_threads_read_in_silence(terminal: Terminal) -> None:
     """Their rows are not shown, and a display of their own waits for no terminal that is taken."""
-    displays: list[Display] = []
+    others: list[ReadingProgress] = []
 
     def work() -> None:
         with reading("elsewhere") as pass_:
             pass_.advance(7)
         with mp.progress("Another") as other, reading("elsewhere") as pass_:
             pass_.advance(7)
-            displays.append(other)
+            others.extend([other, pass_])
 
-    with redirect_stderr(terminal), mp.progress("Reading") as display, reading("reading") as pass_:
+    with redirect_stderr(terminal), mp.progress("Reading") as line, reading("reading"):
         thread = Thread(target=work)
         thread.start()
         thread.join()
-        assert display.passes == [pass_]
-    assert [other.passes for other in displays] == [[]]
+        assert line.display is not None
+        assert [task.description for task in line.display.tasks] == ["Reading", "reading"]
+    assert [other.display for other in others] == [None, None]
     assert "Another" not in terminal.getvalue()
 
 
-def test_every_pass_has_a_line_while_it_lasts(tmp_path: Path) -> None:
+def test_every_pass_has_a_line_while_it_lasts(display: Progress, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).random((300_000, 1))
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"x": rows[:, 0]}), path)
-    with listening() as display:
-        batches = records(path, LINE, None, 1)
-        first = len(next(batches))
-        (pass_,) = display.passes
-        assert (pass_.what, pass_.total, pass_.rows) == ("reading", 300_000, 0)
-        second = len(next(batches))
-        assert (pass_.rows, pass_.completed_share) == (first, first / 300_000)
-        assert first + second + sum(map(len, batches)) == pass_.rows == 300_000
-        assert display.passes == []
-        abandoned_batches = records(path, LINE, None, 1)
-        next(abandoned_batches)
-        del abandoned_batches
-        assert display.passes == []
+    batches = records(path, LINE, None, 1)
+    first = len(next(batches))
+    assert current_pass(display) == ("reading", 0, 0.0)
+    second = len(next(batches))
+    assert current_pass(display) == ("reading", first, first / 300_000)
+    assert first + second + sum(map(len, batches)) == 300_000
+    assert current_pass(display) == ("", 0, None)
+    abandoned_batches = records(path, LINE, None, 1)
+    next(abandoned_batches)
+    del abandoned_batches
+    assert [task.description for task in display.tasks] == ["Looking"]
 
 
-def test_a_release_counts_chooses_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_counts_chooses_and_reads(display: Progress, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each as a pass of its own."""
-    rows, pass_names = np.random.default_rng(0).random((3000, 1)), list[str]()
+    rows, pass_names, add_task = np.random.default_rng(0).random((3000, 1)), list[str](), display.add_task
 
-    class RecordingList(list[object]):
-        def append(self, pass_: object) -> None:
-            pass_names.append(getattr(pass_, "what", ""))
-            super().append(pass_)
+    def record_task(what: str, **options: Any) -> TaskID:
+        pass_names.append(what)
+        return add_task(what, **options)
 
-    with listening() as display:
-        monkeypatch.setattr(display, "passes", RecordingList())
-        mp.release(rows, LINE, epsilon=1)
-        assert pass_names == ["counting", "reading"]
-        pass_names.clear()
-        mp.release(rows, LINE, epsilon=1, privacy_unit=list(range(1500)) * 2)
-        assert pass_names == ["choosing rows", "reading"]
+    monkeypatch.setattr(display, "add_task", record_task)
+    mp.release(rows, LINE, epsilon=1)
+    assert pass_names == ["counting", "reading"]
+    pass_names.clear()
+    mp.release(rows, LINE, epsilon=1, privacy_unit=list(range(1500)) * 2)
+    assert pass_names == ["choosing rows", "reading"]
 
 
 def test_rows_are_known_where_that_takes_no_pass(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Roles: groups, persons and weights are read alike from every table, and say what a few lines of Python say."""
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, fields
 from datetime import date
 from decimal import Decimal
@@ -20,10 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milepost as mp
-from milepost.ingest import aggregation, batches
-from milepost.ingest.aggregation import NO_ROW_COLUMNS, BoundedRows, blocks, bound_contributions, read_sketch, read_sums
+from milepost.ingest import batches
+from milepost.ingest import table as table_module
+from milepost.ingest.aggregation import read_sketch, read_sums
+from milepost.ingest.column_selection import ColumnSelection
 from milepost.ingest.row_attributes import RowColumns
-from milepost.ingest.table import Table
+from milepost.ingest.stream import Stream
+from milepost.ingest.table import NO_ROW_COLUMNS, Table
 from milepost.pipeline.selection import read_given_queries
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.embeddings.embedding import QUANTA
@@ -52,7 +55,11 @@ def queries(space: mp.L1 = CITY) -> Queries:
 
 def total(data: Any, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> int:
     """Of a table whose number of rows is private."""
-    return Table(data, space, row_columns.change("add-remove"), None, row_columns).total()
+    return table_of(data, space, row_columns).total()
+
+
+def table_of(data: Any, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS, columns: Any = None) -> Table:
+    return Table(data, space, row_columns.change("add-remove"), columns, row_columns)
 
 
 def frame_of(rows: Sequence[Visit]) -> pd.DataFrame:
@@ -203,7 +210,7 @@ def test_every_format_gives_the_same_integers(
 ) -> None:
     """Whatever the size of batches and blocks, and whether roles are named, numbered or given as sequences."""
     monkeypatch.setattr(batches, "BATCH_ROWS", size)
-    monkeypatch.setattr(aggregation, "BLOCK", 640)
+    monkeypatch.setattr(table_module, "BLOCK", 640)
     rows = many[:20] if size == 1 else many[:800]
     frame, labels = frame_of(rows), (1, "other", 2)
     totals, cumulative = brute_force_sketch(oracle(rows, labels, 3, True), 4, 3)
@@ -236,7 +243,7 @@ def test_text_ids_and_labels_are_read_from_every_format(kind: str, many: list[Vi
     expected, _ = brute_force_sketch(oracle(many, (1, 2), 2, True), 2, 2)
     for columns in (None, [3, 4]):
         assert read_sketch(table, CITY, columns, roles, 2).totals.tolist() == expected
-    repeated_points = [block.points for block in blocks(table, CITY, [4, 4], 1, roles)]
+    repeated_points = [block.points for block in table_of(table, CITY, roles, [4, 4]).blocks()]
     assert all(np.array_equal(points[:, 0], points[:, 1]) for points in repeated_points)
 
 
@@ -247,21 +254,17 @@ def test_a_persons_rows_alone_decide_which_are_used(contributions: int, many: li
 
     def used_rows(rows: Sequence[Visit]) -> list[list[float]]:
         result: list[list[float]] = []
-        for block in blocks(frame_of(rows), CITY, None, 1, roles):
+        for block in table_of(frame_of(rows), CITY, roles).blocks():
             assert block.group is not None
             result += np.column_stack([block.points, block.group]).tolist()
         return sorted(result)
 
     frame = frame_of(many)
-    bounded_rows = bound_contributions(frame, CITY, None, roles)
-    assert same(
-        read_sketch(frame, CITY, row_columns=roles, bounded_rows=bounded_rows),
-        read_sketch(frame, CITY, row_columns=roles),
-    )
-    assert same(
-        read_sums(frame, CITY, queries(), row_columns=roles, bounded_rows=bounded_rows),
-        read_sums(frame, CITY, queries(), row_columns=roles),
-    )
+    table = table_of(frame, CITY, roles)
+    assert same(table.sketch(CITY, 64), read_sketch(frame, CITY, row_columns=roles, cells=64))
+    assert same(table.sums(queries()), read_sums(frame, CITY, queries(), row_columns=roles))
+    assert same(table.sums(queries()), table.in_memory().sums(queries()))
+    assert table.total() == table.in_memory().total()
     order = np.random.default_rng(1).permutation(len(many))
     assert used_rows([many[k] for k in order]) == used_rows(many)
     subset = [row for row in many if row.person < 60]
@@ -276,7 +279,7 @@ def test_zeros_of_either_sign_are_one_point() -> None:
     """Equal rows come at the same place."""
     rows = [Visit(1, 0, 1.0, east, 2.0) for east in (0.0, -0.0)] + [Visit(1, 0, 1.0, 5.0, 5.0)]
     firsts = {
-        next(blocks(frame_of(order), CITY, None, 1, RowColumns(privacy_unit="person"))).points[0, 0]
+        next(table_of(frame_of(order), CITY, RowColumns(privacy_unit="person")).blocks()).points[0, 0]
         for order in (rows, rows[::-1])
     }
     assert len(firsts) == 1
@@ -316,7 +319,7 @@ def test_a_csv_file_has_text_ids_and_labels_and_numeric_weights(last: str, tmp_p
     """Whatever stands in other rows, in the same block or a later one."""
     path, filler = tmp_path / "visits.csv", "7,7,1,3,4\n" * 150_000
     path.write_text(f"who,plan,w,east,north\n007,07,1,1,2\n7,7,0.5,1,2\n{filler}{last},{last},1,5,6\n")
-    assert len(list(batches.batches(path, None, CITY.columns))) > 1
+    assert len(list(batches.batches(path, ColumnSelection.of_space(CITY)))) > 1
     roles = RowColumns(groups="plan", labels=(7, "07"), row_weights="w", max_row_weight=1)
     assert read_sketch(path, CITY, row_columns=roles).totals.tolist() == [150_000 * 1024 + 512, 1024]
     assert total(path, CITY, row_columns=RowColumns(privacy_unit="who")) == 3
@@ -327,10 +330,10 @@ def test_weights_are_rounded_to_steps_and_moved_to_the_ends() -> None:
     weights = [-1, 0, 1e-9, 0.5, 1, 1.0005, 2, 2.5, np.inf, -np.inf, 10**400, Decimal("0.5"), True, 5e-324]
     expected = [0, 0, 0, 256, 512, 512, 1024, 1024, 1024, 0, 1024, 256, 512, 0]
     points = np.zeros((len(weights), 2))
-    [block] = blocks(points, POINTS, None, 1, RowColumns(row_weights=weights, max_row_weight=2))
+    [block] = table_of(points, POINTS, RowColumns(row_weights=weights, max_row_weight=2)).blocks()
     assert block.weight is not None
     assert block.weight.tolist() == expected
-    [block] = blocks(points[:2], POINTS, None, 1, RowColumns(row_weights=[1e308, 1e-310], max_row_weight=1e-308))
+    [block] = table_of(points[:2], POINTS, RowColumns(row_weights=[1e308, 1e-310], max_row_weight=1e-308)).blocks()
     assert block.weight is not None
     assert block.weight.tolist() == [1024, 10]
 
@@ -531,14 +534,19 @@ def test_what_does_not_fit_the_table_is_refused(tmp_path: Path) -> None:
         read_sketch(path, CITY, row_columns=RowColumns(privacy_unit="who"))
 
 
+class Passes:
+    """One table after another, one for each pass."""
+
+    def __init__(self, *tables: pd.DataFrame) -> None:
+        self._tables = list(tables)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter([self._tables.pop(0)])
+
+
 @pytest.mark.parametrize("row_count", [3, 5])
 def test_a_table_that_changes_between_passes_is_refused(row_count: int) -> None:
     """Rows that came or went since the persons' rows were chosen."""
-    frame = frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(4)])
+    frames = [frame_of([Visit(k, 1, 1.0, 1.0, 1.0) for k in range(rows)]) for rows in (row_count, 4)]
     with pytest.raises(mp.MilepostError, match="changed while it was read"):
-        read_sketch(
-            frame,
-            CITY,
-            row_columns=RowColumns(privacy_unit="person"),
-            bounded_rows=BoundedRows(np.ones(row_count, dtype=bool), row_count),
-        )
+        read_sketch(Stream(Passes(*frames)), CITY, row_columns=RowColumns(privacy_unit="person"))

@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -19,17 +19,19 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.ingest import aggregation, files
+from milepost.ingest import batches, files
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.batches import open_stream
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
+from milepost.ingest.table import Table
 from milepost.pipeline.release import EXPECTED_ROWS
 from milepost.pipeline.selection import read_given_queries
 from milepost.spaces.base import Space
 from milepost.statistics import sketch
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import StatisticSpec
 from tests.chance import sure
 
 ROWS = 3000
@@ -175,9 +177,9 @@ class Batches:
 def test_few_batches_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their number, on a machine of four processors; a session, which reads them again, keeps them."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    batches = Batches(200)
-    assert mp.release(iter(batches), PLANE, **BUDGET).n == 200_000
-    assert batches.max_alive <= 12
+    release_batches = Batches(200)
+    assert mp.release(iter(release_batches), PLANE, **BUDGET).n == 200_000
+    assert release_batches.max_alive <= 12
     session_batches = Batches(50)
     assert (
         mp.interactive(iter(session_batches), PLANE, **BUDGET, mechanism="field", max_queries=2).ask([5, 5]).value > 0
@@ -236,6 +238,41 @@ def test_names_of_folders_are_columns(people: pa.Table, tmp_path: Path) -> None:
     assert same(read_sketch(tmp_path, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
     years = mp.L1({"year": (2000, 2040)})
     assert mp.exact_mean_distance(tmp_path, years, 2023.0) == 3
+
+
+@pytest.mark.parametrize("name", ["people.csv.gz", "people.txt.bz2", "PEOPLE.CSV.ZST"])
+def test_a_compressed_csv_file_is_read_like_the_table(name: str, people: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "people" / name
+    path.parent.mkdir()
+    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}[path.suffix.lower()]
+    with pa.CompressedOutputStream(str(path), codec) as stream:
+        pa.csv.write_csv(people, stream)
+    roles = RowColumns("city", CITIES)
+    for source in (path, path.parent, path.parent / f"*{path.suffix}"):
+        assert same(read_sketch(source, PLANE, None, roles), read_sketch(people, PLANE, None, roles))
+    assert batches.count(path) == ROWS
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(mp.MilepostError, match=f"{path.name} cannot be read: it is damaged|{path.name} holds") as error:
+        mp.release(path, PLANE, **BUDGET)
+    assert error.value.__cause__ is None
+    path.rename(tmp_path / "people.parquet.gz")
+    with pytest.raises(mp.MilepostError, match=r"people\.parquet\.gz cannot be read; only CSV"):
+        mp.release(tmp_path / "people.parquet.gz", PLANE, **BUDGET)
+
+
+def test_a_link_to_a_folder_above_repeats_no_row(folder: Path, tmp_path: Path) -> None:
+    """A row that is read twice would be protected half as well."""
+    (tmp_path / "a").mkdir()
+    pq.write_table(pq.read_table(folder / "part-0.parquet"), tmp_path / "a" / "part.parquet")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    assert batches.count(tmp_path) == 1000
+    assert read_sketch(tmp_path, PLANE).totals.tolist() == [1000]
+
+
+def test_a_csv_file_may_repeat_the_name_of_a_column_that_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("note,east,note,north\nx,1,y,2\n")
+    assert read_sketch(path, PLANE).totals.tolist() == [1]
 
 
 BAD: dict[str, tuple[Callable[[Path, pa.Table], Any], str]] = {}
@@ -412,22 +449,16 @@ class Tally:
     def add(self, rows: int) -> None:
         """Nothing to keep."""
 
+    @property
+    def arrays(self) -> tuple[()]:
+        """No integers."""
+        return ()
+
     def __add__(self, other: "Tally") -> "Tally":
         return self
 
 
-class TallyOf:
-    """Which statistic it is."""
-
-    numbers, size = 1, 1
-
-    def empty(self) -> Tally:
-        """That of no records."""
-        return Tally()
-
-    def image(self, block: Any) -> tuple[int]:
-        """The number of records."""
-        return (len(block.points),)
+TALLY = StatisticSpec(Tally, lambda block: (len(block.points),))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -437,16 +468,17 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     batch_numbers: list[int] = []
 
-    def batches() -> Iterator[Any]:
+    def weighted_batches() -> Iterator[Any]:
         for number in range(100):
             batch_numbers.append(number)
             yield np.ones((1 if weighted else 1024, 2))
 
     roles = RowColumns(row_weights=1, max_row_weight=1) if weighted else RowColumns()
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
+    table = Table(weighted_batches(), space, roles.change("add-remove"), None, roles, stream=True)
     reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
-        aggregation.aggregate(cast("Any", TallyOf()), open_stream(batches()), space, row_columns=roles)
+        table._aggregate(TALLY)
     assert len(batch_numbers) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them
 
 
@@ -462,4 +494,4 @@ def test_chosen_rows_that_are_too_many_are_refused_before_they_are_read_again(mo
     monkeypatch.setattr(sketch, "MAX_TOTAL", 10)
     rows, people = np.zeros((11, 1)), RowColumns(privacy_unit=list(range(11)))
     with pytest.raises(mp.MilepostError, match="at most 10 rows"):
-        aggregation.bound_contributions(rows, mp.L1([(0, 1)]), None, people)
+        _ = Table(rows, mp.L1([(0, 1)]), people.change("replace"), None, people).bounded_rows

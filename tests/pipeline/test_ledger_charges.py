@@ -79,8 +79,7 @@ def test_it_is_charged_before_the_table_is_read(
         observations.append(states(ledger))
         return parts(*arguments, **options)
 
-    for module in ("milepost.ingest.batches", "milepost.ingest.aggregation"):
-        monkeypatch.setattr(f"{module}.batches_with_cells", observed_batches, raising=False)
+    monkeypatch.setattr(batches, "batches_with_cells", observed_batches)
     with pytest.raises(mp.MilepostError):
         CALLS[call](path, ledger)
     assert observations

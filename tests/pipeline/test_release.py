@@ -12,6 +12,7 @@ import pytest
 
 import milepost as mp
 from milepost.ingest.batches import batches
+from milepost.ingest.column_selection import ColumnSelection
 from milepost.privacy import noise
 from tests.chance import sure
 
@@ -182,7 +183,7 @@ def test_one_record_never_changes_how_others_are_read() -> None:
     images = []
     for last in (Decimal("5.0"), Decimal("5.0000000000000000000000001"), 5.0, 5, True):
         frame = pd.DataFrame({"x": pd.Series([digits] * 50 + [last], dtype=object)})
-        batch = next(iter(batches(frame, None, space.columns)))
+        batch = next(iter(batches(frame, ColumnSelection.of_space(space))))
         images.append(space.quantize(space.read(batch))[:50])
     assert all(np.array_equal(image, images[0]) for image in images)
 

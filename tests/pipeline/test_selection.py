@@ -46,9 +46,8 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> Any:
         pytest.fail("data was read")
 
-    for name in ("aggregate", "blocks"):
-        monkeypatch.setattr(f"milepost.ingest.table.{name}", never)
-    monkeypatch.setattr("milepost.ingest.batches.batches", never)
+    for name in ("batches.batches_with_cells", "batches.count", "table.aggregate", "table.Table.blocks"):
+        monkeypatch.setattr(f"milepost.ingest.{name}", never)
 
 
 def by_name(plan: mp.Plan) -> dict[str, Prediction]:

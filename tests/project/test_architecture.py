@@ -8,11 +8,13 @@ from tools.architecture import (
     LEVELS,
     MAX_MODULES,
     PACKAGE,
+    carrier_types,
     folder_sizes,
     import_cycle,
     import_graph,
     layer,
     module_files,
+    report,
     upward_edges,
 )
 
@@ -54,6 +56,31 @@ def test_an_import_that_points_up_is_noticed(text: str, tmp_path: Path) -> None:
         (tmp_path / PACKAGE / name).write_text(content)
     (edge,) = upward_edges(import_graph(module_files(tmp_path)))
     assert edge == ("privacy.noise", "pipeline.release")
+
+
+MODULE = """
+from typing import Generic, Protocol, TypeVar
+T = TypeVar("T")
+class Carrier(Generic[T]):
+    class Inner: ...
+class Reader(Protocol[T]): ...
+class ReadingError(ValueError): ...
+def local() -> None:
+    class Local: ...
+"""
+
+
+def test_carrier_types_are_counted_without_exceptions_and_protocols(tmp_path: Path) -> None:
+    for name, content in {
+        "ingest/spark/table.py": MODULE,
+        "privacy/noise.py": MODULE,
+        "statistics/sums.py": "",
+    }.items():
+        (tmp_path / PACKAGE / name).parent.mkdir(parents=True)
+        (tmp_path / PACKAGE / name).write_text(content)
+    assert sorted(carrier_types(tmp_path)) == ["Carrier", "Inner", "Local"]
+    assert "carrier types from table to sketch: 3" in list(report(tmp_path))
+    assert "Table" in carrier_types()
 
 
 def test_a_circle_is_noticed() -> None:

@@ -11,7 +11,7 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
-from milepost.ingest.record_source import RereadSource
+from milepost.ingest.record_source import RowSource
 from milepost.ingest.stream import Stream
 from milepost.pipeline.interactive import stored_card
 from milepost.sessions.session import Answer, Session
@@ -51,7 +51,9 @@ def read_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begin_session(readings: Readings, **params: Any) -> Session:
     session = mp.interactive(Stream(readings), BOX, **PARAMS | params)
-    assert isinstance(session._engine._source, RereadSource)  # type: ignore[attr-defined]
+    source = session._engine._source  # type: ignore[attr-defined]
+    assert isinstance(source, RowSource)
+    assert source.table.records is None
     return session
 
 
@@ -195,7 +197,7 @@ def test_nothing_that_leaves_has_the_digest(tmp_path: Path) -> None:
     readings.now(REPLACED)
     with pytest.raises(mp.MilepostError) as error:
         session.ask([3, 4])
-    fingerprint = session._engine._source._fingerprinted_table.fingerprint  # type: ignore[attr-defined]
+    fingerprint = session._engine._source._fixed_table.fingerprint  # type: ignore[attr-defined]
     output = f"{error.value!r} {session!r} {session.transcript()} {stored_card(store)} {steps_of(store)} {fingerprint}"
     for private in (fingerprint.key, fingerprint.expected):
         for text in (private.hex(), repr(private)[2:-1], str(list(private))[1:-1]):

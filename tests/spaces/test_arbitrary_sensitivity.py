@@ -241,7 +241,7 @@ def test_blocks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         queries = Queries(space.given_queries, space)
         expected = read_sums(records, space, queries)
         with monkeypatch.context() as patch:
-            patch.setattr("milepost.ingest.aggregation.BLOCK", size * queries.count)
+            patch.setattr("milepost.ingest.table.BLOCK", size * queries.count)
             assert np.array_equal(read_sums(records, space, queries).values, expected.values)
 
 

@@ -111,7 +111,7 @@ def test_a_table_gives_the_same_sums_in_blocks_of_any_size(rows: int, monkeypatc
     queries = Queries(points, space)
     expected = read_sums(table, space, queries)
     monkeypatch.setattr(noise, "_add", None)
-    monkeypatch.setattr("milepost.ingest.aggregation.BLOCK", rows * queries.count)
+    monkeypatch.setattr("milepost.ingest.table.BLOCK", rows * queries.count)
     assert same(read_sums(table, space, queries), expected)
     exact = mp.exact_mean_distance(table, space, points)
     np.testing.assert_allclose(expected.values[0] * queries.quantum / 100, exact, atol=queries.bias)

@@ -8,8 +8,8 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray
-from milepost.ingest import aggregation, batches
-from milepost.ingest.aggregation import DigestedSpec, SumsSpec
+from milepost.ingest import batches
+from milepost.ingest import table as table_module
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes, siphash
@@ -92,12 +92,12 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     digests = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
         with patched(
-            [(batches, "BATCH_ROWS", batch), (aggregation, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
+            [(batches, "BATCH_ROWS", batch), (table_module, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
         ):
-            spec = DigestedSpec(SumsSpec(space, 1), KEY)
-            digests.add(aggregation.aggregate(spec, rows, space, row_columns=roles).digest.to_bytes())
+            plain = Table(rows, space, roles.change("replace"), None, roles)
+            digests.add(plain._aggregate(RowDigest.spec(KEY)).to_bytes())
             table = Table(rows, space, roles.change("replace"), None, roles, fingerprint=Fingerprint(key=KEY))
-            table.blocks()
+            table.in_memory()
             assert table.fingerprint is not None
             table.total()
     assert len(digests) == 1
@@ -128,6 +128,6 @@ def test_neither_key_nor_digest_is_shown() -> None:
     fingerprint = Fingerprint(key=KEY)
     fingerprint.check(RowDigest())
     assert repr(fingerprint) == f"Fingerprint(changed={CHANGED!r})"
-    assert "key" not in repr(DigestedSpec(SumsSpec(SPACES["disc"], 1), KEY))
+    assert repr(KEY)[2:-1] not in repr(RowDigest.spec(KEY))
     assert any(fingerprint.expected)
     assert len(fingerprint.expected) == 32

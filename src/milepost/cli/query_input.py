@@ -73,7 +73,7 @@ def point_batches(
 ) -> Iterator[QueryPoints]:
     """Read the points of a file in batches of at most `max_points`, with the columns to keep."""
     first = 0
-    for batch, cells in _parts(path, space, columns, tuple(ExtraColumn("--keep", name) for name in keep)):
+    for batch, cells in _parts(path, space, columns, tuple(("--keep", name) for name in keep)):
         for start in range(0, len(batch), max_points):
             part = slice(start, start + max_points)
             extra_columns = pa.table([column[part] for column in cells], names=list(keep)) if keep else None

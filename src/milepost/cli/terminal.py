@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from milepost.errors import MilepostError
-from milepost.ingest.progress import Display
+from milepost.ingest.progress import ReadingProgress
 from milepost.ingest.progress import progress as show_progress
 from milepost.storage.paths import WRITE_REMEDY, local_path
 
@@ -39,7 +39,7 @@ def console(min_width: int = 0) -> "Console":
     return Console(highlight=False, width=None if sys.stdout.isatty() else max(150, min_width))
 
 
-def progress(what: str) -> AbstractContextManager[Display]:
+def progress(what: str) -> AbstractContextManager[ReadingProgress]:
     """Show the progress of a task on stderr while it runs."""
     return show_progress(f"{what} …")
 

@@ -12,11 +12,10 @@ from milepost._typing import AnyArray
 from milepost._validation import unmask
 from milepost.errors import MilepostError
 from milepost.ingest import files
-from milepost.ingest.column_selection import ColumnSelection, ExtraColumn
+from milepost.ingest.column_selection import NUMBER_ROLES, ColumnSelection, ExtraColumn
 from milepost.ingest.dataframes import check_rows, from_pandas, from_polars, is_pandas, is_polars, to_readable
 from milepost.ingest.stream import Stream
 from milepost.spaces.base import Space
-from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.spaces.objects import SPARK, entries, object_array, object_list, package
 from milepost.storage.paths import READ_REMEDY, local_path
 
@@ -30,57 +29,27 @@ Cells: TypeAlias = pa.Array | AnyArray | list[Any]  # of one column
 Part: TypeAlias = tuple[Batch, list[Cells]]  # points, and the cells of the same rows in other columns
 
 
-def batches(
-    data: Any,
-    columns: Columns = None,
-    names: tuple[str, ...] | None = None,
-    *,
-    aliases: Aliases = NO_ALIASES,
-    objects: bool = False,
-    width: int = 1,
-) -> Iterator[Batch]:
-    """Yield the rows of a table in batches: RecordBatches where columns have names, else arrays.
-
-    columns: names or positions of the columns to use, in the order of the space; they then get the space's names.
-    names, aliases: the names of the space's columns and their aliases, looked up when `columns` is not given.
-    objects: rows are objects rather than numbers; those of a file are text. width: the number of object columns.
-    """
-    for batch, _ in batches_with_cells(data, columns, names, aliases=aliases, objects=objects, width=width):
+def batches(data: Any, selection: ColumnSelection) -> Iterator[Batch]:
+    """Yield the selected columns of a table in batches: RecordBatches where columns have names, else arrays."""
+    for batch, _ in batches_with_cells(data, selection):
         yield batch
 
 
-def batches_with_cells(
-    data: Any,
-    columns: Columns = None,
-    names: tuple[str, ...] | None = None,
-    *,
-    aliases: Aliases = NO_ALIASES,
-    objects: bool = False,
-    width: int = 1,
-    extra: tuple[ExtraColumn, ...] = (),
-) -> Iterator[Part]:
-    """Yield the batches, each with the cells of its rows in the columns `beside` the points, in one pass.
+def batches_with_cells(data: Any, selection: ColumnSelection) -> Iterator[Part]:
+    """Yield the batches, each with the cells of its rows in the extra columns, in one pass.
 
-    Cells of numbers are a NumPy or Arrow array; others are an Arrow array or a list. Those of a CSV file are text.
+    Cells of numbers are a NumPy or Arrow array; others are an Arrow array or a list. Objects of a file are text.
     """
-    if isinstance(columns, str | int):
-        columns = [columns]
-    if columns is not None and names is not None and len(columns) != len(names):
-        raise MilepostError(f"columns must name {len(names)} columns for {', '.join(names)}, got {list(columns)}")
-    selection = ColumnSelection(columns, names, aliases, width if objects else 0, extra)
-    for batch, others in (_object_parts if objects else _named_parts)(data, selection):
-        if columns is None or names is None or isinstance(batch, np.ndarray):
-            yield batch, others
-        else:
-            yield batch.rename_columns(list(names)), others
+    names = None if selection.selected is None else selection.names
+    for batch, cells in (_object_parts if selection.width else _named_parts)(data, selection):
+        yield batch if names is None or isinstance(batch, np.ndarray) else batch.rename_columns(list(names)), cells
 
 
 def space_batches(
     data: Any, space: Space, columns: Columns = None, extra: tuple[ExtraColumn, ...] = ()
 ) -> Iterator[Part]:
-    """Return the batches as a space reads them, with the cells of extra columns."""
-    options: dict[str, Any] = {"aliases": space.aliases, "objects": space.objects, "width": space.width}
-    return batches_with_cells(data, columns, space.columns, extra=extra, **options)
+    """Yield the batches as a space reads them, with the cells of extra columns."""
+    yield from batches_with_cells(data, ColumnSelection.of_space(space, columns, extra))
 
 
 def column_cells(data: Any, role: str, numbers: bool = False) -> Cells:
@@ -141,6 +110,11 @@ def count(data: Any) -> int:
         return len(_array(data))
 
 
+def known_count(data: Any) -> int | None:
+    """Return the number of rows of a table if it is known without reading them, else None."""
+    return count(data) if countable(data) else None
+
+
 def _stream_parts(
     stream: Stream, selection: ColumnSelection, parts: Callable[[Any, ColumnSelection], Iterator[Part]]
 ) -> Iterator[Part]:
@@ -192,10 +166,10 @@ def _object_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
         others: list[Cells] = []
         if isinstance(data, np.ndarray) and data.ndim == 2:
             data, others = _array_columns(data, selection)
-        elif selection.columns is not None:
+        elif selection.selected is not None:
             raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
         elif selection.extra:
-            role = selection.extra[0].role
+            role, _ = selection.extra[0]
             raise MilepostError(f"{role}: a list of objects has no columns; give {role}=[…] with one entry a row")
         rows = object_list(data)
         for start in range(0, len(rows), BATCH_ROWS):
@@ -217,9 +191,10 @@ def _series(frame: Any, position: int) -> Any:
 def _frame_cells(frame: Any, selection: ColumnSelection) -> list[Cells]:
     """Return the cells of a frame's extra columns."""
     result: list[Cells] = []
-    for position, other in zip(selection.others([str(name) for name in frame.columns]), selection.extra, strict=True):
+    positions = selection.others([str(name) for name in frame.columns])
+    for position, (role, _) in zip(positions, selection.extra, strict=True):
         series = _series(frame, position)
-        if not other.numbers:
+        if role not in NUMBER_ROLES:
             cells = _arrow_cells(series)
             result.append(object_list(series) if cells is None else cells)
         elif is_pandas(frame):
@@ -241,10 +216,10 @@ def _array_columns(array: AnyArray, selection: ColumnSelection) -> tuple[AnyArra
     """Return the columns of points, by default all that have no role, and the cells of extra columns."""
     present = [str(k) for k in range(array.shape[1])]
     others: list[Cells] = [
-        array[:, position] if other.numbers else entries(array[:, position])
-        for position, other in zip(selection.others(present), selection.extra, strict=True)
+        array[:, position] if role in NUMBER_ROLES else entries(array[:, position])
+        for position, (role, _) in zip(selection.others(present), selection.extra, strict=True)
     ]
-    if selection.columns is not None:
+    if selection.selected is not None:
         array = array[:, selection.points(present)]
     elif others:
         array = np.delete(array, selection.others(present), axis=1)
@@ -277,8 +252,8 @@ def _named_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
             rows = data[start : start + BATCH_ROWS]
             yield from_polars(rows, positions), _frame_cells(rows, selection)
     else:
-        if selection.columns is None:
-            check_rows(data, selection.names, selection.aliases, [other.column for other in selection.extra])
+        if selection.selected is None:
+            check_rows(data, selection.names, selection.aliases, [column for _, column in selection.extra])
         array, others = _array_columns(_array(data, bool(selection.extra)), selection)
         for start in range(0, len(array), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)

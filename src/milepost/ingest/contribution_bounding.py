@@ -12,6 +12,7 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.objects import is_missing, normalize_cell, to_python_objects
+from milepost.statistics.statistic_spec import RecordBlock
 
 SALT = b"milepost: which rows of a person"  # public
 NAME_BYTES, ORDER_KEY_BYTES = 16, 8  # bytes of an id's name, and of a row's order key
@@ -30,7 +31,7 @@ def person_names(ids: Any, name: str, first_row: int) -> AnyArray:
     starts, lengths = ends[:-1, None], np.diff(ends)[:, None]
     missing = np.flatnonzero(lengths == 0)
     if len(missing):
-        raise _no_id(first_row + int(missing[0]), name, "is missing", "drop such rows, or give each an id of its own")
+        raise _no_id(first_row + int(missing[0]), name, "is missing", "drop such rows, or give each person an id")
     column = np.arange(SHORT_ID_BYTES)
     result = np.zeros((len(texts), NAME_BYTES), dtype=np.uint8)
     if len(texts):
@@ -51,6 +52,11 @@ def row_keys(person: AnyArray, points: FloatArray, group: IntArray, weight: IntA
     for column in (*numbers, group.astype(np.uint64), weight.astype(np.uint64)):
         order_key = _mix_bits(order_key ^ column)
     return np.hstack([person, order_key.astype(">u8").view(np.uint8).reshape(-1, ORDER_KEY_BYTES)])
+
+
+def block_keys(block: RecordBlock) -> AnyArray:
+    """Return the keys of the records of a block that are in a group."""
+    return row_keys(np.asarray(block.person), block.points, block.groups, block.weights)[block.grouped]
 
 
 def select_rows(keys: AnyArray, contributions: int) -> AnyArray:

@@ -1,11 +1,9 @@
 """Sources of records: exact sums of distances to queries that become known one after another."""
 
-import os
-from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from operator import mul
+from typing import Protocol
 
 import numpy as np
 
@@ -19,33 +17,30 @@ from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import CellBorders
 
 MAX_NUMBERS = 1 << 27  # of records in memory: 1 GB
-BLOCK = 1 << 16  # distances at a time, which fit the cache
 MAX_CELLS, MAX_BORDERS = 1 << 20, 1 << 23  # of a coordinate, and of all of them
 RATIO_BITS = 60
 
 
-class RecordSource(ABC):
+class RecordSource(Protocol):
     """Exact sums of distances, and the shift of queries that they need. All but the shift is private."""
 
     @property
-    @abstractmethod
     def total(self) -> int:
         """Return the number of records, or their weight in steps."""
 
-    @abstractmethod
     def sums(self, queries: Queries) -> DistanceSums:
         """Return the exact sums of distances to queries that were shifted."""
 
     def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
         """Return the queries that are answered instead, and bounds of the errors that this causes; public."""
-        return queries, np.zeros(len(queries))
 
 
 @dataclass(frozen=True, eq=False)
-class RereadSource(RecordSource):
-    """The table itself, read for every question: each pass must read the rows that the first pass read.
+class RowSource:
+    """A table, whose records are in memory or are read again for every question.
 
-    Noise is added to differences from earlier answers, which is private for one unchanged table only.
+    Each pass must read the rows that the first pass read: noise is added to differences from earlier answers, which is
+    private for one unchanged table only.
     """
 
     table: Table
@@ -53,52 +48,25 @@ class RereadSource(RecordSource):
     @cached_property
     def total(self) -> int:
         """Return the total, which the first pass counts."""
-        return self._fingerprinted_table.total()
+        return self._fixed_table.total()
 
     def sums(self, queries: Queries) -> DistanceSums:
-        """Return the sums, from one pass over the table."""
-        return self._fingerprinted_table.sums(queries)
+        """Return the sums, from one pass over the records."""
+        return self._fixed_table.sums(queries)
+
+    def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """Return the queries themselves, without error."""
+        return queries, np.zeros(len(queries))
 
     @cached_property
-    def _fingerprinted_table(self) -> Table:
-        """Return the table with a fingerprint."""
-        table = self.table
-        return table if table.fingerprint is not None else table.with_fingerprint(Fingerprint(CHANGED_SESSION))
+    def _fixed_table(self) -> Table:
+        """Return the table with a fingerprint, unless its records are in memory."""
+        fixed = self.table.records is not None or self.table.fingerprint is not None
+        return self.table if fixed else self.table.with_fingerprint(Fingerprint(CHANGED_SESSION))
 
 
 @dataclass(frozen=True, eq=False)
-class InMemorySource(RecordSource):
-    """Records in memory; sums of integers are the same in any order of threads and blocks."""
-
-    space: Space
-    points: FloatArray
-    weights: IntArray | None
-
-    @property
-    def total(self) -> int:
-        """Return the total of all records."""
-        return len(self.points) if self.weights is None else int(self.weights.sum())
-
-    def sums(self, queries: Queries) -> DistanceSums:
-        """Return the sums, computed block by block on all processors."""
-        rows = max(1, BLOCK // queries.count)
-        parts = [slice(start, start + rows) for start in range(0, len(self.points), rows)]
-        result = DistanceSums(queries.count)
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for start in range(0, len(parts), 1 << 10):
-                for part in pool.map(lambda part: self._part(queries, part), parts[start : start + (1 << 10)]):
-                    result = result + part
-        return result
-
-    def _part(self, queries: Queries, part: slice) -> DistanceSums:
-        result = DistanceSums(queries.count)
-        quanta = queries.quantize(self.space.distance(self.points[part], queries.points))
-        result.add(quanta, None, None if self.weights is None else self.weights[part])
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class SketchSource(RecordSource):
+class SketchSource:
     """Sums at cell borders, for a space whose embedded distances are the metric's; records are read once."""
 
     space: Space
@@ -163,12 +131,5 @@ def open_source(table: Table, total: int) -> RecordSource:
     cells = cells_of(space)
     if cells is not None:
         return SketchSource(space, table.sketch(space, cells).borders())
-    if total * space.width > MAX_NUMBERS or not table.is_local:
-        return RereadSource(table)
-    blocks = table.blocks()
-    if not blocks:
-        return RereadSource(table)
-    weights = [block.weight for block in blocks if block.weight is not None]
-    return InMemorySource(
-        space, np.concatenate([block.points for block in blocks]), np.concatenate(weights) if weights else None
-    )
+    fits = table.is_local and total * space.width <= MAX_NUMBERS
+    return RowSource(table.in_memory() if fits else table)

@@ -10,43 +10,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.ingest.batches import Cells, column_cells
-from milepost.ingest.column_selection import ExtraColumn
+from milepost.ingest.column_selection import NUMBER_ROLES, ExtraColumn, extra_position
 from milepost.ingest.contribution_bounding import person_names
 from milepost.privacy.protected_change import WEIGHT_STEPS, ProtectedChange
 from milepost.spaces import numeric
 from milepost.spaces.columns import MAX_LABELS, OTHER, Category
+from milepost.statistics.statistic_spec import RecordBlock
 
 MAX_WEIGHT = sys.float_info.max
 ROLES = ("groups", "privacy_unit", "row_weights")
 
 Role: TypeAlias = Any  # a column's name or position, one entry a row in a list, an array or a Series, or None
-
-
-@dataclass(frozen=True, eq=False)
-class RowAttributes:
-    """Groups, weights and persons of some rows; None for an attribute that the table does not have.
-
-    group: int64[n], −1 in no group. weight: int64[n], in steps. person: names of ids, uint8[n, 16], or empty.
-    """
-
-    rows: int
-    group: IntArray | None
-    weight: IntArray | None
-    person: AnyArray
-
-    @property
-    def grouped(self) -> AnyArray:
-        """Return which rows are in a group: bool[n]."""
-        return np.ones(self.rows, dtype=bool) if self.group is None else np.asarray(self.group >= 0)
-
-    @property
-    def weights(self) -> IntArray:
-        """Return the weight of each row, 1 where there are no weights: int64[n]."""
-        return np.ones(self.rows, dtype=np.int64) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +63,10 @@ class RowColumns:
             )
         _check_max_weight(self.max_row_weight, self.row_weights is not None)
         roles: dict[str | int, str] = {}
-        for extra in self.extra_columns:
-            other = roles.setdefault(extra.column, extra.role)
-            if other != extra.role:
-                raise MilepostError(
-                    f"{other} and {extra.role} are both the column {extra.column!r}; give each one of its own"
-                )
+        for role, column in self.extra_columns:
+            other = roles.setdefault(column, role)
+            if other != role:
+                raise MilepostError(f"{other} and {role} are both the column {column!r}; give each a separate column")
 
     def change(self, neighbors: str) -> ProtectedChange:
         """Return the protected change: what one person can alter."""
@@ -114,13 +90,13 @@ class RowColumns:
     def extra_columns(self) -> tuple[ExtraColumn, ...]:
         """Return the roles that are columns of the table."""
         columns = ((role, getattr(self, role)) for role in self.roles)
-        return tuple(ExtraColumn(role, value, role == "row_weights") for role, value in columns if _is_column(value))
+        return tuple((role, value) for role, value in columns if _is_column(value))
 
     def sequences(self) -> dict[str, Cells]:
         """Return the cells of the roles that are sequences, by role."""
         values = {role: getattr(self, role) for role in self.roles}
         return {
-            role: column_cells(value, role, role == "row_weights")
+            role: column_cells(value, role, role in NUMBER_ROLES)
             for role, value in values.items()
             if not _is_column(value)
         }
@@ -128,15 +104,17 @@ class RowColumns:
     def with_columns_of(self, frame: Any) -> "RowColumns":
         """Return a copy that holds the columns of a pandas frame, for rows that are read from another table."""
         present = [str(name) for name in frame.columns] if frame.ndim == 2 else []
-        return replace(self, **{extra.role: frame.iloc[:, extra.position(present)] for extra in self.extra_columns})
+        columns = {role: extra_position(present, role, column) for role, column in self.extra_columns}
+        return replace(self, **{role: frame.iloc[:, position] for role, position in columns.items()})
 
-    def read(self, cells: Mapping[str, Cells], rows: int, first_row: int = 0) -> RowAttributes:
-        """Return the attributes of some rows, from their cells by role; those of a row depend on its own cells only."""
+    def block(self, points: FloatArray, cells: Mapping[str, Cells], first_row: int = 0) -> RecordBlock:
+        """Return records with the attributes that their cells hold, by role; a record depends on its own cells only."""
         group = self._group(cells["groups"]) if "groups" in cells else None
         weight = self._weight(cells["row_weights"], first_row) if "row_weights" in cells else None
-        name = _name("privacy_unit", self.privacy_unit)
-        person = person_names(cells.get("privacy_unit", []), name, first_row)
-        return RowAttributes(rows, group, weight, person)
+        person = None
+        if "privacy_unit" in cells:
+            person = person_names(cells["privacy_unit"], _name("privacy_unit", self.privacy_unit), first_row)
+        return RecordBlock(points, group, weight, person)
 
     @cached_property
     def _category(self) -> tuple[Category, IntArray]:

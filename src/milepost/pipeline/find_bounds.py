@@ -10,12 +10,12 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.ingest import batches as tables
-from milepost.ingest.aggregation import NO_ROW_COLUMNS
 from milepost.ingest.batches import Columns
 from milepost.ingest.column_selection import ColumnSelection
 from milepost.ingest.geopandas import to_columns
 from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.stream import Stream
+from milepost.ingest.table import NO_ROW_COLUMNS
 from milepost.pipeline.open_table import is_spark_frame, open_table
 from milepost.privacy.accounting.ledger import Ledger, spending
 from milepost.privacy.guarantee import Guarantee
@@ -105,7 +105,7 @@ def read_magnitudes(
 def _columns(data: Any, columns: Columns, row_columns: RowColumns) -> tuple[tuple[str, ...] | None, int]:
     """Return the names (None: by position) and the number of a table's columns."""
     head = data.head() if isinstance(data, Stream) else data
-    first, _ = next(tables.batches_with_cells(head, columns, extra=row_columns.extra_columns), (None, None))
+    first = next(tables.batches(head, ColumnSelection(columns, extra=row_columns.extra_columns)), None)
     if first is None or not first.shape[1]:
         raise MilepostError("the table is empty; at least one row and one column are needed")
     return None if isinstance(first, np.ndarray) else tuple(first.schema.names), first.shape[1]
@@ -113,8 +113,7 @@ def _columns(data: Any, columns: Columns, row_columns: RowColumns) -> tuple[tupl
 
 def _frame_columns(frame: Any, columns: Columns, row_columns: RowColumns) -> tuple[tuple[str, ...], int]:
     """Return the names and the number of a Spark frame's columns."""
-    names = [columns] if isinstance(columns, str | int) else columns
-    positions = ColumnSelection(names, extra=row_columns.extra_columns).points(frame.columns)
+    positions = ColumnSelection(columns, extra=row_columns.extra_columns).points(frame.columns)
     return tuple(frame.columns[position] for position in positions), len(positions)
 
 

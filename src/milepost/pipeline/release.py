@@ -8,12 +8,12 @@ import numpy as np
 
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
-from milepost.ingest.aggregation import check_some, records
+from milepost.ingest.aggregation import records
 from milepost.ingest.batches import Columns, open_stream
 from milepost.ingest.dataframes import shape_answers
 from milepost.ingest.query_points import query_points
 from milepost.ingest.row_attributes import Role, RowColumns
-from milepost.ingest.table import Table
+from milepost.ingest.table import Table, check_some
 from milepost.mechanisms.groups import Label
 from milepost.mechanisms.registry import AnyMechanism, capable_names
 from milepost.pipeline.open_table import is_spark_frame, open_table

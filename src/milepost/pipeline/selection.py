@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from milepost.errors import MilepostError
-from milepost.ingest.aggregation import check_count
 from milepost.ingest.query_points import query_points
 from milepost.ingest.record_source import max_query_shift, open_source
-from milepost.ingest.table import AggregatedTable, Table
+from milepost.ingest.table import Table, check_count
 from milepost.mechanisms.base import (
     CoordinateDesign,
     CoordinateMechanism,
@@ -157,8 +156,8 @@ class Candidates:
         """Read the single statistic of a table, and return the table with it."""
         if self.queries is not None:
             for mechanism in self.query.values():
-                return AggregatedTable.from_table(table, table.sums(self.queries, mechanism.summands))
-        return AggregatedTable.from_table(table, table.sketch(self.space))
+                return table.with_statistic(table.sums(self.queries, mechanism.summands))
+        return table.with_statistic(table.sketch(self.space))
 
     def feasible(self, change: ProtectedChange, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Return the candidates that can give this guarantee, and why the others cannot."""

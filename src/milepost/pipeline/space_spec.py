@@ -11,6 +11,7 @@ from typing import Any
 
 from milepost.errors import MilepostError
 from milepost.ingest.batches import batches
+from milepost.ingest.column_selection import ColumnSelection
 from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
@@ -25,7 +26,7 @@ from milepost.spaces.objects import objects_of
 def edit(queries: Any, **params: Any) -> AnyMetric:
     """Return a space of text by edit distance. queries: a list of texts, or the path of a file with a column of it."""
     if isinstance(queries, str | Path):
-        queries = [text for batch in batches(queries, objects=True) for text in objects_of(batch)]
+        queries = [text for batch in batches(queries, ColumnSelection(width=1)) for text in objects_of(batch)]
     return AnyMetric(edit_distance, queries=queries, **params)
 
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from rich.progress import Progress
+
 from milepost.errors import MilepostError, collected_warnings
-from milepost.ingest.progress import Display, listening
+from milepost.ingest.progress import bars, current_pass, listening
 from milepost.service.database import JobRecord, ServiceDatabase, now
 from milepost.service.errors import CODES, RefusedError
 from milepost.service.schemas.requests import CreateRequest
@@ -24,7 +26,7 @@ class Jobs:
     def __init__(self, database: ServiceDatabase, max_waiting: int) -> None:
         self._database, self._max_waiting, self._lock = database, max_waiting, Lock()
         self._jobs = {job.id: job for job in database.all(JobRecord)}
-        self._displays: dict[str, Display] = {}
+        self._displays: dict[str, Progress] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="milepost-job")
         unfinished = [job for job in self._jobs.values() if job.state in (QUEUED, RUNNING)]
         self.interrupted_runs = [job for job in unfinished if job.state == RUNNING]  # these may have written a release
@@ -66,15 +68,15 @@ class Jobs:
         job = self._jobs.get(name)
         if job is None:
             raise RefusedError("not_found")
-        passes = list(getattr(self._displays.get(name), "passes", ()))[-1:]
+        doing, rows, share = current_pass(self._displays.get(name))
         return {
             "id": job.id,
             "kind": job.kind,
             "of": job.of,
             "state": job.state,
-            "doing": passes[0].what if passes else "",
-            "rows": passes[0].rows if passes else 0,
-            "share": passes[0].completed_share if passes else None,
+            "doing": doing,
+            "rows": rows,
+            "share": share,
             "detail": job.detail or None,
             "created": job.created,
         }
@@ -84,7 +86,7 @@ class Jobs:
         self._pool.shutdown(cancel_futures=True)
 
     def _run(self, job: JobRecord, work: Callable[[], None]) -> None:
-        display = self._displays[job.id] = Display()
+        display = self._displays[job.id] = bars()
         try:
             self._set_state(job, RUNNING, "")
             with listening(display), collected_warnings() as notes:

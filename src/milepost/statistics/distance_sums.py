@@ -1,13 +1,21 @@
 """Exact sums of the distances of all records to queries, as integers that add up."""
 
-from typing import Self
+from collections.abc import Callable
+from functools import partial
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
 from milepost.statistics.accumulate import sum_rows_by_index
 from milepost.statistics.sketch import check_weight, total_weights
+from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
+
+# returns the summands int64[n, m] of records, from their distances int64[n, k] to queries in quanta
+DistanceTransform: TypeAlias = Callable[[Queries, IntArray], IntArray]
 
 
 class DistanceSums:
@@ -19,6 +27,24 @@ class DistanceSums:
     def __init__(self, count: int, groups: int = 1) -> None:
         self.values = np.zeros((groups, count), dtype=np.int64)
         self.totals = np.zeros(groups, dtype=np.int64)
+
+    @classmethod
+    def spec(
+        cls, space: Space, groups: int = 1, queries: Queries | None = None, transform: DistanceTransform | None = None
+    ) -> "StatisticSpec[DistanceSums]":
+        """Return the specification of sums of distances to queries, or of a transform of these distances.
+
+        queries: None for totals alone.
+        """
+        no_records = np.empty((0, 0 if queries is None else queries.count), dtype=np.int64)
+        count = _summands(queries, transform, no_records).shape[1]
+        numbers = 1 if queries is None else max(count, queries.count)
+        return StatisticSpec(partial(DistanceSums, count, groups), partial(_image, space, queries, transform), numbers)
+
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """Return all integers."""
+        return self.values, self.totals
 
     @property
     def count(self) -> int:
@@ -61,3 +87,17 @@ class DistanceSums:
         result = DistanceSums(self.count, self.groups)
         result.values, result.totals = values, totals
         return result
+
+
+def _image(
+    space: Space, queries: Queries | None, transform: DistanceTransform | None, block: RecordBlock
+) -> tuple[IntArray, IntArray | None, IntArray | None]:
+    """Return the summands of records, with their groups and weights."""
+    quanta = np.empty((len(block.points), 0), dtype=np.int64)
+    if queries is not None:
+        quanta = queries.quantize(space.distance(block.points, queries.points))
+    return _summands(queries, transform, quanta), block.group, block.weight
+
+
+def _summands(queries: Queries | None, transform: DistanceTransform | None, quanta: IntArray) -> IntArray:
+    return quanta if transform is None or queries is None else transform(queries, quanta)

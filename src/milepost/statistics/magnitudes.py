@@ -1,12 +1,13 @@
 """Counts of the values of each column by sign, power of two and 8 more bits, as integers that add up."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Self
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.statistics.sketch import check_weight
+from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MIN_VALUE, MAX_VALUE = (
     -40,
@@ -27,6 +28,16 @@ class Magnitudes:
     def __init__(self, columns: int) -> None:
         self.counts = np.zeros((columns, 2 * SIDE), dtype=np.int64)
         self.total = 0
+
+    @classmethod
+    def spec(cls, columns: int) -> "StatisticSpec[Magnitudes]":
+        """Return the specification of the magnitudes of columns of numbers."""
+        return StatisticSpec(partial(Magnitudes, columns), _image, columns)
+
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """Return all integers, but for the total, which is the sum of each column's counts."""
+        return (self.counts,)
 
     @property
     def columns(self) -> int:
@@ -55,6 +66,11 @@ class Magnitudes:
         starts = np.searchsorted(edges(), borders[:-1])
         starts[0] = 0
         return np.asarray(np.add.reduceat(self.counts[column], starts))
+
+
+def _image(block: RecordBlock) -> tuple[FloatArray, IntArray | None]:
+    """Return values as they are, with the weights of records."""
+    return block.points, block.weight
 
 
 def cell_of(values: FloatArray) -> IntArray:

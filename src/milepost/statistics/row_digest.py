@@ -14,6 +14,7 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import Self
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 KEY_BYTES = 32
 PARTS = 8  # of 16 bits: sums of fewer than 2⁴⁷ rows fit 64 bits
@@ -38,6 +40,16 @@ class RowDigest:
 
     def __init__(self) -> None:
         self.values = np.zeros(PARTS, dtype=np.int64)
+
+    @classmethod
+    def spec(cls, key: bytes) -> "StatisticSpec[RowDigest]":
+        """Return the specification of the digest of rows. key: private."""
+        return StatisticSpec(RowDigest, partial(_image, key))
+
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """Return all integers."""
+        return (self.values,)
 
     def add(self, hashes: AnyArray) -> None:
         """Add rows with these hashes, uint64[n, 2]."""
@@ -72,6 +84,11 @@ class Fingerprint:
         self.expected = self.expected or seal
         if not hmac.compare_digest(seal, self.expected):
             raise MilepostError(self.changed)
+
+
+def _image(key: bytes, block: RecordBlock) -> tuple[AnyArray]:
+    """Return the hashes of records."""
+    return (row_hashes(key, block.points, block.group, block.weight),)
 
 
 def row_hashes(key: bytes, points: FloatArray, group: IntArray | None, weight: IntArray | None) -> AnyArray:

@@ -1,16 +1,19 @@
 """Sketches: exact integers per embedding coordinate, which give the mean distance at every cell border."""
 
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Self
 
 import numpy as np
 
-from milepost._typing import AnyArray, IntArray
+from milepost._typing import AnyArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
+from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
 from milepost.statistics.accumulate import sum_by_index
+from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
 ROWS = 1 << 17  # records at a time, which fit the cache
@@ -48,6 +51,17 @@ class Sketch:
         self._packed: IntArray | None = None
         self._weight = 0  # of the records that are packed
         self._unpack_lock = Lock()  # noise is added to several coordinates at once, each of which reads the counts
+
+    @classmethod
+    def spec(cls, space: Space, groups: int = 1, cells: int | None = None) -> "StatisticSpec[Sketch]":
+        """Return the specification of the sketch of a table in a space."""
+        dimension = space.embedding.dimension
+        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), dimension)
+
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """Return all integers."""
+        return self.counts, self.offsets, self.totals
 
     @property
     def counts(self) -> IntArray:
@@ -225,6 +239,11 @@ class Sketch:
         result = Sketch(self.dimension, self.groups, cells or self.cells)
         result.counts, result.offsets, result.totals = counts, offsets, totals
         return result
+
+
+def _image(space: Space, block: RecordBlock) -> tuple[ImageArray, IntArray | None, IntArray | None]:
+    """Return records in quanta, with their groups and weights."""
+    return space.quantize(block.points), block.group, block.weight
 
 
 def check_weight(total: int) -> None:

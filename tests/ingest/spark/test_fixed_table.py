@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import milepost as mp
-from milepost.ingest.record_source import RereadSource
+from milepost.ingest.record_source import RowSource
 from milepost.ingest.row_attributes import RowColumns
 from milepost.pipeline.open_table import open_table
 from milepost.statistics.row_digest import Fingerprint
@@ -56,7 +56,9 @@ def test_a_person_in_every_second_reading(with_store: bool, frame: Any, tmp_path
     changing_frame = frame.select("x", "y", "person").mapInArrow(replace_person, "x double, y double, person bigint")
     store: dict[str, Any] = {"store": tmp_path / "s.db"} if with_store else {}
     session = mp.interactive(changing_frame, SPACE, **OPTIONS, **store)
-    assert isinstance(session._engine._source, RereadSource)  # type: ignore[attr-defined]
+    source = session._engine._source  # type: ignore[attr-defined]
+    assert isinstance(source, RowSource)
+    assert source.table.records is None
     first = session.ask([1, 2])
     flag.touch()
     with pytest.raises(mp.MilepostError, match=r"changed since the session began|session on another table"), silent():

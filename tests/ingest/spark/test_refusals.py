@@ -91,8 +91,8 @@ def test_types_and_names_are_refused_at_once(frame: Any, ledger: mp.Ledger, monk
     assert text == "column 'x' must hold numbers, got string; convert it or leave it out"
     assert refusal(frame.select("x", "word"), ledger).startswith("the table has no column 'y'; it has x, word")
     assert "columns must name 2 columns for x, y" in refusal(frame, ledger, columns=["x"])
-    text = refusal(frame, ledger, weights="nowhere", max_row_weight=1)
-    assert text.startswith("weights: the table has no column 'nowhere'")
+    text = refusal(frame, ledger, row_weights="nowhere", max_row_weight=1)
+    assert text.startswith("row_weights: the table has no column 'nowhere'")
 
 
 def test_no_rows(frame: Any, ledger: mp.Ledger) -> None:

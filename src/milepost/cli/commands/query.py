@@ -30,7 +30,7 @@ from milepost.cli.query_output import MAX_ROWS, answer_batches, answer_table, an
 from milepost.cli.table_writer import check_suffix, table_file
 from milepost.cli.terminal import check_output, console, note, progress
 from milepost.errors import warn
-from milepost.ingest.aggregation import known_count
+from milepost.ingest.batches import known_count
 from milepost.ingest.progress import ReadingProgress, reading
 from milepost.reporting.description import error_text
 from milepost.spaces.base import Space

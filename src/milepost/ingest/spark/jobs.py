@@ -2,16 +2,16 @@
 
 import platform
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from milepost.errors import MilepostError
-from milepost.ingest.aggregation import Exact, StatisticSpec
 from milepost.ingest.spark.rows import Batches
-from milepost.ingest.spark.tasks import AddTask, Task, chunks, decode_chunk, versions
+from milepost.ingest.spark.tasks import CHUNK_SCHEMA, Task, add_chunks, chunks, decode_chunk, versions
+from milepost.statistics.statistic_spec import StatisticSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,14 +30,16 @@ def require_pyspark() -> None:
         raise MilepostError("Spark frames need PySpark: pip install 'milepost[spark]'") from None
 
 
-def map_partitions(frame: "DataFrame", task: Task, layout: "StructType | str" = LAYOUT) -> "DataFrame":
-    """Return the results of a task on every partition, in rows of this layout."""
-    return frame.mapInArrow(portable_task(task), layout)
+def map_partitions(
+    frame: "DataFrame", task: Task, schema: pa.Schema = CHUNK_SCHEMA, layout: "StructType | str" = LAYOUT
+) -> "DataFrame":
+    """Return the results of a task on every partition, in rows of this schema, which Spark calls layout."""
+    return frame.mapInArrow(portable_task(task, schema), layout)
 
 
-def portable_task(task: Task) -> Callable[[Batches], Batches]:
+def portable_task(task: Task, schema: pa.Schema = CHUNK_SCHEMA) -> Callable[[Batches], Batches]:
     """Return the task as a function that Spark sends to executors, and that reports if milepost is missing there."""
-    payload, expected, schema = pickle_portably(task), versions(), task.schema
+    payload, expected = pickle_portably(task), versions()
 
     def run_on_executor(batches: Batches) -> Batches:
         try:
@@ -66,20 +68,20 @@ def pickle_portably(content: Any) -> bytes:
     return result
 
 
-def tree_sum(parts: "DataFrame", statistic: StatisticSpec[Exact]) -> Exact:
-    """Return the statistic of all partitions: sums within a node, then between nodes; one copy is fetched."""
+def tree_sum(parts: "DataFrame", specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
+    """Return the statistics of all partitions: sums within a node, then between nodes; one copy is fetched."""
     for _ in ("within a node", "between nodes"):
-        parts = map_partitions(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), AddTask())
+        parts = map_partitions(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), add_chunks)
     table = parts.toArrow()
     reasons = table.column("trouble").drop_null()
     if len(reasons):
         raise MilepostError(min(reasons.to_pylist()))
-    exact = statistic.empty()
-    views = list(chunks(exact))
+    statistics = [spec.empty() for spec in specs]
+    views = list(chunks(statistics))
     for batch in table.to_batches():
         for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
             views[chunk.as_py()] += decode_chunk(content)
-    return exact
+    return statistics
 
 
 @contextmanager

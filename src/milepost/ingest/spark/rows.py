@@ -1,4 +1,4 @@
-"""Records and attributes of the rows of a Spark frame, as a task reads them."""
+"""Records of the rows of a Spark frame, as a task reads them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from milepost._typing import FloatArray
-from milepost.ingest.aggregation import RecordBlock, block_of
 from milepost.ingest.batches import BATCH_ROWS
-from milepost.ingest.row_attributes import RowAttributes, RowColumns
+from milepost.ingest.row_attributes import RowColumns
 from milepost.spaces.base import Space
+from milepost.statistics.statistic_spec import RecordBlock
 
 NUMBERS = 1 << 21  # embedding coordinates, or distances, in memory at a time: workers have little of it
 MAX_BATCH_BYTES = 1 << 25  # of rows that are read at a time
@@ -20,34 +19,33 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """Reader of rows whose first columns are the points', with these names, followed by columns with these roles."""
+    """Reader of rows whose first columns are the points', with these names, followed by columns with these roles.
+
+    schema: of all these columns, which are named c0, c1, … .
+    """
 
     space: Space
     row_columns: RowColumns
     names: tuple[str, ...]
     extra_roles: tuple[str, ...]
+    schema: pa.Schema
 
-    def read(self, batch: pa.RecordBatch, first_row: int = 0) -> tuple[FloatArray, RowAttributes]:
-        """Return the records and attributes of a batch."""
+    def read(self, batch: pa.RecordBatch, first_row: int = 0) -> RecordBlock:
+        """Return the records of a batch."""
         width = len(self.names)
         points = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.names))
         cells = dict(zip(self.extra_roles, batch.columns[width:], strict=False))
-        return self.space.read(points, first_row), self.row_columns.read(cells, len(batch), first_row)
+        return self.row_columns.block(self.space.read(points, first_row), cells, first_row)
 
-    def parts(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, FloatArray, RowAttributes]]:
-        """Yield rows with their records and attributes, in parts whose size depends on the numbers that a row takes."""
+    def blocks(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, RecordBlock]]:
+        """Yield rows and their records, in parts whose size depends on the numbers that a row takes."""
         known_queries = 1 if self.space.given_queries is None else len(self.space.given_queries)
         size, first_row = max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known_queries))), 0
         for batch in _merge_small(batches, size):
             for start in range(0, len(batch), size):
                 part = batch.slice(start, size)
-                yield part, *self.read(part, first_row)
+                yield part, self.read(part, first_row)
                 first_row += len(part)
-
-    def blocks(self, batches: Batches, numbers: int) -> Iterator[RecordBlock]:
-        """Yield the records that are in a group, with their groups and weights."""
-        for _, points, attributes in self.parts(batches, numbers):
-            yield block_of(points, attributes)
 
 
 def column_names(count: int) -> list[str]:

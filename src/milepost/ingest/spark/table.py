@@ -1,7 +1,8 @@
 """Private Spark frames: statistics are computed on the executors, noise is drawn on the driver."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,26 +10,18 @@ import pyarrow as pa
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.ingest import batches as tables
-from milepost.ingest.aggregation import Exact, StatisticSpec, SumsSpec, check_count, check_some
 from milepost.ingest.column_selection import ColumnSelection
 from milepost.ingest.spark.jobs import map_partitions, require_pyspark, spark_errors, tree_sum
 from milepost.ingest.spark.rows import RowReader, column_names
-from milepost.ingest.spark.tasks import CountTask, RowKeysTask
-from milepost.ingest.table import Table
+from milepost.ingest.spark.tasks import add_row_keys, count_rows, keyed_schema
+from milepost.ingest.table import Table, check_count, check_some
+from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.sketch import check_weight
+from milepost.statistics.statistic_spec import StatisticSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class SelectedColumns:
-    """The columns of a frame that are read, named c0, c1, …, their reader and their Arrow schema."""
-
-    frame: "DataFrame"
-    rows: RowReader
-    schema: pa.Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +66,8 @@ class SparkTable(Table):
     @cached_property
     def _total(self) -> int:
         if not self.change.public_total or self.row_columns.privacy_unit is not None or self.fingerprint is not None:
-            return int(self._aggregate(SumsSpec(self.space, self.row_columns.group_count)).totals.sum())
-        frame = self._selected_columns.frame
+            return int(self._aggregate(DistanceSums.spec(self.space, self.row_columns.group_count)).totals.sum())
+        frame, _ = self._selected_columns
         with spark_errors():
             return int(frame.count())
 
@@ -85,17 +78,18 @@ class SparkTable(Table):
         if self.change.public_total:
             check_count(check_some(total), vars(self).get("_total", total))
 
-    def _read(self, statistic: StatisticSpec[Exact]) -> Exact:
-        """Return the statistic, from one job.
+    def _read(self, specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
+        """Return statistics, all from one job.
 
         The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both.
         """
-        columns, keyed = self._selected_columns, self.row_columns.privacy_unit is not None
+        (frame, rows), keyed = self._selected_columns, self.row_columns.privacy_unit is not None
         with spark_errors():
-            frame = self._bound_contributions(columns) if keyed else columns.frame
-            return tree_sum(map_partitions(frame, CountTask(columns.rows, statistic, keyed)), statistic)
+            if keyed:
+                frame = self._bound_contributions(frame, rows)
+            return tree_sum(map_partitions(frame, partial(count_rows, rows, specs, keyed)), specs)
 
-    def _bound_contributions(self, columns: SelectedColumns) -> "DataFrame":
+    def _bound_contributions(self, frame: "DataFrame", rows: RowReader) -> "DataFrame":
         """Return the first rows of each person by order key, as `select_rows` selects them.
 
         Spark compares bytes as unsigned numbers, as it must. Rows with the same order key (the column `place`) are
@@ -103,41 +97,44 @@ class SparkTable(Table):
         """
         from pyspark.sql.types import StructType
 
-        names = column_names(len(columns.schema) - 1)  # without the last column, the person's
+        names = column_names(len(rows.schema) - 1)  # without the last column, the person's
         layout = StructType()
         for name in names:
-            layout = layout.add(name, columns.frame.schema[name].dataType)
+            layout = layout.add(name, frame.schema[name].dataType)
         for name, kind in (("person", "binary"), ("place", "binary"), ("trouble", "string")):
             layout = layout.add(name, kind)
-        passthrough = pa.schema([columns.schema.field(name) for name in names])
-        frame = map_partitions(columns.frame, RowKeysTask(columns.rows, passthrough), layout)
+        keyed = map_partitions(frame, partial(add_row_keys, rows), keyed_schema(rows), layout)
         rank = "row_number() over (partition by person order by place) as rank"
-        bounded = frame.selectExpr("*", rank).where(f"rank <= {self.row_columns.contributions} or trouble is not null")
+        bounded = keyed.selectExpr("*", rank).where(f"rank <= {self.row_columns.contributions} or trouble is not null")
         return bounded.select(*names, "trouble")
 
     @cached_property
-    def _selected_columns(self) -> SelectedColumns:
-        """Return the columns that are read; refuse names and types that do not fit before a job runs."""
-        frame, space, columns = self.source, self.space, self.columns
+    def _selected_columns(self) -> tuple["DataFrame", RowReader]:
+        """Return a frame of the columns that are read, named c0, c1, …, and their reader.
+
+        Names and types that do not fit are refused before a job runs.
+        """
+        frame, space = self.source, self.space
         with spark_errors():
             present = frame.columns
             renamed = frame.toDF(*column_names(len(present)))  # names may repeat, or hold dots
             schema = renamed.limit(0).toArrow().schema
         extra = tuple(
-            sorted(self.row_columns.extra_columns, key=lambda column: column.role == "privacy_unit")
+            sorted(self.row_columns.extra_columns, key=lambda column: column[0] == "privacy_unit")
         )  # the person's last
-        for _ in tables.space_batches(schema.empty_table().rename_columns(present), space, columns, extra):
+        selection = ColumnSelection.of_space(space, self.columns, extra)
+        for _ in tables.batches(schema.empty_table().rename_columns(present), selection):
             pass  # refuses the same as for any other table
-        columns = [columns] if isinstance(columns, str | int) else columns
-        selection = ColumnSelection(columns, space.columns, space.aliases, space.width if space.objects else 0, extra)
         points, others = selection.points(present), selection.others(present)
-        names = tuple(present[k] for k in points) if columns is None or space.columns is None else space.columns
+        names = tuple(present[k] for k in points)
+        if selection.selected is not None and space.columns is not None:
+            names = space.columns
         selected = pa.schema([schema.field(k).with_name(f"c{index}") for index, k in enumerate([*points, *others])])
-        rows = RowReader(space, self.row_columns, names, tuple(column.role for column in extra))
+        rows = RowReader(space, self.row_columns, names, tuple(role for role, _ in extra), selected)
         rows.read(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in selected.types], schema=selected))
         with spark_errors():
             subset = renamed.selectExpr(*(f"c{k} as c{index}" for index, k in enumerate([*points, *others])))
-        return SelectedColumns(subset, rows, selected)
+        return subset, rows
 
 
 def check_frame(frame: Any) -> None:

@@ -1,22 +1,18 @@
 """Tasks on Spark's executors: exact integers from private rows, and sums of the integers of partitions."""
 
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray, IntArray
 from milepost.errors import MilepostError
-from milepost.ingest.aggregation import DigestedStatistic, StatisticSpec
-from milepost.ingest.contribution_bounding import NAME_BYTES, row_keys
+from milepost.ingest.contribution_bounding import NAME_BYTES, block_keys
 from milepost.ingest.spark.rows import Batches, RowReader
-from milepost.statistics.distance_sums import DistanceSums
-from milepost.statistics.magnitudes import Magnitudes
-from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import Statistic, StatisticSpec
 
 NODES = 8  # partial sums in the first level of the tree
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
@@ -24,86 +20,59 @@ CHUNK_SCHEMA = pa.schema(
     [("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())]
 )
 
-ARRAYS: dict[type[Any], tuple[str, ...]] = {
-    Sketch: ("counts", "offsets", "totals"),
-    DistanceSums: ("values", "totals"),
-    Magnitudes: ("counts",),  # from which its total follows
-}
+Task: TypeAlias = Callable[[Batches, int], Batches]  # returns the output of a partition, from its rows and its number
 
 
-@dataclass(frozen=True, eq=False)
-class CountTask:
-    """Compute the statistic of the rows of a partition.
+def count_rows(
+    rows: RowReader, specs: Sequence[StatisticSpec[Any]], keyed: bool, batches: Batches, partition: int
+) -> Batches:
+    """Yield the integers of the statistics of a partition in chunks, without those that are all 0.
 
-    keyed: whether the rows are the output of `RowKeysTask`.
+    keyed: whether the rows are the output of `add_row_keys`.
     """
-
-    rows: RowReader
-    statistic: StatisticSpec[Any]
-    keyed: bool = False
-    schema: ClassVar[pa.Schema] = CHUNK_SCHEMA
-
-    def run(self, batches: Batches, partition: int) -> Batches:
-        """Yield the integers in chunks, without those that are all 0."""
-        exact = self.statistic.empty()
-        for block in self.rows.blocks(raise_errors(batches) if self.keyed else batches, self.statistic.numbers):
-            exact.add(*self.statistic.image(block))
-        for chunk, numbers in enumerate(chunks(exact)):
-            if numbers.any():
-                yield encode_chunk(partition % NODES, chunk, numbers)
+    statistics = [spec.empty() for spec in specs]
+    numbers = max(spec.numbers for spec in specs)
+    for _, block in rows.blocks(raise_errors(batches) if keyed else batches, numbers):
+        used = block.used()
+        for statistic, spec in zip(statistics, specs, strict=True):
+            statistic.add(*spec.image(used))
+    for chunk, integers in enumerate(chunks(statistics)):
+        if integers.any():
+            yield encode_chunk(partition % NODES, chunk, integers)
 
 
-@dataclass(frozen=True, eq=False)
-class RowKeysTask:
-    """Add the name of the person and the order key to each row that is in a group.
-
-    passthrough: the columns of the output before these.
-    """
-
-    rows: RowReader
-    passthrough: pa.Schema
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the schema of the output."""
-        added = [("person", pa.binary()), ("place", pa.binary()), ("trouble", pa.string())]
-        return pa.schema([*self.passthrough, *(pa.field(name, kind) for name, kind in added)])
-
-    def run(self, batches: Batches, partition: int) -> Batches:  # noqa: ARG002
-        """Yield the columns that pass through, and three more."""
-        for batch, points, attributes in self.rows.parts(batches, 1):
-            group = np.zeros(attributes.rows, dtype=np.int64) if attributes.group is None else attributes.group
-            keys = row_keys(attributes.person, points, group, attributes.weights)[attributes.grouped]
-            inputs = batch.filter(pa.array(attributes.grouped)).columns[: len(self.passthrough)]
-            person, order_key = (_binary(part) for part in np.hsplit(keys, [NAME_BYTES]))
-            columns = [*inputs, person, order_key, pa.nulls(len(keys), pa.string())]
-            yield pa.RecordBatch.from_arrays(columns, names=self.schema.names)
+def keyed_schema(rows: RowReader) -> pa.Schema:
+    """Return the schema of `add_row_keys`: the columns of the rows without the last, the person's, and three more."""
+    added = [("person", pa.binary()), ("place", pa.binary()), ("trouble", pa.string())]
+    return pa.schema([*list(rows.schema)[:-1], *(pa.field(name, kind) for name, kind in added)])
 
 
-@dataclass(frozen=True)
-class AddTask:
-    """Add up chunks of the same node and number, which are adjacent."""
-
-    schema: ClassVar[pa.Schema] = CHUNK_SCHEMA
-
-    def run(self, batches: Batches, partition: int) -> Batches:  # noqa: ARG002
-        """Yield the sums as chunks of node 0."""
-        key: tuple[int, int] | None = None
-        total = np.empty(0, dtype=np.int64)
-        for batch in raise_errors(batches):
-            for node, chunk, content in zip(*(batch.column(name) for name in CHUNK_SCHEMA.names[:3]), strict=True):
-                next_key, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
-                if next_key == key:
-                    total += numbers
-                    continue
-                if key is not None:
-                    yield encode_chunk(0, key[1], total)
-                key, total = next_key, numbers
-        if key is not None:
-            yield encode_chunk(0, key[1], total)
+def add_row_keys(rows: RowReader, batches: Batches, partition: int) -> Batches:  # noqa: ARG001
+    """Yield each row that is in a group, with the name of the person and the order key."""
+    schema = keyed_schema(rows)
+    for batch, block in rows.blocks(batches, 1):
+        keys = block_keys(block)
+        inputs = batch.filter(pa.array(block.grouped)).columns[: len(rows.schema) - 1]
+        person, order_key = (_binary(part) for part in np.hsplit(keys, [NAME_BYTES]))
+        columns = [*inputs, person, order_key, pa.nulls(len(keys), pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
-Task: TypeAlias = CountTask | RowKeysTask | AddTask
+def add_chunks(batches: Batches, partition: int) -> Batches:  # noqa: ARG001
+    """Add up chunks of the same node and number, which are adjacent; yield the sums as chunks of node 0."""
+    key: tuple[int, int] | None = None
+    total = np.empty(0, dtype=np.int64)
+    for batch in raise_errors(batches):
+        for node, chunk, content in zip(*(batch.column(name) for name in CHUNK_SCHEMA.names[:3]), strict=True):
+            next_key, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
+            if next_key == key:
+                total += numbers
+                continue
+            if key is not None:
+                yield encode_chunk(0, key[1], total)
+            key, total = next_key, numbers
+    if key is not None:
+        yield encode_chunk(0, key[1], total)
 
 
 def versions() -> dict[str, str]:
@@ -140,7 +109,7 @@ def run(expected: dict[str, str], payload: bytes, schema: pa.Schema, batches: Ba
         )
         return
     try:
-        yield from task.run(batches, partition)
+        yield from task(batches, partition)
     except ReportedError as reason:
         yield error_row(schema, str(reason))
     except MilepostError as reason:
@@ -172,16 +141,13 @@ def _binary(rows: AnyArray) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), buffers).cast(pa.binary())
 
 
-def chunks(exact: Sketch | DistanceSums | Magnitudes | DigestedStatistic) -> Iterator[IntArray]:
-    """Yield the integers of a statistic in chunks that are views of it."""
-    if isinstance(exact, DigestedStatistic):
-        yield from chunks(exact.exact)
-        yield exact.digest.values
-        return
-    for name in ARRAYS[type(exact)]:
-        numbers = getattr(exact, name).reshape(-1)
-        for start in range(0, len(numbers), CHUNK):
-            yield numbers[start : start + CHUNK]
+def chunks(statistics: Iterable[Statistic]) -> Iterator[IntArray]:
+    """Yield the integers of statistics in chunks that are views of them."""
+    for statistic in statistics:
+        for array in statistic.arrays:
+            integers = array.reshape(-1)
+            for start in range(0, len(integers), CHUNK):
+                yield integers[start : start + CHUNK]
 
 
 def encode_chunk(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
-from milepost.ingest.aggregation import check_count
 from milepost.ingest.record_source import RecordSource, max_query_shift
+from milepost.ingest.table import check_count
 from milepost.mechanisms.query.field import Field, FieldNoise, Innovations, noisy_sums, session_prediction
 from milepost.mechanisms.totals import Total
 from milepost.sessions.engine import Engine, Step
