@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m bench.NAME` prints, `--check` runs a small size and exits 1 when a bound is missed."""
+"""Benchmarks: `python -m bench.NAME` prints results; `--check` runs a small size and exits 1 if a bound is missed."""

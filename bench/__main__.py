@@ -1,7 +1,7 @@
-"""`python -m bench`: the names of all benchmarks, one a line. With `--check`: the check of each, and 1 if one fails.
+"""`python -m bench` prints the names of all benchmarks, one a line; `--check` runs all checks and exits 1 if one fails.
 
-Each prints its CPU seconds, which should be at most 60. Checks that measure no time run two at a time; the others
-follow, alone.
+Each check prints its CPU seconds, which should be at most 60. Checks that measure no time run two at a time; the others
+run alone afterwards.
 """
 
 import argparse
@@ -24,14 +24,14 @@ def names() -> list[str]:
 def check(name: str) -> bool:
     """Run the check of one benchmark, print its output when it ends, and return whether its bounds hold."""
     command = [sys.executable, "-m", f"bench.{name}", "--check"]
-    # two at a time have one core each; what is timed is compared with libraries that may use all of them
+    # two checks at a time have one core each; timed checks are compared with libraries that may use all cores
     variables = os.environ if name in TIMED else os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen(  # noqa: S603
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None
         output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)  # with all processes that it waited for
+        _, status, usage = os.wait4(process.pid, 0)  # includes all processes that it waited for
         process.returncode = os.waitstatus_to_exitcode(status)
     verdict = "" if process.returncode == 0 else ": FAILED"
     cpu = usage.ru_utime + usage.ru_stime
@@ -40,7 +40,7 @@ def check(name: str) -> bool:
 
 
 def main() -> int:
-    """Print names, or run the checks; return the exit code."""
+    """Print the names or run the checks, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--check", action="store_true", help="run the check of each")
     if not parser.parse_args().check:

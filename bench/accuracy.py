@@ -1,9 +1,9 @@
-"""Errors of every mechanism ÷ those of one query answered alone at the same ρ or ε ("single").
+"""Measure the errors of every mechanism ÷ the error of one query answered alone at the same ρ or ε ("single").
 
-single: the worst-placed query, of sensitivity diameter/n: a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise
-of scale diameter/(nε). Mechanisms release for real, with OpenDP's noise; baselines are simulated, calibrated for
-replacing one record: one-way Gaussian histograms, a dyadic tree under pure ε without consistency, one Gaussian a query
-at k = 1000.
+single: the worst-placed query, of sensitivity diameter/n, with a Gaussian of deviation diameter/(n√(2ρ)) or Laplace
+noise of scale diameter/(nε). Mechanisms release with OpenDP's noise. Baselines are simulated and calibrated for
+replacing one record: one-way Gaussian histograms, a dyadic tree under pure ε without consistency, and one Gaussian a
+query at k = 1000.
 """
 
 import math
@@ -31,13 +31,17 @@ STEPS = 16
 
 FULL = [(d, n) for d in (1, 2, 10, 50) for n in (1_000, 10_000, 100_000, 1_000_000)]
 SMALL = [(1, 100), (1, 1_000), (1, 10_000), (2, 1_000), (10, 100), (50, 100)]
-# releases where a bound is asserted, and under --check, where more is allowed for chance; large tables take few
+# releases where a bound is checked, and with --check, which allows more for chance; large tables get few
 ASSERTED, CHECKED, FEW, BASELINE = 2_000, 200, 50, 100
-SLOPES, HATS, DEFAULT = 1.05, 2.2, 1.01  # bounds: RMSE ÷ single, that of hats at d = 1, and default answers ÷ raw ones
+SLOPES, HATS, DEFAULT = (
+    1.05,
+    2.2,
+    1.01,
+)  # bounds on RMSE ÷ single, on the same for hats at d = 1, and on default answers ÷ raw answers
 
 
 def tables(n: int, dimension: int) -> Iterator[tuple[str, L1, FloatArray]]:
-    """Yield a name, a space and a table: cells split smooth, clustered and constant data; steps hold integer data."""
+    """Yield a name, a space and a table: smooth, clustered and constant data, and integer data with steps."""
     rng = np.random.default_rng([n, dimension])
     box, shape = [(0.0, 1.0)] * dimension, (n, dimension)
     yield "smooth", L1(box), rng.beta(2, 3, shape)
@@ -58,7 +62,7 @@ def exact(people: FloatArray, queries: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Over uniform queries, as ratios to single: mean squares, one a release, of raw and default answers.
+    """Errors over uniform queries, as ratios to single: the mean squares of raw and default answers, one a release.
 
     claimed: the deviation of an answer that the mechanism claims. max_error: the mean largest error of raw answers.
     """
@@ -70,7 +74,7 @@ class Measurement:
 
     @property
     def rms(self) -> float:
-        """Of raw answers."""
+        """Return the root of the mean square of raw answers."""
         return math.sqrt(self.raw.mean())
 
 
@@ -85,7 +89,7 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurem
     cells = prediction.cells or 1
     sketch = sketch.coarsen(
         min(sketch.cells, 1 << (cells // space.embedding.dimension * 2).bit_length())
-    )  # exact, and quick
+    )  # exact and fast
     queries = np.random.default_rng(1).random((QUERIES, space.width))
     truth, positions = exact(people, queries), space.position(queries)
     single = space.diameter / len(people) * (math.sqrt(2) / EPSILON if guarantee.pure else (2 * guarantee.rho) ** -0.5)
@@ -138,7 +142,7 @@ def baselines(people: FloatArray, releases: int) -> dict[str, float]:
 
 
 def _tree(people: FloatArray, queries: FloatArray, levels: int, scale: float, rng: np.random.Generator) -> FloatArray:
-    """Return F from noisy prefix counts, each the sum of at most `levels` noisy nodes."""
+    """Return F from noisy prefix counts; each is the sum of at most `levels` noisy nodes."""
     n, dimension = people.shape
     leaves = 1 << levels
     result = np.zeros(len(queries))
@@ -160,7 +164,7 @@ def _tree(people: FloatArray, queries: FloatArray, levels: int, scale: float, rn
 
 
 def cells_of(name: str, measurement: Measurement, bound: float | None, bounds: Bounds) -> list[str]:
-    """Return the cells of the RMSE and the mean largest error. bound: on the RMSE, if any."""
+    """Return the table cells of the RMSE and the mean largest error. bound: a bound on the RMSE, if any."""
     if bound is None:
         return [f"{measurement.rms:.3g}", f"{measurement.max_error:.3g}"]
     bounds.at_most(f"{name}, claimed", measurement.claimed, bound)
@@ -168,19 +172,17 @@ def cells_of(name: str, measurement: Measurement, bound: float | None, bounds: B
 
 
 def default_cell(measurement: Measurement, name: str = "", bounds: Bounds | None = None) -> str:
-    """Return the cell of the RMSE of default answers ÷ that of raw ones, of the same noise."""
+    """Return the table cell of the RMSE of default answers ÷ the RMSE of raw answers with the same noise."""
     mean = float(measurement.raw.mean())
     ratio = math.sqrt(measurement.default.mean() / mean)
     if bounds is None:
         return f"{ratio:.3g}"
-    more = chance_of(
-        measurement.default - DEFAULT**2 * measurement.raw
-    )  # of a difference of squares whose expectation is 0
+    more = chance_of(measurement.default - DEFAULT**2 * measurement.raw)  # a difference of squares with expectation 0
     return bounds.at_most(name, ratio, DEFAULT, math.sqrt(DEFAULT**2 + more / mean) - DEFAULT)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Check RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, claimed and measured; default answers are no worse."""
+    """Check RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, claimed and measured; check default answers."""
     print(f"ε = {EPSILON:g}, δ = {DELTA:g} (hats and the tree: pure ε). RMSE and mean largest error ÷ single.")
     print(f"One query by the analytic Gaussian: {analytic_gaussian():.3f} of single.\n")
     header = f"{'d':>3} {'n':>9} {'table':<10}{'slopes':>8}{'largest':>8}{'default':>8}{'hats':>8}{'largest':>8}"

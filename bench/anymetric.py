@@ -1,9 +1,9 @@
-"""User-defined metrics: RMSE of every mechanism ÷ single, and whether "auto" takes the right one.
+"""User-defined metrics: measure the RMSE of every mechanism ÷ single, and whether "auto" chooses the right one.
 
 single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise of scale diameter/(nε)
-with δ = 0. Errors are against exact mean distances, so they have embeddings in them; answers are as users get them.
-Noise is drawn again and again on one statistic. Bounds: the error that is predicted for auto is the least, and its RMSE
-is at most 1.3 × that of any other, but for chance.
+with δ = 0. Errors are measured against exact mean distances, so they include the error of embeddings; answers are as
+users get them. Noise is drawn many times on one statistic. Bounds: auto has the smallest predicted error, and its RMSE
+is at most 1.3 × the RMSE of any other mechanism, up to chance.
 """
 
 import builtins
@@ -29,25 +29,25 @@ from milepost.pipeline.selection import Choice, QueryChoice, candidates
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 
-# where queries have noise of their own, chance adds a sixth to the bound with 60 releases, an eighth with 100
+# if every query has independent noise, chance adds a sixth to the bound with 60 releases, an eighth with 100
 RELEASES, CHECKED = 200, 60
-BOUND = 1.3  # of auto's RMSE ÷ the least
-PREDICTED = "tangents"  # too slow to be released many times
+BOUND = 1.3  # the bound on auto's RMSE ÷ the smallest
+PREDICTED = "tangents"  # too slow for many releases
 LENGTH = 12  # the longest edit distance that counts
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A metric, the records and the queries."""
+    """A metric, records and queries."""
 
     name: str
     space: mp.AnyMetric
     records: list[Any]
-    universe: list[Any]  # all records that there may be
+    universe: list[Any]  # all possible records
 
     @property
     def with_universe(self) -> "Table":
-        """This table with a public universe, which `field` needs."""
+        """Return this table with a public universe, which `field` needs."""
         space = self.space
         assert space.metric is not None
         with_universe = mp.AnyMetric(space.metric, space.diameter, list(space.queries), universe=self.universe)
@@ -64,13 +64,13 @@ class Table:
 
 
 def names() -> list[str]:
-    """Return words of Python itself: keywords, built-in names, modules of the standard library and their parts."""
+    """Return words of Python: keywords, built-in names, modules of the standard library and parts of their names."""
     identifiers = {*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names}
     return sorted({part.lower() for name in identifiers for part in name.strip("_").split("_") if len(part) > 2})
 
 
 def words(n: int, count: int) -> Table:
-    """Return a table of words of Python by edit distance, some of them much more frequent than others."""
+    """Return a table of words of Python with the edit distance; some words are much more frequent than others."""
     vocabulary = names()
     rng = np.random.default_rng(0)
     shuffled = rng.permutation(len(vocabulary))
@@ -81,7 +81,7 @@ def words(n: int, count: int) -> Table:
 
 
 def graph_table(name: str, lengths: Any, diameter: float, n: int, count: int) -> Table:
-    """Return a table by shortest paths in a public graph; records crowd around one node."""
+    """Return a table with shortest paths in a public graph; records are concentrated around one node."""
     rng = np.random.default_rng(1)
     metric, nodes = mp.shortest_path(lengths), lengths.shape[0]
     away = metric.matrix(list(range(nodes)), [0])[:, 0]
@@ -92,7 +92,7 @@ def graph_table(name: str, lengths: Any, diameter: float, n: int, count: int) ->
 
 
 def roads(n: int, count: int) -> Table:
-    """Return random points with roads to their six nearest, each up to a half longer than the straight line."""
+    """Return random points with roads to their six nearest neighbors; a road is up to 1.5 times the straight line."""
     rng = np.random.default_rng(2)
     points = rng.random((10 * count, 2))
     far, near = cKDTree(points).query(points, 7)
@@ -104,7 +104,7 @@ def roads(n: int, count: int) -> Table:
 
 
 def branches(n: int, count: int) -> Table:
-    """Return a random tree: the parent of every node is an earlier one."""
+    """Return a random tree: the parent of every node is an earlier node."""
     rng = np.random.default_rng(3)
     nodes = 5 * count
     parents = [int(rng.integers(0, node)) for node in range(1, nodes)]
@@ -117,7 +117,7 @@ def branches(n: int, count: int) -> Table:
 
 
 def uniform(n: int, count: int) -> Table:
-    """Return a table where all distances are 1: nothing is near anything."""
+    """Return a table where all distances are 1."""
     rng = np.random.default_rng(4)
     space = mp.AnyMetric(lambda x, y: float(x != y), 1, list(range(count)))
     return Table("uniform", space, rng.integers(0, 2 * count, n).tolist(), list(range(2 * count)))
@@ -145,7 +145,7 @@ def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int
 
 
 def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds: Bounds) -> None:
-    """Print a line for each mechanism, the least predicted error first."""
+    """Print a line for each mechanism, in the order of predicted errors."""
     feasible, _ = candidates(table.space).feasible(ProtectedChange(), guarantee)
     choices, _ = feasible.choices(len(table.records), ProtectedChange(), guarantee)
     truth, single = table.truth(), table.single(guarantee)
@@ -174,7 +174,7 @@ def rows(table: Table, guarantee: mp.Guarantee, releases: int, few: int, bounds:
     predicted = bounds.at_most(f"{name}: predicted for auto ÷ least", auto.error / best, 1.0)
     own = squares[auto.mechanism]
     for other, theirs in squares.items():
-        # of a difference of squares whose expectation is 0; slopes and hats are released a few times, and far above
+        # a difference of squares with expectation 0; slopes and hats have few releases, and are far above
         more = (chance_of(own) + BOUND**2 * (chance_of(theirs) if len(theirs) == len(own) else 0.0)) / theirs.mean()
         part = measured[auto.mechanism] / measured[other]
         bounds.at_most(f"{name}: RMSE of auto ÷ {other}", part, BOUND, math.sqrt(BOUND**2 + more) - BOUND)
@@ -207,7 +207,7 @@ def print_promise(name: str, space: mp.AnyMetric, universe: list[Any]) -> None:
 
 
 def print_promises(size: int) -> None:
-    """Print the promises of larger metrics; docs/proofs/net.md and universe.md show them at full size."""
+    """Print the claimed errors for larger metrics; docs/proofs/net.md and universe.md show them at full size."""
     heads = "".join(f"{name:>10}" for name in ("gaussian", "net", "field*", "laplace", "net"))
     print(f"{'promised ÷ one alone':<26}{'k':>6}{'N':>6}{heads}")
     rng = np.random.default_rng(5)
@@ -230,7 +230,7 @@ def print_promises(size: int) -> None:
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Measure words, roads, a tree and a uniform metric, with δ and without, and with a public universe (*)."""
+    """Measure words, roads, a tree and a uniform metric, with and without δ, and with a public universe (*)."""
     n, count, few = (2_000, 30, 2) if check else (20_000, 200, 20)
     releases = CHECKED if check else RELEASES
     print(f"ε = {EPSILON:g}, {n:,} records, {count} queries; {releases} releases, {few} of slopes and hats. ÷ single:")

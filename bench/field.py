@@ -1,9 +1,9 @@
-"""field: errors ÷ single after 1, 100 and 3000 adaptive queries, and what one query costs.
+"""field: measure errors ÷ single after 1, 100 and 3000 adaptive queries, and the time of one query.
 
-single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Queries are asked one by one in a
-session, a tenth of them around the least answer so far. Then the same session is drawn many times over, with OpenDP's
-noise on its innovations, and the errors of all its answers are taken together. --check asks fewer queries and draws
-them less often; what is claimed at the worst place, which no noise changes, is for as many queries as ever.
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). A session asks queries one by one, a
+tenth of them around the smallest answer so far. Then the noise of this session is drawn many times, with OpenDP's noise
+on its innovations, and the errors of all answers are pooled. --check asks fewer queries and draws noise less often; the
+claimed deviation at the worst position, which does not depend on noise, is for the same number of queries.
 """
 
 import math
@@ -26,9 +26,9 @@ from milepost.spaces.queries import Queries
 
 GUARANTEE = mp.Guarantee(EPSILON, DELTA)
 ROWS, MANY, LARGE = 2_000, 3_000, 1_000_000
-COUNTS = {1: 40_000, 100: 2_000, MANY: 2_000}  # queries, and how often their noise is drawn
+COUNTS = {1: 40_000, 100: 2_000, MANY: 2_000}  # the number of queries, and of draws of their noise
 CHECKED = {1: 2_000, 100: 500, 300: 200}
-ROUNDS = 5  # of queries that are timed
+ROUNDS = 5  # the number of queries that are timed
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ CASES = (
 )
 
 
-CLAIMED: dict[str, tuple[Space, float]] = {  # of which only the worst place is printed
+CLAIMED: dict[str, tuple[Space, float]] = {  # only the worst position of these is printed
     "cap of 40 km": (mp.GreatCircle((52.5, 13.4), 40), 1.3),
     "hemisphere": (mp.GreatCircle((52.5, 13.4), 10_007), 1.05),
     "ℓp box, p = 1.5, d = 10": (mp.Lp(1.5, [(0, 1)] * 10), 1.5),
@@ -71,7 +71,7 @@ def open_session(people: FloatArray, space: Space) -> mp.Session:
 
 
 def adaptive(case: Case, rng: np.random.Generator, count: int) -> FloatArray:
-    """Return points as an analyst asks them in a session, each after the answer to the previous one."""
+    """Return points as an analyst asks about them in a session: each depends on the answers so far."""
     people = case.points(rng, ROWS)
     points = case.points(rng, count)
     with open_session(people, case.space) as session:
@@ -87,7 +87,7 @@ def adaptive(case: Case, rng: np.random.Generator, count: int) -> FloatArray:
 
 
 def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
-    """Return mean squares ÷ single² of a session at these points, one for each draw of its noise."""
+    """Return the mean squares ÷ single² of a session at these points, one for each draw of its noise."""
     people = case.points(np.random.default_rng(1), ROWS)
     queries = Queries(points, case.space)
     sums = read_sums(people, case.space, queries)
@@ -102,7 +102,7 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     def errors(noisy: FloatArray) -> FloatArray:
         return np.asarray(rows @ noisy / (1 << FRACTION_BITS) * unit + (anchors - truth)[:, None])
 
-    # the same answers as the session's, which rounds them to quanta
+    # the answers of the session, which rounds them to quanta
     same = errors(np.array(session.noisy, dtype=np.float64)[:, None])[:, 0]
     assert np.abs(same - (first * unit + anchors - truth)).max() < 2 * unit
     single = case.space.diameter / ROWS / math.sqrt(2 * GUARANTEE.rho)
@@ -142,13 +142,13 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 
 
 def speed(case: Case, check: bool, bounds: Bounds) -> None:
-    """Print the time of a query ÷ that of NumPy's mean distance over the same table."""
+    """Print the time of a query ÷ the time of NumPy's mean distance over the same table."""
     rng = np.random.default_rng(9)
     people, points = case.points(rng, LARGE), case.points(rng, MANY)
     power = 1 if isinstance(case.space, mp.L1) else 2
     already_asked = len(points) - ROUNDS
     with ExitStack() as stack:
-        # under --check, the sums of a large table, and the innovation after many queries
+        # with --check: the sums of a large table, and the innovation after many queries
         tables = (people, people[:ROWS]) if check else (people,)
         sessions = [stack.enter_context(open_session(table, case.space)) for table in tables]
         sessions[-1].ask_many(points[:already_asked])

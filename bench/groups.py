@@ -1,22 +1,22 @@
-"""Accuracy of NearestGroup, compared with the same rule without privacy and with other private classifiers.
+"""Compare the accuracy of NearestGroup with the same rule without privacy and with other private classifiers.
 
 Data: scikit-learn's digits (1,797 rows, 64 pixels, 10 classes) and breast_cancer (569 rows, 30 columns, 2 classes).
 70 % of the rows, stratified by class with the seed, are private; the others are predicted. Columns are divided by the
 widths of their public bounds. Accuracies are means over seeds.
 
-One guarantee for all: (ε, δ) for one row added or removed, with public bounds and classes. What is compared:
-- nearest: NearestGroup in L1. Digits have one step, pixels on or off: one number a pixel and class.
-- exact: the class of the least exact mean distance in the same L1 without steps. Not private.
-- centroids: the nearest of noisy class means, in L2: sums counted from the middle of the bounds, and counts, with
-  Laplace noise where δ = 0, else Gaussian noise. One row moves sums by at most d/2 in ℓ₁ or √d/2 in ℓ₂, and a count by
-  1; counts have a tenth of ε or ρ. Means are moved into the bounds.
-- bayes: GaussianNB of diffprivlib 0.6.6, pure ε, in an environment of its own. It makes its counts add up to the exact
-  number of rows and takes its classes from y, which the others do not. Not under --check.
-- majority: the largest class, whatever the row.
+All classifiers have one guarantee: (ε, δ) for one row added or removed, with public bounds and classes. They are:
+- nearest: NearestGroup in L1. Digits have one step, pixels on or off: one number for each pixel and class.
+- exact: the class with the smallest exact mean distance in the same L1 without steps. Not private.
+- centroids: the nearest of noisy class means, in L2. Sums are counted from the middle of the bounds; sums and counts
+  have Laplace noise if δ = 0, and Gaussian noise otherwise. One row changes the sums by at most d/2 in ℓ₁ or √d/2 in
+  ℓ₂, and a count by 1; counts get a tenth of ε or ρ. Means are moved into the bounds.
+- bayes: GaussianNB of diffprivlib 0.6.6, pure ε, in a separate environment. It makes its counts add up to the exact
+  number of rows and takes its classes from y; the other classifiers do neither. Not with --check.
+- majority: the largest class, for every row.
 
-How the spaces were chosen: on splits of seeds 0 to 5 of these tables, among L1 with 1, 2, 4, 8 or 16 steps a column or
-none, and L2 with five (digits) and three (breast_cancer) settings of directions and clip. The seeds below are others,
-the rows are not: `nearest` is a little flattered on digits. breast_cancer has the default, L1 without steps.
+The spaces were chosen on splits of seeds 0 to 5 of these tables, among L1 with 1, 2, 4, 8 or 16 steps a column or none,
+and L2 with five (digits) and three (breast_cancer) settings of directions and clip. The seeds below are different but
+the rows are the same, which favors `nearest` a little on digits. breast_cancer has the default, L1 without steps.
 """
 
 import math
@@ -41,13 +41,14 @@ from milepost.sklearn import NearestGroup
 
 EPSILONS, DELTAS = (0.5, 1.0, 3.0), (0.0, 1e-6)
 FIRST_SEED, SEEDS, FEW = 100, 20, 5
-QUANTA = 1 << 20  # across a column, for sums in whole numbers
-COUNT_SHARE = 0.1  # of the budget, for the counts of noisy centroids
+QUANTA = 1 << 20  # the width of a column, so that sums are whole numbers
+COUNT_SHARE = 0.1  # the share of the budget for the counts of noisy centroids
 
-# How far `nearest` may be behind another rule over FEW seeds: 7.6 deviations or more above what 60 releases on these
-# splits (breast_cancer: 120) gave, which is noted as mean and deviation of a mean over FEW. Of a normal mean that is a
-# false alarm of 10⁻¹³ at most, which leaves room for tails that are not normal. They notice when it gets worse. They
-# do not say that it is as accurate as noisy centroids, which it is not. breast_cancer at ε = 1 varies too much.
+# The bounds on how far `nearest` may be behind another rule over FEW seeds. They are at least 7.6 deviations above the
+# results of 60 releases on these splits (breast_cancer: 120); comments give mean and deviation of a mean over FEW. For
+# a normal mean the false alarm is at most 10⁻¹³, which leaves room for tails that are not normal. The bounds detect if
+# `nearest` gets worse. They do not show that it is as accurate as noisy centroids, which it is not. breast_cancer at
+# ε = 1 varies too much.
 BOUNDS = {
     ("digits", 3.0, 1e-6, "exact"): 0.2,  # 0.047 ± 0.012; 0.093 was seen, too
     ("digits", 3.0, 0.0, "exact"): 0.4,  # 0.137 ± 0.028
@@ -57,7 +58,7 @@ BOUNDS = {
 
 # Upper ends of columns that start at 0, in the order of the table: radius, texture, perimeter, area, smoothness,
 # compactness, concavity, concave points, symmetry, fractal dimension of cell nuclei. Powers of two above the published
-# ranges of this very table; a hospital would take them from what it knows of such measurements.
+# ranges of this table; a hospital would know the ranges of such measurements.
 MEAN = [32, 64, 256, 4096, 1 / 4, 1 / 2, 1 / 2, 1 / 4, 1 / 2, 1 / 8]
 ERROR = [4, 8, 32, 1024, 1 / 32, 1 / 4, 1 / 2, 1 / 16, 1 / 8, 1 / 32]  # standard errors
 WORST = [64, 64, 256, 8192, 1 / 4, 2, 2, 1 / 2, 1, 1 / 4]  # means of the three largest
@@ -82,7 +83,7 @@ for epsilon in epsilons:
 
 @dataclass(frozen=True)
 class Case:
-    """A table with columns in 0..1 by public bounds, and the space for NearestGroup."""
+    """A table with columns scaled to 0..1 by public bounds, and the space for NearestGroup."""
 
     name: str
     points: FloatArray
@@ -91,11 +92,11 @@ class Case:
 
     @property
     def classes(self) -> list[int]:
-        """The public labels: digits, or whether malignant."""
+        """Return the public labels: digits, or whether a tumor is malignant."""
         return list(range(10 if self.name == "digits" else 2))
 
     def private(self, seed: int) -> AnyArray:
-        """Return the rows to learn from: bool[n]."""
+        """Return which rows are for training: bool[n]."""
         rows, _ = train_test_split(np.arange(len(self.labels)), test_size=0.3, stratify=self.labels, random_state=seed)
         return np.isin(np.arange(len(self.labels)), rows)
 
@@ -148,7 +149,7 @@ def centroids(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
 
 
 def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float], FloatArray] | str:
-    """Return accuracies of diffprivlib's GaussianNB by table and ε, one for each seed; or why there are none."""
+    """Return accuracies of diffprivlib's GaussianNB by table and ε, one a seed; or the reason why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
         result: dict[tuple[str, float], FloatArray] = {}
@@ -169,14 +170,14 @@ def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float
 
 
 def _run(command: list[str], timeout: float) -> str:
-    """Run a command without this process's Python variables, and return what it prints."""
+    """Run a command without the Python variables of this process, and return its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout, env=environment)  # noqa: S603
     return process.stdout
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Compare all classifiers; `BOUNDS` says what is asserted."""
+    """Compare all classifiers, and check `BOUNDS`."""
     seeds, tables = range(FIRST_SEED, FIRST_SEED + (FEW if check else SEEDS)), cases()
     print(__doc__)
     if check:
@@ -199,7 +200,9 @@ def benchmark(check: bool, bounds: Bounds) -> None:
             for epsilon in EPSILONS[1:] if check else EPSILONS:
                 guarantee = mp.Guarantee(epsilon, delta)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", mp.AccuracyWarning)  # wide errors and small groups are the point
+                    warnings.simplefilter(
+                        "ignore", mp.AccuracyWarning
+                    )  # wide errors and small groups are expected here
                     nearest_accuracies = np.array([nearest(case, private, guarantee) for private in splits])
                 centroid_accuracies = np.array([centroids(case, private, guarantee) for private in splits])
                 bayes_accuracies = all_bayes.get((case.name, epsilon)) if not delta else None

@@ -1,4 +1,4 @@
-"""What one interactive query costs, against a brute-force mean distance over the same table."""
+"""Measure the time of one interactive query against a brute-force mean distance over the same table."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ N, DIMENSION = 1_000_000, 8
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Ask a table of 10⁶ × 8 in both sizes: the bound is on this table. --check asks fewer queries."""
+    """Ask about a table of 10⁶ × 8 in both sizes, because the bound is on this table. --check asks fewer queries."""
     rng = np.random.default_rng(0)
     people = rng.beta(2, 3, (N, DIMENSION))
     space = mp.L1([(0, 1)] * DIMENSION)
@@ -19,7 +19,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         people, space, epsilon=1, delta=1e-6, max_queries=10 * queries, mechanism="tangents"
     ) as session:
         points = rng.random((queries, DIMENSION))
-        session.ask_many(points)  # learn, so that the queries below need no update
+        session.ask_many(points)  # learn now, so that the queries below need no update
         updates = session.updates
         few_points = points[: queries // 10]
         times = interleaved(

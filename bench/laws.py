@@ -1,22 +1,23 @@
-"""The laws of ℓ₂: how the promised error falls with n (Theorem 10), how many directions that takes (Lemma 9).
+"""The laws of ℓ₂: how the claimed error falls with n (Theorem 10), and how many directions that takes (Lemma 9).
 
-Remark 7.1 takes the number of directions D that balances the embedding's error with that of the ℓ₁ mechanism. Random
-directions err by D^{−1/2} (Lemma 9 without its logarithm), an ℓ₁ mechanism over D coordinates by D^a·n^{−b}; the sum is
-least at D ∝ n^{b/(a + 1/2)}, where both are ∝ n^{−b/(2a + 1)}:
+Remark 7.1 takes the number of directions D that balances the embedding's error with the error of the ℓ₁ mechanism.
+Random directions err by D^{−1/2} (Lemma 9 without its logarithm), an ℓ₁ mechanism over D coordinates by D^a·n^{−b}; the
+sum is smallest at D ∝ n^{b/(a + 1/2)}, where both are ∝ n^{−b/(2a + 1)}:
 
     the paper    D^{9/5}·n^{−4/5} → n^{−4/23}     pure: D^{7/3}·n^{−2/3} → n^{−2/17}    (Theorems 1, 2 → 10)
     interactive  D^{4/5}·n^{−4/5} → n^{−4/13}     pure: D^{4/3}·n^{−2/3} → n^{−2/11}
     offline      D^{2/5}·n^{−4/5} → n^{−4/9}      pure: D^{2/3}·n^{−2/3} → n^{−2/7}
 
-The paper lets each of the D coordinates be as wide as the whole space, and asks 1/D of the error of every reading.
+The paper lets each of the D coordinates be as wide as the whole space, and requires 1/D of the error of every reading.
 Directions have wᵢ = ωᵢ(hiᵢ − loᵢ) ∝ 1/D. A game over all of them then reads D slopes × width, each with noise
-∝ (1/D)√(DU)/n (pure: (1/D)·DU/n), in U = D/√α updates, which adds up to α = D·α^{−1/4}/n (pure: D²·α^{−1/2}/n). Offline
-each direction plays a game of its own on 1/D of the budget, with α^{−1/2} updates instead of D times as many:
-α = √D·α^{−1/4}/n (pure: D·α^{−1/2}/n). All of these are up to logarithms.
+∝ (1/D)√(DU)/n (pure: (1/D)·DU/n), in U = D/√α updates, which adds up to α = D·α^{−1/4}/n (pure: D²·α^{−1/2}/n).
+Offline, each direction plays a separate game on 1/D of the budget, with α^{−1/2} updates instead of D times as many:
+α = √D·α^{−1/4}/n (pure: D·α^{−1/2}/n). All of these hold up to logarithms.
 
-Every α is the one the mechanism has solved for, with its constants, and no data. "The paper's α" is Lemma 3's with its
-constant 3000 at sizes where that promises anything, beside the same directions' error. Lemma 9 is about all pairs; the
-embedding's error here is the likely one of a pair, and that of the worst among many where it says so.
+Every α is the one for which the mechanism was solved, with its constants, and without data. "The paper's α" is that of
+Lemma 3 with its constant 3000, at sizes where it is below the diameter, next to the error of the same directions.
+Lemma 9 is about all pairs; the embedding's error here is the likely error of a pair, and the error of the worst of many
+pairs where the output names it.
 """
 
 import math
@@ -38,12 +39,12 @@ from milepost.spaces.embeddings.embedding import Embedding
 WIDTH = 8  # directions come in orthonormal blocks of this many
 APPROXIMATE, PURE = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0)
 FAILURE_PROBABILITY, QUERIES = 0.05, 10_000
-# with more directions a sketch's cells, 2²²/D each, are so wide that rounding to their borders shows
+# with more directions, a sketch has 2²²/D cells each, so wide that rounding to their borders is visible
 MAX_DIRECTIONS = 1 << 12
 PAPER_SIZES = (10**24, 10**32)
-# What logarithms may take from an exponent here. They take most offline, where log(D/β), log of the grid and a
-# direction's few lines, which are whole ones, make α ∝ D^{0.435}·n^{−0.771} between D = 64 and 512: −0.412, not −4/9.
-# The rest is for the grid of D. Theorem 10's exponents are bounds without any tolerance.
+# How much logarithms may change an exponent here. They change it most offline: log(D/β), the log of the grid and the
+# whole number of a direction's lines make α ∝ D^{0.435}·n^{−0.771} between D = 64 and 512, which is −0.412, not −4/9.
+# The rest is for the grid of D. The exponents of Theorem 10 are bounds without any tolerance.
 LOGARITHMS = 0.05
 DIRECTIONS = (64, 128, 256, 512, 1024, 2048, 4096)  # for Lemma 9
 
@@ -52,7 +53,7 @@ Promise = Callable[[Embedding, int], float]
 
 @dataclass(frozen=True)
 class Law:
-    """A mechanism, the exponent that it should have, Theorem 10's, and decades of n where D is neither end's."""
+    """A mechanism, its expected exponent, that of Theorem 10, and decades of n where the best D is inside the grid."""
 
     name: str
     promise: Promise
@@ -98,7 +99,7 @@ def grid() -> list[int]:
 
 @dataclass(frozen=True)
 class Best:
-    """The number of directions with the least error at one n."""
+    """The number of directions with the smallest error at one n."""
 
     n: int
     directions: int
@@ -106,12 +107,12 @@ class Best:
 
     @property
     def embedding(self) -> float:
-        """How much of the error is the embedding's."""
+        """Return the share of the error that the embedding causes."""
         return ball(self.directions).embedding.relative_error * ball(self.directions).embedding.sensitivity_bound
 
 
 def best_directions(law: Law, steps: int) -> list[Best]:
-    """Return the best D for `steps` sizes per decade; it grows with n, so each search starts where the last ended."""
+    """Return the best D for `steps` sizes a decade; D grows with n, so each search starts at the previous result."""
     results, candidates, index = [], grid(), 0
     low, high = law.decades
     for n in np.rint(np.logspace(low, high, round((high - low) * steps) + 1)).astype(np.int64).tolist():
@@ -131,7 +132,7 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def paper_exponent(guarantee: mp.Guarantee) -> float:
-    """Return the exponent of Remark 7.1 for Lemma 3's own α and directions that err by constant/√D, as ours do."""
+    """Return the exponent of Remark 7.1 for the α of Lemma 3 and directions that err by constant/√D."""
     embedding = ball(512).embedding
     constant = embedding.relative_error * math.sqrt(embedding.dimension)
 
@@ -148,7 +149,7 @@ def paper_exponent(guarantee: mp.Guarantee) -> float:
 
 
 def print_theorem_10(law: Law, check: bool, bounds: Bounds) -> None:
-    """Print the best D at each n, and the exponent of its error next to the derived ones."""
+    """Print the best D at each n, and the exponent of its error next to the derived exponents."""
     rows = best_directions(law, 2 if check else 4)
     for row in rows:
         assert WIDTH < row.directions < MAX_DIRECTIONS, "the best D is at an end: it says nothing of the law"
@@ -181,7 +182,7 @@ def print_lemma_9(width: int, bounds: Bounds) -> None:
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Check that errors fall at least as Theorem 10 says and about as derived, and that D grows at most as Lemma 9."""
+    """Check that errors fall at least as in Theorem 10 and about as derived, and that D grows at most as in Lemma 9."""
     print(f"ℓ₂ ball of diameter 1, d = {WIDTH}, ε = 1, δ = {APPROXIMATE.delta:g} or 0, β = {FAILURE_PROBABILITY:g}.")
     print(
         f"Interactive: {QUERIES:,} queries. error = α/2 + embedding, least over D; the embedding's is likely (95 %).\n"

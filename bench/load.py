@@ -1,6 +1,6 @@
 """Load: many clients of one server at once, in a separate process; `python -m bench.load` reads a plan as JSON.
 
-Plain streams and bytes made beforehand, so that the clients take little of the time that is measured.
+The clients use plain streams and prepared bytes, so that they take little of the measured time.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Plan:
-    """What to send: `requests` bodies of `points` points each to one path, by `clients` persistent connections."""
+    """The requests to send: `requests` bodies of `points` points each to one path, by `clients` open connections."""
 
     port: int
     key: str
@@ -29,7 +29,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Load:
-    """The result. errors: answers other than 200, and broken connections; median, p99: quantiles of seconds."""
+    """The result. errors: answers other than 200, and broken connections. median, p99: quantiles of seconds."""
 
     seconds: float
     requests: int
@@ -39,7 +39,7 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Requests a second."""
+        """Return the requests a second."""
         return self.requests / self.seconds
 
 
@@ -51,7 +51,7 @@ def send(plan: Plan) -> Load:
 
 
 def bodies(size: int, count: int) -> list[bytes]:
-    """Return different bodies, of points in a city."""
+    """Return different bodies with points in a city."""
     points = np.random.default_rng(size).uniform((52.4, 13.2), (52.6, 13.6), (count, size, 2)).round(6)
     return [json.dumps({"points": batch.tolist()}).encode() for batch in points]
 
@@ -72,7 +72,7 @@ async def run(plan: Plan) -> Load:
 
 
 async def _client(port: int, remaining: Iterator[bytes], times: list[float]) -> int:
-    """Send requests from the common iterator on one connection, and return the number of errors."""
+    """Send requests from the shared iterator on one connection, and return the number of errors."""
     errors = 0
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:

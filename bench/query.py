@@ -1,4 +1,4 @@
-"""How fast `milepost query` answers a file of points, against one call in memory, and how much memory it takes."""
+"""Measure the speed of `milepost query` on a file of points against one call in memory, and its peak memory."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Query points of two columns with an id that is copied; CSV and Parquet, in and out."""
+    """Query points of two columns and copy their id; read and write CSV and Parquet."""
     many = MANY_CHECKED if check else MANY
     rng = np.random.default_rng(0)
     synopsis = mp.release(rng.uniform(0, 10, (50_000, 2)), SPACE, epsilon=1, delta=1e-6)
@@ -61,7 +61,7 @@ def _write(points: np.ndarray, path: Path) -> None:
 
 
 def _query(folder: Path, points: str, output: str) -> tuple[float, float]:
-    """Return seconds and peak megabytes of the command, from its start to its end."""
+    """Return the seconds and peak megabytes of the command."""
     arguments = ["homes.milepost", points, "--keep", "id", "-o", f"answers.{output}", "--force"]
     line = [sys.executable, "-c", COMMAND, "query", *arguments]
     start = perf_counter()

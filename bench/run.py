@@ -1,7 +1,8 @@
-"""What all benchmarks share: the `--check` argument, timing, and bounds that fail.
+"""Shared parts of all benchmarks: the `--check` argument, timing, and bounds that fail.
 
-A bound on something noisy is checked twice: what the mechanism claims, which no noise changes, against the bound; and
-what was measured, against the bound and what chance may add to it, so that a true claim fails once in 10⁹ checks.
+A bound on a noisy number is checked twice: the claim of the mechanism, which does not depend on noise, against the
+bound; and the measured number against the bound plus an allowance for chance, so that a true claim fails once in 10⁹
+checks.
 """
 
 import argparse
@@ -16,33 +17,33 @@ from scipy import stats
 
 from milepost._typing import FloatArray
 
-FALSE_ALARM = 1e-9  # of one bound that noise may miss
+FALSE_ALARM = 1e-9  # the probability that noise makes one true claim fail
 
 
 @dataclass
 class Bounds:
-    """Named bounds; a missed one makes the benchmark exit 1."""
+    """Named bounds; a missed bound makes the benchmark exit 1."""
 
     missed: list[str] = field(default_factory=list)
 
     def at_most(self, name: str, value: float, bound: float, chance: float = 0.0) -> str:
-        """Return a cell of the printed table: the value, with its bound if missed. chance: what noise may add to it."""
+        """Return a table cell: the value, with its bound if missed. chance: the allowance for noise."""
         holds = value <= bound + chance
         if not holds:
             self.missed.append(f"{name}: {value:.4g} is over {bound:.4g}" + f" + {chance:.4g}" * (chance > 0))
         return f"{value:.3g}" + ("" if holds else f" > {bound + chance:.4g}")
 
     def rms_at_most(self, name: str, squares: FloatArray, bound: float) -> str:
-        """Return the cell of the root of a mean of squares, one for each independent release."""
+        """Return the table cell of the root of a mean of squares, one for each independent release."""
         return self.at_most(name, math.sqrt(squares.mean()), bound, math.sqrt(bound**2 + chance_of(squares)) - bound)
 
 
 def chance_of(values: FloatArray) -> float:
-    """Return how far a mean of independent values may exceed its expectation, but for FALSE_ALARM: by Student's law.
+    """Return the amount by which a mean of independent values exceeds its expectation with probability FALSE_ALARM.
 
-    Squares of errors are skewed to the right: where their mean is high by chance, so is the deviation that it is
-    measured in, and they pass the limit less often than normal values do. 20 values are enough for that; with very few,
-    Student's limit is so far away that nothing is checked.
+    The amount follows Student's law. Squares of errors are skewed to the right: if their mean is high by chance, so is
+    the deviation in which it is measured, and they exceed the limit less often than normal values do. 20 values are
+    enough for that; with very few values, Student's limit is so large that nothing is checked.
     """
     return float(stats.t.isf(FALSE_ALARM, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
@@ -58,7 +59,7 @@ import pathlib
 def peak():  # megabytes; getrusage would have the parent's in it
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
-"""  # goes before the code of a separate process
+"""  # the beginning of the code of a separate process
 
 
 def seconds(function: Callable[[], object], repeat: int = 3) -> float:
@@ -67,7 +68,7 @@ def seconds(function: Callable[[], object], repeat: int = 3) -> float:
 
 
 def interleaved(functions: dict[str, Callable[[], object]], repeat: int = 5) -> dict[str, float]:
-    """Return the best time of each of a few functions, called in turn: other load on the computer affects all alike."""
+    """Return the best time of each of a few functions, called in turn, so that other load affects all equally."""
     best = dict.fromkeys(functions, math.inf)
     for _ in range(repeat):
         for name, function in functions.items():
@@ -78,7 +79,7 @@ def interleaved(functions: dict[str, Callable[[], object]], repeat: int = 5) -> 
 
 
 def main(benchmark: Callable[[bool, Bounds], None], description: str) -> None:
-    """Parse `--check`, run, and exit 1 when a bound was missed under it."""
+    """Parse `--check`, run the benchmark, and exit 1 if a bound is missed with `--check`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="a small size; exit 1 when a bound is missed")
     check = parser.parse_args().check

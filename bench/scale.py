@@ -1,7 +1,7 @@
-"""How time and memory grow with the table: releases of Parquet folders, against a bare scan and NumPy's sort.
+"""Measure how time and memory grow with the table: releases of Parquet folders, against a bare scan and NumPy's sort.
 
-Each is one pass in a separate process. Folders have files of a million rows; after half a gigabyte of different ones
-the same files stand there under other names, so that all of them are read.
+Each measurement is one pass in a separate process. Folders have files of a million rows; after half a gigabyte of
+different files, the same files repeat under other names, so that all of them are read.
 """
 
 import json
@@ -30,13 +30,17 @@ from milepost.pipeline.selection import read_given_queries
 from milepost.privacy.noise import gaussian, laplace
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
-DIFFERENT = 64  # columns of a million rows that are different: 512 MB
+DIFFERENT = 64  # different columns of a million rows: 512 MB
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 DIMENSIONS = (2, 32)
-# dimensions and sizes: a release that held its table would have half as much again or more with the most rows
+# dimensions and sizes: a release that held its table would need 1.5 times the memory with the most rows
 CHECKED = {2: (1_000_000, 10_000_000), 16: (1_000_000, 3_000_000)}
 ROUNDS = 5
-MEMORY, LINEAR, SCAN = 1.2, 1.3, 3.0  # bounds: memory of the most rows ÷ that of 10⁶, time a row likewise, time ÷ scan
+MEMORY, LINEAR, SCAN = (
+    1.2,
+    1.3,
+    3.0,
+)  # bounds: memory of the most rows ÷ memory of 10⁶ rows, the same for time a row, and time ÷ scan
 CHILD = f"""{PEAK}
 import json, sys, time
 import pyarrow.dataset
@@ -58,7 +62,7 @@ print(json.dumps([time.perf_counter() - start, before, peak()]))
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of a release and of a bare scan, megabytes before the release and at its peak."""
+    """The seconds of a release and of a bare scan, and the megabytes before the release and at its peak."""
 
     rows: int
     seconds: float
@@ -69,7 +73,7 @@ class Run:
 
 @contextmanager
 def folder(rows: int, dimension: int) -> Iterator[Path]:
-    """Write random rows as Parquet files; enough of them differ to exceed the caches of a processor."""
+    """Write random rows as Parquet files; enough files differ to exceed the caches of a processor."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         rng, size = np.random.default_rng(0), min(rows, FILE_ROWS)
@@ -85,7 +89,7 @@ def folder(rows: int, dimension: int) -> Iterator[Path]:
 
 
 def run_once(what: str, path: Path, names: str) -> tuple[float, float, float]:
-    """Return seconds and megabytes of one pass in a separate process."""
+    """Return the seconds and megabytes of one pass in a separate process."""
     arguments = [sys.executable, "-c", CHILD, what, str(path), names]
     process = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     seconds, before, peak = json.loads(process.stdout)
@@ -96,7 +100,7 @@ def run(rows: int, dimension: int, repeat: int) -> Run:
     """Release a folder and scan it in turn, and return the best times. A single release is run without a scan."""
     with folder(rows, dimension) as path:
         names = ",".join(f"c{i}" for i in range(dimension))
-        if repeat == 1:  # for its memory
+        if repeat == 1:  # only for its memory
             seconds, before, peak = run_once("release", path, names)
             return Run(rows, seconds, math.nan, before, peak)
         pairs = [(run_once("release", path, names), run_once("scan", path, names)) for _ in range(repeat)]
@@ -105,7 +109,7 @@ def run(rows: int, dimension: int, repeat: int) -> Run:
 
 
 def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bounds) -> None:
-    """Release more and more rows. Times of one pass vary too much: they have bounds where there are several."""
+    """Release tables of growing size. Times of one pass vary too much: only repeated passes have bounds."""
     print(f"\nd = {dimension}: release of a Parquet folder, ℓ₁, slopes, ε = 1, δ = 1e-6")
     print(f"{'rows':>12} {'seconds':>8} {'M rows/s':>9} {'÷ scan':>7} {'÷ sort':>7} {'peak MB':>8} {'above start':>12}")
     people = np.random.default_rng(0).random((FILE_ROWS, dimension))
@@ -127,7 +131,7 @@ def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bo
         return
     print(f", time a row {bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})")
     if dimension == 2:
-        # what rows cost: noise takes a few tenths of a second however many they are, and a scan has none
+        # the cost of rows: noise takes a few tenths of a second for any number of rows, and a scan has none
         per_scan = (last.seconds - million.seconds) / (last.scan - million.scan)
         scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
         print(f"  rows beyond a million ÷ their bare scan {scanned} (bound {SCAN:g})")
@@ -183,7 +187,7 @@ def measure_constants(rows: int) -> dict[str, float]:
 
 
 def print_sizing(nanoseconds: dict[str, float]) -> None:
-    """Print what 10⁹ and 10¹² rows take, from the constants."""
+    """Print the estimated time for 10⁹ and 10¹² rows, from the constants."""
     print("\nsizing, from these (two processors, and as many as read the table in an hour)")
     print(f"{'rows':>8} {'columns':>8} {'hours':>8} {'processors':>11} {'bytes read':>11}")
     cores = os.cpu_count() or 1
@@ -200,7 +204,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     """Release 10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
     for dimension, sizes in (CHECKED if check else dict.fromkeys(DIMENSIONS, SIZES)).items():
         print_growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
-    if check:  # what follows has no bounds
+    if check:  # the rest has no bounds
         return
     nanoseconds = measure_constants(FILE_ROWS)
     print(f"\nnanoseconds on {os.cpu_count()} processors, in memory")

@@ -1,4 +1,4 @@
-"""How fast `milepost serve` answers 64 clients at once ÷ the same app returning a constant; its memory stays flat."""
+"""Measure how fast `milepost serve` answers 64 clients ÷ the same app returning a constant, and check its memory."""
 
 import http.client
 import json
@@ -49,14 +49,15 @@ server.run(Path(sys.argv[1]), server.Address(port=0), Settings.of(sys.argv[2:]),
 SETTINGS = ("rate=1e9", "burst=1000000000", "timeout=600")
 DISTANCES, CONSTANT = "/v1/releases/homes/distances", "/v1/constant"
 CLIENTS, ROUNDS = 64, 5
-SLACK = 4.0  # megabytes, beside 5 %
+SLACK = 4.0  # megabytes, in addition to 5 %
 
 
 @dataclass(frozen=True)
 class Size:
-    """One size of batches. requests, checked: a round, and under --check; slower: the constant's requests/s ÷ its own.
+    """One size of batches, and its bound.
 
-    Bounds are at least twice what two shared cores show, of which clients and other programs take their part.
+    requests, checked: the requests of a round, and with --check. slower: requests/s of the constant ÷ its own. The
+    bounds are at least twice the values on two shared cores, of which clients and other programs use a part.
     """
 
     points: int
@@ -84,13 +85,13 @@ class Server:
 
     @property
     def memory(self) -> float:
-        """Megabytes of memory now."""
+        """Return the megabytes of memory now."""
         lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1024
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Query a release of 10⁵ made-up homes; ratios are of the best of a few rounds, each next to the constant."""
+    """Query a release of 10⁵ synthetic homes; ratios use the best of a few rounds, each next to the constant."""
     synopsis = mp.release(homes(100_000), REGION, epsilon=1, delta=1e-6)
     with tempfile.TemporaryDirectory() as name, run_server(Path(name), synopsis) as server:
         check_answer(server, synopsis)
@@ -119,7 +120,7 @@ def run_server(root: Path, synopsis: mp.Synopsis) -> Iterator[Server]:
 
 
 def check_answer(server: Server, synopsis: mp.Synopsis) -> None:
-    """Check that the measured answer is the right one."""
+    """Check that the measured answer is correct."""
     (body,) = bodies(100, 1)
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     headers = {"authorization": f"Bearer {server.key}", "content-type": "application/json"}

@@ -1,8 +1,8 @@
-"""Spaces that use an embedding: how far embedded distances are from the metric's, and errors of slopes ÷ single.
+"""Spaces that use an embedding: measure the error of embedded distances, and the errors of slopes ÷ single.
 
-single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are against the exact metric, so
-they have noise, interpolation and embedding in them; the embedding's part alone is that of the exact means of
-embedded distances. Where a ratio is asserted, there are 2000 releases with OpenDP's noise, or 200 with --check.
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are measured against the exact
+metric, so they include noise, interpolation and embedding; the embedding's part alone is the error of the exact means
+of embedded distances. A checked ratio has 2000 releases with OpenDP's noise, or 200 with --check.
 """
 
 import math
@@ -34,7 +34,7 @@ from milepost.statistics.sketch import Sketch
 
 GUARANTEE = mp.Guarantee(EPSILON, DELTA)
 QUERIES = 100
-FEW = 5  # releases where nothing is asserted
+FEW = 5  # releases where nothing is checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Table:
         return cls(name, space, people, queries, space.distance(people, queries).mean(axis=0))
 
     def embedding(self) -> FloatArray:
-        """Return errors of the exact mean embedded distances; records are rounded, queries are not."""
+        """Return the errors of the exact mean embedded distances; records are rounded, queries are not."""
         quantum = self.space.embedding.quantum
         return (
             exact_l1(self.space.quantize(self.people) * quantum, self.space.position(self.queries) * quantum)
@@ -61,7 +61,7 @@ class Table:
         )
 
     def released(self, sketch: Sketch, releases: int) -> FloatArray:
-        """Return errors of slopes: float64[releases, queries]."""
+        """Return the errors of slopes: float64[releases, queries]."""
         return released(self.space, sketch, self.queries, releases) - self.truth
 
     def single(self, n: int) -> float:
@@ -70,7 +70,7 @@ class Table:
 
 
 def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> FloatArray:
-    """Return answers of slopes: float64[releases, queries]."""
+    """Return the answers of slopes: float64[releases, queries]."""
     positions = space.position(queries)
     design = Slopes().predict(space.embedding, int(sketch.totals[0]), ProtectedChange(), GUARANTEE)
     sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(design.bits)))  # exact, and quick
@@ -96,7 +96,7 @@ def rms(values: FloatArray) -> float:
 
 
 def row(table: Table, n: int, ratio: str, of_mean: str, of_pair: str) -> None:
-    """Print a line: RMSE, and noise and embedding alone, ÷ single; the embedding in % of F and of a pair."""
+    """Print a line: RMSE, noise alone and embedding alone, ÷ single; the embedding in % of F and of a pair."""
     embedding = rms(table.embedding()) / table.single(n)
     print(
         f"{table.name:<13}{table.space.width:>4}{table.space.embedding.dimension:>6}{n:>9,}"
@@ -112,7 +112,7 @@ def pair_deviation(space: Projected, left: FloatArray, right: FloatArray) -> flo
 
 
 def plane_rows(check: bool, bounds: Bounds) -> None:
-    """Disc and square, RMSE ÷ single ≤ 1.3; so few rows that noise dominates the embedding."""
+    """Print disc and square, with RMSE ÷ single ≤ 1.3; the rows are few, so that noise dominates the embedding."""
     n, directions = (300, 24) if check else (1_000, 64)
     generator = np.random.default_rng(0)
     spaces = {
@@ -138,7 +138,7 @@ def plane_rows(check: bool, bounds: Bounds) -> None:
 
 
 def digit_rows(check: bool, bounds: Bounds) -> None:
-    """8 × 8 images of digits as points of [0, 16]^64, each 56 times: the embedding is within 0.5 % of F."""
+    """Print 8 × 8 images of digits as points of [0, 16]^64, each 56 times; the embedding is within 0.5 % of F."""
     digits, times = np.asarray(load_digits().data, dtype=np.float64), 56
     space = mp.L2([(0, 16)] * digits.shape[1])
     table = Table.of("ℓ₂ digits", space, digits, digits)
@@ -158,7 +158,7 @@ def digit_rows(check: bool, bounds: Bounds) -> None:
 
 
 def stable_rows(check: bool, bounds: Bounds) -> None:
-    """ℓp, p = 1.5: tilted stable directions are within 3 %, of F and of single pairs."""
+    """Print ℓp for p = 1.5; tilted stable directions are within 3 % of F and of single pairs."""
     width, n = 10, 2_000
     space = mp.Lp(1.5, [(0, 1)] * width)
     generator = np.random.default_rng(0)
@@ -175,7 +175,7 @@ def stable_rows(check: bool, bounds: Bounds) -> None:
 
 
 def noise_rows(check: bool, bounds: Bounds) -> None:
-    """Caps, tables and angles: RMSE of slopes over queries ÷ single, where the embedding is small beside the noise."""
+    """Print the RMSE of slopes ÷ single for caps, tables and angles, where the embedding is small against the noise."""
     generator = np.random.default_rng(0)
     n = 300 if check else 1_000
     labels = [f"label {k}" for k in range(49)]  # and `other`
@@ -200,7 +200,7 @@ def noise_rows(check: bool, bounds: Bounds) -> None:
 
 
 def angle_rows(check: bool, bounds: Bounds) -> None:
-    """Angles between texts: TF-IDF and SVD of Python's documentation, a page a row; the error beside its promise."""
+    """Print angles between texts, TF-IDF and SVD of pages of Python's documentation; the error next to its bound."""
     matrix = TfidfVectorizer(max_features=5_000).fit_transform(topics.values())
     vectors = TruncatedSVD(32, random_state=0).fit_transform(matrix)
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
@@ -210,7 +210,7 @@ def angle_rows(check: bool, bounds: Bounds) -> None:
     synopsis = mp.release(np.repeat(vectors, n // len(vectors), axis=0), space, epsilon=EPSILON, delta=DELTA)
     error = np.abs(synopsis.mean_distance(vectors) - truth)
     promised, p95 = synopsis.error(), float(np.quantile(error, 0.95))
-    # the noise of one release is the same draw for all texts: it may be this many of its deviations anywhere
+    # all texts share the noise of one release: it may reach this many deviations
     draws = stats.norm.isf(FALSE_ALARM / 2 / len(vectors)) * claimed(synopsis.space, n) * single(synopsis.space, n)
     ratio = bounds.at_most("angles: 95 % ÷ promise", p95 / promised, 1.0, draws / promised)
     print(
@@ -225,10 +225,10 @@ def documentation_words() -> list[str]:
 
 
 def edit_rows(check: bool, bounds: Bounds) -> None:
-    """Edit distance to the commonest long words: every mechanism's RMSE over them, beside Bourgain + tangents.
+    """Print the edit distance to frequent long words: the RMSE of every mechanism, next to Bourgain + tangents.
 
-    Each is released once. The bound is on what is promised; the errors of gaussian and laplace, which are independent,
-    must be as large as planned.
+    Each mechanism is released once. The bound is on the claimed error; the errors of gaussian and laplace, which are
+    independent, must be as large as predicted.
     """
     words = documentation_words()[: 20_000 if check else None]
     queries = [word for word, _ in Counter(word for word in words if len(word) > 4).most_common(100)]
@@ -248,7 +248,7 @@ def edit_rows(check: bool, bounds: Bounds) -> None:
         truth = mp.exact_mean_distance(words, space, queries) if truth is None else truth
         pure = mechanism in {"hats", "laplace"}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mp.AccuracyWarning)  # the embedding's error is what is shown
+            warnings.simplefilter("ignore", mp.AccuracyWarning)  # the error of the embedding is shown
             synopsis = mp.release(words, space, epsilon=EPSILON, delta=0 if pure else DELTA, mechanism=mechanism)
         errors, promised = synopsis.mean_distance(queries) - truth, synopsis.error(synopsis.confidence)
         if mechanism == "tangents":

@@ -1,4 +1,4 @@
-"""How long a release and its answers take, against NumPy's own sort and interpolation in the same run."""
+"""Measure the time of a release and of its answers against NumPy's sort and interpolation in the same run."""
 
 import resource
 import subprocess
@@ -26,7 +26,7 @@ print(peak())
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Release 10⁶ × 32 in both sizes: the bounds are on this table."""
+    """Release a table of 10⁶ × 32 in both sizes, because the bounds are on this table."""
     rng = np.random.default_rng(0)
     people = rng.random((N, DIMENSION))
     space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
@@ -68,7 +68,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 
 
 def _peak(rows: int) -> float:
-    """Return peak megabytes of a process that releases a CSV file of this many rows."""
+    """Return the peak megabytes of a process that releases a CSV file of this many rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.csv"
         values = np.random.default_rng(0).random((rows, 8)).round(6)

@@ -1,1 +1,1 @@
-"""Examples: four stories from a table to a decision, each a program of its own. docs/examples.md tells them."""
+"""Examples: four programs that lead from a table to a decision. docs/examples.md explains them."""

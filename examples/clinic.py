@@ -1,7 +1,7 @@
-"""Where should a flying clinic be based, if nobody may learn who is ill, or where they live?
+"""Find the best base for a flying clinic without learning who is ill or where anyone lives.
 
-The geography is real: the 263 airfields of Alaska, most of them villages that no road leads to (from the package
-vega_datasets), and Natural Earth's coast. The 20,000 patients around them are made up and seeded, so that the exact
+The geography is real: the 263 airfields of Alaska, most of them in villages without roads (from the package
+vega_datasets), and Natural Earth's coast. The 20,000 patients around them are synthetic and seeded, so that the exact
 answers can be shown. Run it with `python -m examples.clinic --output clinic.png`; docs/examples.md explains it.
 """
 
@@ -25,13 +25,13 @@ KM = 111.2  # a degree of latitude
 
 
 def airfields() -> pd.DataFrame:
-    """Public and real: the airfields of Alaska."""
+    """Return the airfields of Alaska, which are public and real."""
     airports = pd.DataFrame(data.airports())
     return airports[airports["state"] == "AK"][["iata", "city", "latitude", "longitude"]]
 
 
 def patients(fields: pd.DataFrame, n: int = 20_000) -> pd.DataFrame:
-    """Private, and made up: homes within some kilometres of an airfield, more around some than around others."""
+    """Return private, synthetic homes within some kilometers of an airfield; some airfields have more than others."""
     generator = np.random.default_rng(12)
     villages = generator.choice(len(fields), n, p=generator.dirichlet(np.full(len(fields), 0.7)))
     homes = fields[["latitude", "longitude"]].iloc[villages].reset_index(drop=True)
@@ -42,13 +42,13 @@ def patients(fields: pd.DataFrame, n: int = 20_000) -> pd.DataFrame:
 
 
 def candidates(fields: pd.DataFrame) -> pd.DataFrame:
-    """Public: the first airfield of each candidate town, by its name."""
+    """Return the first airfield of each candidate town, by its name; they are public."""
     towns = fields[fields["city"].isin(BASES) & fields["iata"].str.isalpha()]
     return towns.drop_duplicates("city").set_index("city")[["latitude", "longitude"]]
 
 
 def compared(ranked: mp.Sites, truth: dict[str, float]) -> str:
-    """Private and exact mean distances, the nearest base first."""
+    """Return private and exact mean distances, the nearest base first."""
     lines = [f"{'base':<10} {'private, km':>14} {'exact':>7} {'off by':>7}  farther than the first?"]
     for site in ranked:
         private, exact = f"{site.mean_distance:.1f} ± {site.error:.1f}", truth[site.name]
@@ -60,21 +60,21 @@ def compared(ranked: mp.Sites, truth: dict[str, float]) -> str:
 
 
 def coast(west: float, east: float) -> FloatArray:
-    """Natural Earth's coastlines between two longitudes: longitude and latitude, with NaN where a line ends."""
+    """Return Natural Earth's coastlines between two longitudes as longitudes and latitudes; NaN ends a line."""
     land = json.loads((files("milepost") / "service/static/vendor/land-50m.json").read_text())
     scale, shift = np.array(land["transform"]["scale"]), np.array(land["transform"]["translate"])
     lines = [np.full((1, 2), np.nan)]
     for arc in land["arcs"]:
-        line = np.cumsum(arc, axis=0) * scale + shift  # TopoJSON keeps steps on a grid
+        line = np.cumsum(arc, axis=0) * scale + shift  # TopoJSON stores steps on a grid
         line[:, 0] -= 360 * np.round((line[:, 0] - (west + east) / 2) / 360)
         line[(line[:, 0] < west) | (line[:, 0] > east)] = np.nan
-        if len(arc) > 2 and np.isfinite(line).any():  # two points are the antimeridian, where a map is cut
+        if len(arc) > 2 and np.isfinite(line).any():  # two points form the antimeridian, where the map is cut
             lines += [line, lines[0]]
     return np.concatenate(lines)
 
 
 def draw(synopsis: mp.Synopsis, ranked: mp.Sites, fields: pd.DataFrame, output: Path) -> None:
-    """The library's own map, with the coast and the airfields on top: both are public."""
+    """Draw the library's map, with the public coast and airfields on top."""
     figure = synopsis.plot(ranked)
     axes = figure.axes[0]
     axes.autoscale(False)
@@ -86,16 +86,16 @@ def draw(synopsis: mp.Synopsis, ranked: mp.Sites, fields: pd.DataFrame, output: 
 
 
 def main(output: Path | None = None) -> None:
-    """From 20,000 patients to a base."""
+    """Choose a base for 20,000 patients."""
     fields = airfields()
     homes, bases = patients(fields), candidates(fields)
-    # add-remove: it is private not only where a patient lives, but who is a patient at all
+    # add-remove: it is private who is a patient, and not only where a patient lives
     synopsis = mp.release(homes, REGION, epsilon=EPSILON, delta=DELTA, neighbors="add-remove")
     print(f"{synopsis}, protects {synopsis.change}\n")
     ranked = synopsis.sites(bases)
     truth = dict(
         zip(bases.index, mp.exact_mean_distance(homes, REGION, bases), strict=True)
-    )  # only because they are made up
+    )  # possible only because the patients are synthetic
     print(compared(ranked, truth))
     latitude, longitude = synopsis.center()
     saved = ranked[0].mean_distance - synopsis.mean_distance([latitude, longitude]) + 2 * synopsis.error(uniform=True)

@@ -1,8 +1,8 @@
-"""Which spelling of a city do people use, if nobody may learn what anyone typed?
+"""Find the spelling of a city that people use, without learning what anyone typed.
 
-The spellings are real: Python's time zones (`zoneinfo`) keep the older names of cities beside those of today. What
-24,000 people typed is made up and seeded, slips of the finger and all, so that the exact answers can be shown. Run it
-with `python -m examples.names --output names.png`; docs/examples.md explains it.
+The spellings are real: Python's time zones (`zoneinfo`) have the older names of cities next to the current ones. The
+24,000 typed names are synthetic and seeded, typing errors included, so that the exact answers can be shown. Run it with
+`python -m examples.names --output names.png`; docs/examples.md explains it.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import milepost as mp
 
-SPELLINGS = {  # country, which people chose from a list: the older and the newer name of the city, which they typed
+SPELLINGS = {  # the country, which people choose from a list: the older and newer name of the city that they type
     "Ukraine": ("Europe/Kiev", "Europe/Kyiv"),
     "India": ("Asia/Calcutta", "Asia/Kolkata"),
     "Nepal": ("Asia/Katmandu", "Asia/Kathmandu"),
@@ -26,11 +26,11 @@ SPELLINGS = {  # country, which people chose from a list: the older and the newe
     "Greenland": ("America/Godthab", "America/Nuuk"),
 }
 EPSILON = 1.0  # pure: δ = 0
-LONGEST = 8  # edits that are counted, at most; public
+LONGEST = 8  # the maximum number of edits; public
 
 
 def spellings() -> dict[str, tuple[str, str]]:
-    """Public and real: both names of each country's city, as the time zone database spells them."""
+    """Return both names of each country's city, as the time zone database spells them; they are public and real."""
     known = available_timezones()
     missing = [zone for pair in SPELLINGS.values() for zone in pair if zone not in known]
     if missing:
@@ -43,9 +43,11 @@ def _city(zone: str) -> str:
 
 
 def typed(names: dict[str, tuple[str, str]], n: int = 24_000) -> tuple[list[str], list[str]]:
-    """Private, and made up: a country and a city each, one letter in twenty mistyped."""
+    """Return private, synthetic rows of a country and a city, with one letter in twenty mistyped."""
     generator = np.random.default_rng(5)
-    habits = dict(zip(names, generator.uniform(0.1, 0.9, len(names)).tolist(), strict=True))  # who uses the newer name
+    habits = dict(
+        zip(names, generator.uniform(0.1, 0.9, len(names)).tolist(), strict=True)
+    )  # whether a person uses the newer name
     countries, cities = [], []
     for country in generator.choice(list(names), n).tolist():
         letters = list(names[country][int(generator.random() < habits[country])])
@@ -57,7 +59,7 @@ def typed(names: dict[str, tuple[str, str]], n: int = 24_000) -> tuple[list[str]
 
 
 def suggestions(found: dict[str, mp.Sites], truth: dict[str, dict[str, float]]) -> str:
-    """A line for each country: both names, how many edits away people are from them, and which one to suggest."""
+    """Return a line for each country: both names, their mean edit distances, and which name to suggest."""
     lines = [
         f"{'country':<11} {'nearest name':<12} {'edits':>11} exact   {'other name':<12} {'edits':>11} exact   suggest"
     ]
@@ -73,7 +75,7 @@ def suggestions(found: dict[str, mp.Sites], truth: dict[str, dict[str, float]]) 
 def draw(
     found: dict[str, mp.Sites], truth: dict[str, dict[str, float]], names: dict[str, tuple[str, str]], output: Path
 ) -> None:
-    """Both names of each city with their errors, and the exact answers behind."""
+    """Draw both names of each city with their errors, in front of the exact answers."""
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     for row, (country, ranked) in enumerate(found.items()):
@@ -96,7 +98,7 @@ def draw(
 
 
 def main(output: Path | None = None) -> None:
-    """From what people typed to the spelling that a form should suggest."""
+    """Find the spelling that a form should suggest."""
     names = spellings()
     countries, cities = typed(names)
     queries = [name for pair in names.values() for name in pair]
@@ -105,7 +107,7 @@ def main(output: Path | None = None) -> None:
     print(f"{synopsis}, protects {synopsis.change}\n")
     found = {country: synopsis.group(country).sites(list(pair)) for country, pair in names.items()}
     truth = {}
-    for country, pair in names.items():  # only possible because they are made up
+    for country, pair in names.items():  # possible only because the names are synthetic
         own = [city for city, its in zip(cities, countries, strict=True) if its == country]
         truth[country] = dict(zip(pair, mp.exact_mean_distance(own, space, list(pair)).tolist(), strict=True))
     print(suggestions(found, truth))

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Pictures of few colours, which are small files."""
+    """Draw all pictures with few colors, so that the files are small."""
     for name in EXAMPLES:
         path = folder / f"example-{name}.png"
         import_module(f"examples.{name}").main(path)

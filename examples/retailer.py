@@ -1,8 +1,9 @@
-"""A retailer's question: which segment is a new customer closest to, without telling anything about the old ones?
+"""Find the segment that is closest to a new customer, without revealing anything about the existing customers.
 
-Makes up 30,000 rows of 10,000 customers, plans and makes one release with a group for each segment, compares three new
-customers with all of them and with the exact answers, which only made-up data allow, and recommends. Run it with
-`python examples/retailer.py --output retailer.png`; docs/groups.md and docs/examples.md explain it.
+The program makes 30,000 synthetic rows of 10,000 customers, plans and makes one release with a group for each segment,
+compares three new customers with all segments and with the exact answers, which only synthetic data allow, and
+recommends. Run it with `python examples/retailer.py --output retailer.png`; docs/groups.md and docs/examples.md explain
+it.
 """
 
 import argparse
@@ -23,7 +24,7 @@ NEW = {"Ada": (25, 11), "Ben": (70, 24), "Cem": (103, 16)}
 
 
 def make_customers(path: Path, customers: int = 10_000, months: int = 3) -> None:
-    """The private table: a row for each customer and month."""
+    """Return the private table: a row for each customer and month."""
     generator = np.random.default_rng(7)
     with path.open("w", newline="") as file:
         table = csv.writer(file)
@@ -34,7 +35,7 @@ def make_customers(path: Path, customers: int = 10_000, months: int = 3) -> None
 
 
 def recommend(compared: mp.Comparison, doubt: float = 0.05) -> str:
-    """One sentence: a segment for each new customer whose nearest one is beyond doubt."""
+    """Return one sentence: a segment for each new customer whose nearest segment is certain."""
     words = []
     for name, segment, margin, flip in zip(
         NEW, compared.nearest, compared.margin, compared.flip_probability, strict=True
@@ -47,7 +48,7 @@ def recommend(compared: mp.Comparison, doubt: float = 0.05) -> str:
 
 
 def exact_distances(path: Path, space: mp.L1) -> dict[str, list[float]]:
-    """NOT PRIVATE: the true mean distances of the new customers to every segment."""
+    """Return the exact mean distances of the new customers to every segment. NOT PRIVATE."""
     table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
     rows = np.column_stack([table["spend"], table["visits"]])
     places = list(NEW.values())
@@ -55,7 +56,7 @@ def exact_distances(path: Path, space: mp.L1) -> dict[str, list[float]]:
 
 
 def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
-    """The nearest segment of every customer that there could be, hatched where noise alone may have decided."""
+    """Draw the nearest segment of every possible customer, hatched where noise alone may have decided."""
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     spend, visits = np.meshgrid(np.linspace(0, 200, 161), np.linspace(0, 40, 121))
@@ -79,7 +80,7 @@ def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
 
 
 def main(output: Path | None = None) -> None:
-    """From a CSV file to a recommendation."""
+    """Lead from a CSV file to a recommendation."""
     space = mp.L1(
         {"spend": (0, 300), "visits": (0, 60)}, weights={"visits": 3}, distance_unit="EUR"
     )  # a visit counts as 3 EUR

@@ -1,8 +1,8 @@
-"""Which department should answer a letter, if nobody may learn what the letters before it said?
+"""Find the department that should answer a letter, without revealing what earlier letters contained.
 
-The texts are real, docstrings of packages that are installed anyway, and play two parts: those of some packages are
-published help pages, those of others are private letters to six departments. As all are public in truth, the exact
-answers can be shown. Run it with `python -m examples.texts --output texts.png`; docs/examples.md explains it.
+The texts are real: docstrings of installed packages. Some packages act as published help pages, others as private
+letters to six departments. As all texts are in fact public, the exact answers can be shown. Run it with
+`python -m examples.texts --output texts.png`; docs/examples.md explains it.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PRIVATE = {  # letters to each department
     "tables": {"polars": [""]},
     "maps": {"pyproj": [""], "shapely": [""]},
 }
-NEW = [  # letters of this morning
+NEW = [  # this morning's letters
     "Is the difference between the means of these two samples of patients significant, or chance?",
     "Which people are connected to each other by the shortest path of acquaintances in the network?",
     "I recorded a noisy sound and want to filter out the low frequency below 50 hertz.",
@@ -49,7 +49,7 @@ COLORS = ["#2f6fb0", "#d99a3d", "#4c9f70", "#c0392b", "#8e6bb0", "#555555"]
 
 
 def texts(packages: dict[str, list[str]]) -> list[str]:
-    """The docstrings of parts of packages, without their examples, that have a sentence or more."""
+    """Return the docstrings of parts of packages, without their examples, that have a sentence or more."""
     found: dict[str, None] = {}
     for package, parts in packages.items():
         spec = find_spec(package)
@@ -66,16 +66,16 @@ def texts(packages: dict[str, list[str]]) -> list[str]:
 
 
 def make_embedding(pages: list[str], dim: int = 40) -> Pipeline:
-    """TF-IDF and SVD, fitted on PUBLIC text alone.
+    """Fit TF-IDF and SVD on PUBLIC text alone.
 
-    Word weights and directions that private letters had a part in would tell of them, and no noise would hide it.
+    Word weights and directions that depend on private letters would reveal them, and no noise would hide that.
     """
     words = TfidfVectorizer(stop_words="english", sublinear_tf=True, min_df=4, max_df=0.2)
     return make_pipeline(words, TruncatedSVD(dim, n_iter=3, random_state=0)).fit(pages)
 
 
 def table(compared: mp.Comparison, truth: FloatArray) -> str:
-    """For each letter, the two nearest departments in degrees, private and exact, and how sure that is."""
+    """Return the two nearest departments of each letter in degrees, private and exact, and how certain they are."""
     first, then = (f"{name:<11} {'private':>10} exact" for name in ("department", "then"))
     lines = [f"{'letter':<36} {first}   {then}   noise could change it"]
     for row, letter in enumerate(NEW):
@@ -89,7 +89,7 @@ def table(compared: mp.Comparison, truth: FloatArray) -> str:
 
 
 def draw(compared: mp.Comparison, truth: FloatArray, output: Path) -> None:
-    """Every letter against every department, with errors, and the exact answers behind."""
+    """Draw every letter against every department, with errors, in front of the exact answers."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     axes = figure.subplots()
     rows = np.arange(len(NEW))
@@ -110,7 +110,7 @@ def draw(compared: mp.Comparison, truth: FloatArray, output: Path) -> None:
 
 
 def main(output: Path | None = None) -> None:
-    """From the letters of last year to who should answer those of this morning."""
+    """Find the department for each of this morning's letters."""
     embedding = make_embedding(texts(PUBLIC))
     letters = {department: embedding.transform(texts(places)) for department, places in PRIVATE.items()}
     departments = [department for department, own in letters.items() for _ in own]
@@ -121,7 +121,7 @@ def main(output: Path | None = None) -> None:
         space,
         epsilon=EPSILON,
         delta=DELTA,
-        queries=new,  # the only ones that will be asked: then there is no error but the noise
+        queries=new,  # no other queries will be asked, so the only error is the noise
         groups=departments,
         labels=list(PRIVATE),
     )
@@ -129,7 +129,7 @@ def main(output: Path | None = None) -> None:
     compared = synopsis.compare(new)
     truth = np.column_stack(
         [mp.exact_mean_distance(own, space, new) for own in letters.values()]
-    )  # as these letters are public
+    )  # possible because these letters are public
     print(table(compared, truth))
     if output:
         draw(compared, truth, output)

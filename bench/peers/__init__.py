@@ -1,5 +1,5 @@
-"""Milepost beside what users would take instead; `python -m bench.peers` runs it, docs/comparison.md shows it.
+"""Compare Milepost with the alternatives; `python -m bench.peers` runs the comparison, docs/comparison.md shows it.
 
-Each peer is a file here with one function `answer`, which runs in a process of its own (`apart`), the peers' packages
-in an environment of their own (`environment`); arrays and JSON are the only things that pass between them.
+Each peer is a file here with one function `answer`. It runs in a separate process (`worker`), and the peers' packages
+are in a separate environment (`environment`); processes exchange only arrays and JSON.
 """

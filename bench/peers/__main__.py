@@ -1,6 +1,6 @@
-"""`python -m bench.peers`: Milepost beside what users would take instead, at equal ε, δ and relation.
+"""`python -m bench.peers`: compare Milepost with the alternatives at equal ε, δ and neighboring relation.
 
-Without options: set up the peers' environment where it is not there, run everything, print the tables.
+Without options: create the peers' environment if it does not exist, run everything, and print the tables.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from bench.run import Bounds
 
 
 def check() -> int:
-    """A small size with the peers of the development environment; 1 where Milepost is not ahead where it should be."""
+    """Run a small size with the peers of the development environment; return 1 if Milepost is not ahead as expected."""
     print("Only OpenDP, NumPy and SciPy, which development needs anyway: mbi and JAX would take a minute to install.")
     results = Results(compare(QUICK))
     bounds = Bounds()
@@ -29,7 +29,7 @@ def check() -> int:
 
 
 def main() -> int:
-    """Parse and do."""
+    """Parse the arguments and run the command."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("--check", action="store_true", help="a small size; exit 1 when a bound is missed")
     parser.add_argument("--setup", action="store_true", help="only set up .venv-peers")
@@ -49,10 +49,10 @@ def main() -> int:
         return 0
     results = Results.load() if options.redraw else Results(compare(Scope(), tuple(options.only or ())))
     if options.only and PATH.is_file():
-        results = Results.load().updated(results)
+        results = Results.load().merge(results)
     if options.write or options.redraw:
         results.save()
-        results = Results.load()  # rounded as they are stored, so that the page is what they print
+        results = Results.load()  # rounded as stored, so that the page and the output agree
         page.write(results)
     print(page.everything(results))
     return 0

@@ -7,11 +7,11 @@ import numpy as np
 from bench.peers.job import PLACES, SIDE, FloatArray, Job, Table, mean_distances
 from bench.peers.without_privacy import columns
 
-TOWNS, SPREAD, OUTSIDE = 4, 0.8, 0.25  # towns, their deviation, and the share of people who live anywhere
+TOWNS, SPREAD, OUTSIDE = 4, 0.8, 0.25  # the number of towns, their deviation, and the share of people outside towns
 
 
 def people_of(n: int, width: int) -> FloatArray:
-    """Made-up people: in a few towns, and some anywhere."""
+    """Return synthetic people: most in a few towns, some anywhere."""
     rng = np.random.default_rng([n, width])
     towns = rng.uniform(0.2 * SIDE, 0.8 * SIDE, (TOWNS, width))
     people = rng.normal(towns[rng.integers(TOWNS, size=n)], SPREAD)
@@ -21,25 +21,25 @@ def people_of(n: int, width: int) -> FloatArray:
 
 
 def places_of(width: int) -> FloatArray:
-    """Places anywhere in the box."""
+    """Return places anywhere in the box."""
     return np.random.default_rng(1).uniform(0, SIDE, (PLACES, width))
 
 
 def table_of(job: Job) -> Table:
-    """The job's people, the places, and the truth."""
+    """Return the people of a job, the places, and the exact mean distances."""
     people, places = people_of(job.n, job.width), places_of(job.width)
     exact = columns(people, places) if job.metric == "l1" else mean_distances(people, places, job.metric)
     return Table(people, places, exact)
 
 
 def sampling(people: FloatArray, places: FloatArray, metric: str) -> float:
-    """The error, rms over places, that people have who drew such a table from a larger population: deviation/√n."""
+    """Return the sampling error of such a table as a sample of a larger population, rms over places: deviation/√n."""
     order = {"l1": 1, "l2": 2}[metric]
     variances = [np.var(np.linalg.norm(people - place, order, axis=1)) for place in places[:: len(places) // 100]]
     return float(np.sqrt(np.mean(variances) / len(people)))
 
 
 def write(folder: Path, job: Job, table: Table) -> None:
-    """For the processes that peers run in."""
+    """Write a table for the processes of peers."""
     for part, values in (("people", table.people), ("places", table.places), ("means", table.means)):
         np.save(folder / f"{job.table}-{part}.npy", values)

@@ -1,4 +1,4 @@
-"""Comparison: every peer's jobs, run apart, and what came of them as plain records."""
+"""Comparison: run the jobs of every peer in separate processes, and return the results as plain records."""
 
 import json
 import os
@@ -23,9 +23,14 @@ from milepost.privacy.guarantee import Guarantee
 Record = dict[str, Any]
 SPACES = (("l1", 2), ("l1", 8), ("l2", 2))
 SIZES = (1_000, 10_000, 100_000)
-MIDDLE = 10_000  # the size that is shown in most detail
+MIDDLE = 10_000  # the size that the page shows in most detail
 TIMED = 100_000
-NAMES = ("NumPy", "SciPy cdist", "scikit-learn BallTree", "NumPy, sorted columns")  # of without_privacy, in order
+NAMES = (
+    "NumPy",
+    "SciPy cdist",
+    "scikit-learn BallTree",
+    "NumPy, sorted columns",
+)  # the columns of without_privacy, in order
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ QUICK = Scope(spaces=(("l1", 2),), sizes=(1_000,), added=None, timed=None, quick
 
 
 def jobs_of(peer: Peer, scope: Scope) -> Iterator[Job]:
-    """All that the peer is asked to do."""
+    """Return all jobs of a peer."""
     for metric, width in scope.spaces:
         if metric not in peer.metrics:
             continue
@@ -63,40 +68,40 @@ def jobs_of(peer: Peer, scope: Scope) -> Iterator[Job]:
 
 
 def run(peer: str, python: Path, jobs: list[Job], folder: Path) -> list[tuple[Record, FloatArray]]:
-    """The peer's outcomes and answers; raises CalledProcessError with what it printed where it fails."""
+    """Return the outcomes and answers of a peer; raise CalledProcessError with its output if it fails."""
     place = folder / peer
     place.mkdir()
     (place / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
     root = environment.ROOT
     variables = {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "OPENBLAS_NUM_THREADS": "1"}
-    command = [str(python), "-m", "bench.peers.apart", peer, str(place)]
+    command = [str(python), "-m", "bench.peers.worker", peer, str(place)]
     subprocess.run(command, check=True, env=variables, cwd=root, capture_output=True, text=True)  # noqa: S603
     outcomes = json.loads((place / "outcomes.json").read_text())
     return [(outcome, np.load(place / f"{number}.npy")) for number, outcome in enumerate(outcomes)]
 
 
 def single(job: Job) -> float:
-    """The deviation of one worst-placed query answered alone, for replacing a record."""
+    """Return the deviation of one worst-placed query answered alone, for replacing a record."""
     relative = 2**0.5 / job.epsilon if job.delta == 0 else (2 * Guarantee(job.epsilon, job.delta).rho) ** -0.5
     return float(job.diameter / job.n * relative)
 
 
 def records_of(peer: Peer, job: Job, outcome: Record, answers: FloatArray, table: Table) -> Iterator[Record]:
-    """One record for each k that the answers can tell about, or one of times."""
+    """Return one record for each k that the answers allow, or one record of times."""
     common = {"peer": peer.name, "metric": job.metric, "width": job.width, "n": job.n, "delta": job.delta}
     common |= {"neighbors": job.neighbors, "note": outcome["note"]}
     if job.timed:
         first, again = outcome["seconds"]
         yield {**common, "kind": "time", "first": first, "again": again, "answering": outcome["answering"]}
         return
-    asked = [np.arange(PLACES) if peer.single_pass else job.asked(release) for release in range(job.releases)]
-    errors = np.array([given - table.means[which] for given, which in zip(answers, asked, strict=True)])
+    indices = [np.arange(PLACES) if peer.single_pass else job.query_indices(release) for release in range(job.releases)]
+    errors = np.array([given - table.means[which] for given, which in zip(answers, indices, strict=True)])
     for k in KS if peer.single_pass else (job.k,):
         yield {**common, "kind": "errors", "k": k, "single": single(job), **asdict(errors_of(errors, k))}
 
 
 def compare(scope: Scope, only: tuple[str, ...] = ()) -> Record:
-    """Every peer, or those whose files are named; one that does not install or does not run is named, with why."""
+    """Compare all peers, or those whose files are named; name the peers that do not install or run, with the reason."""
     missing = {} if scope.quick else environment.set_up()
     tables: dict[str, Table] = {}
     records: list[Record] = []
@@ -141,7 +146,7 @@ def compare(scope: Scope, only: tuple[str, ...] = ()) -> Record:
 
 
 def scales(scope: Scope) -> Iterator[Record]:
-    """The sampling error of each table, for scale."""
+    """Return the sampling error of each table, for scale."""
     for metric, width in scope.spaces:
         for n in scope.sizes:
             error = city.sampling(city.people_of(n, width), city.places_of(width), metric)
@@ -149,7 +154,7 @@ def scales(scope: Scope) -> Iterator[Record]:
 
 
 def exact_times(scope: Scope, python: Path, folder: Path) -> Iterator[Record]:
-    """No privacy: seconds for all places."""
+    """Return the seconds for all places without privacy."""
     if scope.timed is None:
         return
     jobs = [Job(metric, width, scope.timed, PLACES, EPSILON, 0.0, "replace", 1, True) for metric, width in scope.spaces]

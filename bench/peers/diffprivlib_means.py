@@ -15,7 +15,7 @@ mechanisms = importlib.import_module("diffprivlib.mechanisms")
 
 
 def release(job: Job, places: FloatArray, means: FloatArray) -> FloatArray:
-    """One answer a place."""
+    """Return one answer a place."""
     most = farthest(places, job.metric)
     if job.delta > 0:
         norm = float(np.linalg.norm(most)) / job.n
@@ -34,5 +34,5 @@ def release(job: Job, places: FloatArray, means: FloatArray) -> FloatArray:
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """Noise for each release; a timed one computes the distances, too."""
+    """Draw noise for each release; compute the distances, too, if the job is timed."""
     return each_release(job, table, release)

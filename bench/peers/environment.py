@@ -1,4 +1,4 @@
-"""Environment: .venv-peers, where the peers' packages live, made on first use."""
+"""Environment: .venv-peers, which has the peers' packages and is created on first use."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".venv-peers"
 PYTHON = FOLDER / "bin" / "python"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-STATE = FOLDER / "peers.json"  # what did not install, and from which requirements
+STATE = FOLDER / "peers.json"  # the packages that did not install, and the requirements
 VERSIONS = """
 import importlib.metadata, json, sys
 print(json.dumps({d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}))
@@ -18,13 +18,13 @@ print(json.dumps({d.metadata["Name"]: d.version for d in importlib.metadata.dist
 
 
 def packages() -> list[str]:
-    """The requirements, without comments."""
+    """Return the requirements, without comments."""
     lines = (line.split("#")[0].strip() for line in REQUIREMENTS.read_text().splitlines())
     return [line for line in lines if line]
 
 
 def set_up() -> dict[str, str]:
-    """Make the environment unless it is there and complete; the packages that do not install, and why."""
+    """Create the environment unless it is complete; return the packages that do not install, and why."""
     if STATE.is_file():
         state = json.loads(STATE.read_text())
         if state["requirements"] == packages():
@@ -33,7 +33,7 @@ def set_up() -> dict[str, str]:
     print(f"setting up {FOLDER.name} (once; with JAX it is about 700 MB)", flush=True)
     _run(sys.executable, "-m", "venv", str(FOLDER))
     missing = {}
-    if _pip(*packages()):  # one of them does not install: all others are still wanted
+    if _pip(*packages()):  # one package does not install: install the others
         for package in packages():
             if why := _pip(package):
                 missing[package] = why
@@ -43,7 +43,7 @@ def set_up() -> dict[str, str]:
 
 
 def versions(python: Path) -> dict[str, str]:
-    """Of everything that is installed there."""
+    """Return the versions of all packages in the environment."""
     return dict(json.loads(_run(str(python), "-c", VERSIONS).stdout))
 
 

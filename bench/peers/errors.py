@@ -1,4 +1,4 @@
-"""Errors: what is said about many answers of one peer."""
+"""Errors: summaries of many answers of one peer."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from bench.peers.job import FloatArray
 
-ENOUGH = 20  # values, below which no 95th percentile is given
+ENOUGH = 20  # with fewer values there is no 95th percentile
 
 
 @dataclass(frozen=True)
 class Errors:
-    """In the unit of the distance. typical: rms over places and releases; largest: of k places, mean over releases."""
+    """Errors in the unit of the distance. typical: rms over places and releases. largest: of k places, on average."""
 
     releases: int
     typical: float
@@ -22,7 +22,7 @@ class Errors:
 
 
 def errors_of(errors: FloatArray, k: int) -> Errors:
-    """errors: float64[releases, places], which are taken k at a time; standard errors are over releases."""
+    """Summarize errors float64[releases, places], taken k places at a time; standard errors are over releases."""
     releases = len(errors)
     parts = np.abs(errors[:, : errors.shape[1] // k * k]).reshape(releases, -1, k)
     squares = np.mean(np.square(parts), axis=(1, 2))

@@ -1,4 +1,4 @@
-"""Job: what a peer is asked to do, and what it hands back; knows neither Milepost nor any peer."""
+"""Job: the task of a peer, and its results. This module imports neither Milepost nor any peer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from bench.peers.stopwatch import least, timed
+from bench.peers.stopwatch import min_seconds, timed
 
 FloatArray = npt.NDArray[np.float64]
-SIDE = 10.0  # of the box that people and places are in, from 0, along every axis; in the plane, kilometres
-PLACES = 10_000  # that are asked about at most
-BLOCK = 1 << 19  # distances at once
+SIDE = 10.0  # the side of the box, which begins at 0 along every axis; in the plane, in kilometers
+PLACES = 10_000  # the maximum number of places
+BLOCK = 1 << 19  # distances in one block
 
 
 @dataclass(frozen=True)
 class Job:
-    """k places, some releases of a table, and a guarantee. timed: distances count, too."""
+    """The task: k places, some releases of a table, and a guarantee. timed: the time of distances counts, too."""
 
     metric: str  # "l1" or "l2"
     width: int
@@ -32,22 +32,22 @@ class Job:
 
     @property
     def table(self) -> str:
-        """The name of its people and places."""
+        """Return the name of its people and places."""
         return f"{self.metric}-{self.width}-{self.n}"
 
     @property
     def diameter(self) -> float:
-        """The largest distance in the box."""
+        """Return the largest distance in the box."""
         return SIDE * (self.width if self.metric == "l1" else self.width**0.5)
 
-    def asked(self, release: int) -> npt.NDArray[np.int64]:
-        """The places that a release is asked about: others in every release, as long as there are others."""
+    def query_indices(self, release: int) -> npt.NDArray[np.int64]:
+        """Return the places that a release is asked about: different ones in every release, while there are enough."""
         return (release * self.k + np.arange(self.k)) % PLACES
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """people, places, and the exact mean distance of each place, which a peer need not compute once more."""
+    """People, places, and the exact mean distance of each place, which peers need not compute again."""
 
     people: FloatArray
     places: FloatArray
@@ -56,7 +56,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """answers: float64[releases, k]; seconds: of each release; answering: seconds for the k answers of one."""
+    """The results: answers, float64[releases, k]; seconds of each release; answering, seconds for k answers."""
 
     answers: FloatArray
     seconds: list[float] = field(default_factory=list)
@@ -70,7 +70,7 @@ Answer = Callable[[Job, Table], Outcome]
 def mean_distances(
     people: FloatArray, places: FloatArray, metric: str, weights: FloatArray | None = None
 ) -> FloatArray:
-    """The mean distance of each place by brute force, in blocks that fit memory."""
+    """Return the mean distance of each place by brute force, in blocks that fit memory."""
     step = max(1, BLOCK // len(people))
     name = {"l1": "cityblock", "l2": "euclidean"}[metric]
     share = np.full(len(people), 1 / len(people)) if weights is None else weights / weights.sum()
@@ -79,23 +79,23 @@ def mean_distances(
 
 
 def farthest(places: FloatArray, metric: str) -> FloatArray:
-    """How far anybody in the box can be from each place, which is the range of a distance to it."""
+    """Return the largest distance of each place to a point of the box, which is the range of distances to it."""
     corner = np.maximum(places, SIDE - places)
     return np.asarray(np.linalg.norm(corner, {"l1": 1, "l2": 2}[metric], axis=1), dtype=np.float64)
 
 
 def brute_seconds(people: FloatArray, places: FloatArray, metric: str) -> float:
-    """How long SciPy's cdist takes for all distances: those of every hundredth place, times what was left out."""
+    """Return the seconds of SciPy's cdist for all distances, extrapolated from every hundredth place."""
     some = places[:: min(100, len(places))]
-    return least(lambda: mean_distances(people, some, metric)) * len(places) / len(some)
+    return min_seconds(lambda: mean_distances(people, some, metric)) * len(places) / len(some)
 
 
 def each_release(job: Job, table: Table, release: Callable[[Job, FloatArray, FloatArray], FloatArray]) -> Outcome:
-    """For peers that answer a query at a time: release(job, places, means) as often as wanted."""
+    """Run release(job, places, means) for every release, for peers that answer one query at a time."""
 
     def one(number: int) -> FloatArray:
-        asked = job.asked(number)
-        return release(job, table.places[asked], table.means[asked])
+        indices = job.query_indices(number)
+        return release(job, table.places[indices], table.means[indices])
 
     pairs = [timed(partial(one, number)) for number in range(job.releases)]
     before = brute_seconds(table.people, table.places[: job.k], job.metric) if job.timed else 0.0

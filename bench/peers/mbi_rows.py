@@ -1,9 +1,9 @@
-"""mbi (private-pgm): noisy marginals, a model that fits them, synthetic rows, exact distances to those.
+"""mbi (private-pgm): noisy marginals, a model that fits them, synthetic rows, and exact distances to these rows.
 
-ℓ₁ needs one-way marginals; ℓ₂ in the plane takes the one two-way marginal. Noise is NumPy's, as in mbi's own examples:
-replacing a record takes √2 times the Gaussian noise, or twice the Laplace noise, that adding one takes. Rows lie in the
-middle of their cells; distances to n such rows are those to the cells with their counts, and so computed here, but
-where they are timed.
+ℓ₁ needs one-way marginals; ℓ₂ in the plane takes the one two-way marginal. The noise is NumPy's, as in mbi's examples:
+replacing a record takes √2 times the Gaussian noise, or twice the Laplace noise, of adding a record. Rows lie in the
+middle of their cells. Distances to n such rows are distances to the cells with their counts, and are computed so unless
+they are timed.
 """
 
 import importlib
@@ -26,7 +26,7 @@ mbi = importlib.import_module("mbi")
 
 
 def deviation(job: Job, marginals: int) -> tuple[bool, float]:
-    """Whether noise is Gaussian, and its deviation: whichever is less."""
+    """Return whether the noise is Gaussian, and its deviation: the smaller of the two."""
     moved = 2 if job.neighbors == "replace" else 1
     laplace = math.sqrt(2) * moved * marginals / job.epsilon
     if job.delta == 0:
@@ -36,7 +36,7 @@ def deviation(job: Job, marginals: int) -> tuple[bool, float]:
 
 
 def release(job: Job, people: FloatArray, cells: int, noise: tuple[bool, float]) -> FloatArray:
-    """Synthetic rows, as numbers of cells: float64[rows, width]."""
+    """Return synthetic rows, as numbers of cells: float64[rows, width]."""
     rng = np.random.default_rng()
     gaussian, sigma = noise
     which = np.minimum((people * (cells / SIDE)).astype(np.int64), cells - 1)
@@ -57,8 +57,8 @@ def release(job: Job, people: FloatArray, cells: int, noise: tuple[bool, float])
     return np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1)
 
 
-def answered(job: Job, rows: FloatArray, cells: int, places: FloatArray) -> FloatArray:
-    """Mean distances to the rows, by counting those that are alike."""
+def mean_answers(job: Job, rows: FloatArray, cells: int, places: FloatArray) -> FloatArray:
+    """Return mean distances to the rows, by counting equal rows."""
     middle = SIDE / cells
     if job.metric == "l2":
         alike, numbers = np.unique(rows, axis=0, return_counts=True)
@@ -71,11 +71,11 @@ def answered(job: Job, rows: FloatArray, cells: int, places: FloatArray) -> Floa
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """The best number of cells of a few, which is not paid for."""
+    """Answer with the best of a few numbers of cells; the choice costs no budget, which favors the peer."""
     noise = deviation(job, 1 if job.metric == "l2" else job.width)
 
     def one(cells: int) -> FloatArray:
-        return answered(job, release(job, table.people, cells, noise), cells, table.places)
+        return mean_answers(job, release(job, table.people, cells, noise), cells, table.places)
 
     cells = best(CELLS[job.metric], one, table.means)
     pairs = [timed(lambda: release(job, table.people, cells, noise)) for _ in range(job.releases)]
@@ -83,5 +83,5 @@ def answer(job: Job, table: Table) -> Outcome:
     if job.timed:
         rows = (pairs[0][0] + 0.5) * (SIDE / cells)
         answering = brute_seconds(rows, table.places, job.metric)
-    answers = np.array([answered(job, rows, cells, table.places) for rows, _ in pairs])
+    answers = np.array([mean_answers(job, rows, cells, table.places) for rows, _ in pairs])
     return Outcome(answers, [seconds for _, seconds in pairs], answering, f"{cells} cells an axis")

@@ -1,4 +1,4 @@
-"""Milepost where the places are known beforehand: `queries=`, and what `auto` then takes."""
+"""Milepost with places that are given in advance: `queries=`, and the mechanism that `auto` then chooses."""
 
 from functools import partial
 
@@ -11,13 +11,13 @@ from bench.peers.stopwatch import timed
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """Releases of the table, each for its own k places."""
+    """Release the table, each time for k places."""
     release = partial(
         mp.release, table.people, space_of(job), epsilon=job.epsilon, delta=job.delta, neighbors=job.neighbors
     )
     answers, taken, names = [], [], set()
     for number in range(job.releases):
-        places = table.places[job.asked(number)]
+        places = table.places[job.query_indices(number)]
         synopsis, seconds = timed(partial(release, queries=places))
         answers.append(synopsis.mean_distance(places))
         taken.append(seconds)

@@ -1,4 +1,4 @@
-"""Milepost as it comes: one release that answers every place, by the mechanism that it chooses itself."""
+"""Milepost with its defaults: one release that answers every place, by the mechanism that it chooses."""
 
 from functools import partial
 
@@ -11,13 +11,13 @@ from milepost.spaces.base import Space
 
 
 def space_of(job: Job) -> Space:
-    """The box with the job's metric."""
+    """Return the box with the job's metric."""
     box = [(0.0, SIDE)] * job.width
     return mp.L1(box) if job.metric == "l1" else mp.L2(box)
 
 
 def answer(job: Job, table: Table, mechanism: str = "auto") -> Outcome:
-    """Releases of the table; every one answers all places."""
+    """Release the table; every release answers all places."""
     release = partial(
         mp.release,
         table.people,

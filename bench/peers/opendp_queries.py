@@ -1,10 +1,10 @@
-"""OpenDP, a query at a time: the sum of distances to each place, with Gaussian or Laplace noise, whichever is less.
+"""OpenDP, one query at a time: the sum of distances to each place, with the smaller of Gaussian and Laplace noise.
 
-A distance to place y is between 0 and the farthest corner of the box, which is what replacing a record can change in
-its sum. k places are one vector: its ℓ₂ sensitivity √ΣΔ² is what k Gaussian queries of equal noise compose to under
-zCDP, its ℓ₁ sensitivity ΣΔ what k Laplace queries compose to. Under add-remove, distances count from the middle of
-their range, which halves the sensitivity, and the number of rows is one more query. Sums are rounded to integers, on
-which OpenDP's sampling is about ten times as fast. Answers are clipped into their range, which costs nothing.
+A distance to place y lies between 0 and the distance of the farthest corner of the box, which is how much replacing a
+record can change its sum. k places are one vector: k Gaussian queries of equal noise compose under zCDP to its ℓ₂
+sensitivity √ΣΔ², and k Laplace queries to its ℓ₁ sensitivity ΣΔ. Under add-remove, distances count from the middle of
+their range, which halves the sensitivity, and the number of rows is one more query. Sums are rounded to integers, for
+which OpenDP's sampling is about ten times as fast. Answers are clipped to their range, which costs nothing.
 """
 
 import math
@@ -16,11 +16,11 @@ import opendp.prelude as dp
 from bench.peers.job import FloatArray, Job, Outcome, Table, each_release, farthest
 from bench.peers.scale import gaussian, relative
 
-UNIT = 2.0**-20  # what sums are rounded to
+UNIT = 2.0**-20  # sums are rounded to multiples of this
 
 
 def noisy(values: FloatArray, l1: float, l2: float, job: Job) -> FloatArray:
-    """Integers plus noise for ℓ₁ and ℓ₂ sensitivities, with OpenDP's own search for the scale."""
+    """Add noise to integers for ℓ₁ and ℓ₂ sensitivities, with OpenDP's own search for the scale."""
     whole = math.ceil(l1)
     measurement: Any
     if job.delta > 0 and relative(job.epsilon, job.delta) * l2 < math.sqrt(2) * whole / job.epsilon:
@@ -33,7 +33,7 @@ def noisy(values: FloatArray, l1: float, l2: float, job: Job) -> FloatArray:
 
 
 def release(job: Job, places: FloatArray, means: FloatArray) -> FloatArray:
-    """One answer a place."""
+    """Return one answer a place."""
     most = farthest(places, job.metric)
     if job.neighbors == "replace":
         ranges = most / UNIT + 1
@@ -41,7 +41,7 @@ def release(job: Job, places: FloatArray, means: FloatArray) -> FloatArray:
         answers = noisy(sums, ranges.sum(), float(np.linalg.norm(ranges)), job) * UNIT / job.n
     else:
         halves = most / 2 / UNIT + 1
-        count = math.ceil(halves.mean())  # units in which the number of rows counts: as much as one place
+        count = math.ceil(halves.mean())  # the weight of the number of rows: that of one place
         sums = np.append(np.round((means - most / 2) * job.n / UNIT), job.n * count)
         moved = np.append(halves, count)
         found = noisy(sums, moved.sum(), float(np.linalg.norm(moved)), job)
@@ -50,5 +50,5 @@ def release(job: Job, places: FloatArray, means: FloatArray) -> FloatArray:
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """Noise for each release; a timed one computes the distances, too."""
+    """Draw noise for each release; compute the distances, too, if the job is timed."""
     return each_release(job, table, release)

@@ -1,9 +1,9 @@
 """OpenDP's tree: for each coordinate, noisy counts of a b-ary tree of intervals, made consistent; ℓ₁ only.
 
-Pure ε is OpenDP's own chain, tree, Laplace noise and consistency, with its own privacy map. For δ > 0 that map, which
-has no √ for ℓ₂, would ask for far too much noise: Gaussian noise is then put on the nodes of all coordinates as one
-vector, whose ℓ₂ sensitivity is √(2 · layers · coordinates) for replacing a record, 1/√2 of that for adding one.
-The consistent leaves become a cumulative count that is made monotone, both free of charge, and that is its slope.
+Pure ε uses OpenDP's own chain of tree, Laplace noise and consistency, with its own privacy map. For δ > 0 this map has
+no √ for ℓ₂ and would require far too much noise. So Gaussian noise is added to the nodes of all coordinates as one
+vector, whose ℓ₂ sensitivity is √(2 · layers · coordinates) for replacing a record, and 1/√2 of that for adding one. The
+consistent leaves give a cumulative count, which is made monotone at no cost; it is the slope.
 """
 
 import math
@@ -22,7 +22,7 @@ SHAPES = ((64, 4), (64, 8), (256, 4), (256, 16), (1024, 4), (1024, 32))  # leave
 
 
 def leaves_of(counts: FloatArray, branches: int, job: Job) -> FloatArray:
-    """Noisy and consistent leaves of every coordinate: float64[width, leaves]."""
+    """Return noisy and consistent leaves of every coordinate: float64[width, leaves]."""
     moved = 2 if job.neighbors == "replace" else 1
     leaves = counts.shape[1]
     consistent = dp.t.make_consistent_b_ary_tree(branches)
@@ -44,7 +44,7 @@ def leaves_of(counts: FloatArray, branches: int, job: Job) -> FloatArray:
 
 
 def heights_of(leaves: FloatArray, job: Job) -> FloatArray:
-    """Each coordinate's mean distance at the borders of its leaves: float64[width, leaves + 1]."""
+    """Return each coordinate's mean distance at the borders of its leaves: float64[width, leaves + 1]."""
     total = np.full(job.width, float(job.n)) if job.neighbors == "replace" else np.maximum(leaves.sum(axis=1), 1.0)
     leaves = leaves + ((total - leaves.sum(axis=1)) / leaves.shape[1])[:, None]
     below = np.cumsum(leaves, axis=1)[:, :-1] / total[:, None]
@@ -57,8 +57,8 @@ def heights_of(leaves: FloatArray, job: Job) -> FloatArray:
     return np.asarray(heights, dtype=np.float64)
 
 
-def answered(heights: FloatArray, places: FloatArray) -> FloatArray:
-    """Coordinates added up."""
+def mean_answers(heights: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the sums over coordinates."""
     borders = np.linspace(0, SIDE, heights.shape[1])
     result = np.zeros(len(places))
     for column, row in zip(places.T, heights, strict=True):
@@ -67,20 +67,20 @@ def answered(heights: FloatArray, places: FloatArray) -> FloatArray:
 
 
 def release(job: Job, people: FloatArray, leaves: int, branches: int) -> FloatArray:
-    """Heights that answer every place."""
+    """Return heights that answer every place."""
     which = np.minimum((people * (leaves / SIDE)).astype(np.int64), leaves - 1)
     counts = np.array([np.bincount(column, minlength=leaves) for column in which.T], dtype=np.float64)
     return heights_of(leaves_of(counts, branches, job), job)
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """The best shape of a few, which is not paid for."""
+    """Answer with the best of a few shapes; the choice costs no budget, which favors the peer."""
 
     def one(shape: tuple[int, int]) -> FloatArray:
-        return answered(release(job, table.people, *shape), table.places)
+        return mean_answers(release(job, table.people, *shape), table.places)
 
     leaves, branches = best(SHAPES, one, table.means)
     pairs = [timed(lambda: release(job, table.people, leaves, branches)) for _ in range(job.releases)]
-    answering = timed(lambda: answered(pairs[0][0], table.places))[1]
-    answers = np.array([answered(heights, table.places) for heights, _ in pairs])
+    answering = timed(lambda: mean_answers(pairs[0][0], table.places))[1]
+    answers = np.array([mean_answers(heights, table.places) for heights, _ in pairs])
     return Outcome(answers, [s for _, s in pairs], answering, f"{leaves} leaves, {branches} branches")

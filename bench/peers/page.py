@@ -1,4 +1,4 @@
-"""Page: docs/comparison.md, whose tables stand between markers and come from the results."""
+"""Page: docs/comparison.md, whose tables stand between markers and are made from the results."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ HEADLINE = "bench.peers"  # the README's marker
 
 
 def headline(results: Results) -> str:
-    """The README's table."""
+    """Return the README's table."""
     return tables.headline(results)
 
 
 def parts(results: Results) -> dict[str, str]:
-    """Marker and what stands after it."""
+    """Return the text of each marker."""
     return {
         HEADLINE: headline(results),
         **{
@@ -34,8 +34,8 @@ def parts(results: Results) -> dict[str, str]:
     }
 
 
-def filled(text: str, contents: dict[str, str]) -> str:
-    """The text with what stands between `<!-- name -->` and `<!-- /name -->` replaced, for each name in it."""
+def fill_markers(text: str, contents: dict[str, str]) -> str:
+    """Return the text with the part between `<!-- name -->` and `<!-- /name -->` replaced, for each name in it."""
     for name, content in contents.items():
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, found, rest = text.partition(start)
@@ -46,7 +46,7 @@ def filled(text: str, contents: dict[str, str]) -> str:
 
 
 def write(results: Results) -> None:
-    """The page, the README where it has the marker, and the picture."""
+    """Write the page, the README if it has the marker, and the picture."""
     contents = parts(results)
     rewrite(PAGE, contents)
     rewrite(README, {HEADLINE: contents[HEADLINE]})
@@ -54,12 +54,12 @@ def write(results: Results) -> None:
 
 
 def rewrite(path: Path, contents: dict[str, str]) -> None:
-    """Only where something changes."""
+    """Write a file if its content changes."""
     text = path.read_text()
-    if (new := filled(text, contents)) != text:
+    if (new := fill_markers(text, contents)) != text:
         path.write_text(new)
 
 
 def everything(results: Results) -> str:
-    """All tables, to print."""
+    """Return all tables, to print."""
     return "\n\n".join(f"{name}\n\n{content}" for name, content in parts(results).items())

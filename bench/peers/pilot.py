@@ -1,4 +1,4 @@
-"""Pilot: the best of a few options, by a few releases that nobody pays for; it favours the peer."""
+"""Pilot: choose the best of a few options by a few releases that cost no budget, which favors the peer."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -8,11 +8,11 @@ import numpy as np
 from bench.peers.job import FloatArray
 
 T = TypeVar("T")
-RELEASES = 12  # of each option
+RELEASES = 12  # releases of each option
 
 
 def best(options: Sequence[T], answers: Callable[[T], FloatArray], means: FloatArray) -> T:
-    """The option with the least mean square error."""
+    """Return the option with the smallest mean square error."""
 
     def error(option: T) -> float:
         return float(np.mean([np.mean(np.square(answers(option) - means)) for _ in range(RELEASES)]))

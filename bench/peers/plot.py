@@ -9,7 +9,7 @@ from bench.peers.registry import KS
 from bench.peers.results import Results
 
 PATH = environment.ROOT / "docs" / "images" / "comparison.png"
-STYLES = {  # colour and marker; colours of Okabe and Ito, which can be told apart by everybody
+STYLES = {  # color and marker; the colors of Okabe and Ito are distinguishable for everybody
     "Milepost": ("#0072B2", "o"),
     "Milepost, places given": ("#56B4E9", "D"),
     "mbi, synthetic rows": ("#009E73", "s"),
@@ -21,7 +21,7 @@ STYLES = {  # colour and marker; colours of Okabe and Ito, which can be told apa
 
 
 def draw(results: Results) -> None:
-    """Three panels, with logarithmic axes and standard errors."""
+    """Draw three panels, with logarithmic axes and standard errors."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

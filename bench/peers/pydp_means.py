@@ -1,4 +1,4 @@
-"""PyDP (Google's C++ library), a query at a time: BoundedMean of the distances, pure ε, add-remove."""
+"""PyDP (Google's C++ library), one query at a time: BoundedMean of the distances, pure ε, add-remove."""
 
 import importlib
 from functools import partial
@@ -12,7 +12,7 @@ laplacian = importlib.import_module("pydp.algorithms.laplacian")
 
 
 def release(job: Job, people: FloatArray, places: FloatArray) -> FloatArray:
-    """One answer a place, each with ε/k; the library computes the mean itself, from a list."""
+    """Return one answer a place, each with ε/k; the library computes the mean from a list."""
     order = {"l1": 1, "l2": 2}[job.metric]
     answers = []
     for place, most in zip(places, farthest(places, job.metric).tolist(), strict=True):
@@ -24,6 +24,8 @@ def release(job: Job, people: FloatArray, places: FloatArray) -> FloatArray:
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """Each release reads the table anew."""
-    pairs = [timed(partial(release, job, table.people, table.places[job.asked(r)])) for r in range(job.releases)]
+    """Answer each release; each one reads the table again."""
+    pairs = [
+        timed(partial(release, job, table.people, table.places[job.query_indices(r)])) for r in range(job.releases)
+    ]
     return Outcome(np.array([answers for answers, _ in pairs]), [seconds for _, seconds in pairs])

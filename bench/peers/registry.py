@@ -1,10 +1,10 @@
-"""Registry: the peers, what each can do, and how many releases are measured."""
+"""Registry: the peers, their abilities, and how many releases are measured."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 KS = (1, 100, 10_000)
-Releases = Callable[[int, int], int]  # of k and n
+Releases = Callable[[int, int], int]  # the values of k and n
 
 
 def _by_places(one: int, hundred: int, all_places: int) -> Releases:
@@ -17,20 +17,20 @@ def _by_size(thousand: int, ten: int, hundred: int) -> Releases:
 
 @dataclass(frozen=True)
 class Peer:
-    """module: its file here. once: one release answers every place. releases: how many are measured."""
+    """A peer. module: its file here. once: one release answers every place. releases: how many are measured."""
 
     name: str
     module: str
-    package: str  # that must be installed
+    package: str  # the packages that must be installed
     single_pass: bool
     releases: Releases
-    own: bool = False  # runs where Milepost runs
+    own: bool = False  # runs in Milepost's environment
     metrics: tuple[str, ...] = ("l1", "l2")
-    approximate: bool = True  # has something for δ > 0
+    approximate: bool = True  # supports δ > 0
     neighbors: tuple[str, ...] = ("replace", "add-remove")
     ks: tuple[int, ...] = KS
     sizes: tuple[int, ...] = ()  # all
-    quick: bool = False  # has a part in --check, in the environment of development
+    quick: bool = False  # takes part in --check, in the development environment
 
 
 PEERS = (

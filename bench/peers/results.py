@@ -1,4 +1,4 @@
-"""Results: the records of a run, kept in results.json beside this file, and found again by what they are about."""
+"""Results: the records of a run, in results.json next to this file, and functions that find them."""
 
 import json
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """What `compare` returns."""
+    """The results of `compare`."""
 
     content: Record
 
     @classmethod
     def load(cls) -> "Results":
-        """Those of the last `--write`."""
+        """Return the results of the last `--write`."""
         return cls(json.loads(PATH.read_text()))
 
-    def updated(self, newer: "Results") -> "Results":
-        """With what a later run of some peers found in the place of what these had."""
+    def merge(self, newer: "Results") -> "Results":
+        """Return these results with the records of a later run of some peers in place of theirs."""
         names = {record.get("peer", record["kind"]) for record in newer.content["records"]} | set(
             newer.content["missing"]
         )
@@ -33,28 +33,28 @@ class Results:
         return Results({**content, "missing": {**gone, **newer.content["missing"]}})
 
     def save(self) -> None:
-        """One record a line, so that changes can be read."""
+        """Write one record a line, so that changes are readable."""
         rest = {key: value for key, value in self.content.items() if key != "records"}
         lines = ",\n".join(json.dumps(_short(record), ensure_ascii=False) for record in self.content["records"])
         PATH.write_text(json.dumps(rest, ensure_ascii=False, indent=1)[:-2] + f',\n "records": [\n{lines}\n]}}\n')
 
     def find(self, kind: str, **wanted: object) -> list[Record]:
-        """Records of a kind that have these values."""
+        """Return the records of a kind that have these values."""
         records: list[Record] = self.content["records"]
         return [r for r in records if r["kind"] == kind and all(r.get(key) == value for key, value in wanted.items())]
 
     def one(self, kind: str, **wanted: object) -> Record | None:
-        """The only such record, or None."""
+        """Return the only such record, or None."""
         found = self.find(kind, **wanted)
         return found[0] if found else None
 
     def peers(self, kind: str, **wanted: object) -> list[str]:
-        """Names of those that have such records, in their order."""
+        """Return the names of peers that have such records, in order."""
         found = {record["peer"] for record in self.find(kind, **wanted)}
         return [peer.name for peer in PEERS if peer.name in found]
 
     def typical(self, peer: str, k: int, approximate: bool) -> float:
-        """A typical error; for --check, where there is one table only."""
+        """Return a typical error; for --check, which has one table only."""
         found = [r for r in self.find("errors", peer=peer, k=k) if (r["delta"] > 0) == approximate]
         return float(found[0]["typical"])
 

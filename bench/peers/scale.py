@@ -1,4 +1,4 @@
-"""Scale: what Gaussian noise on integers needs for each unit of ℓ₂ sensitivity, by OpenDP's own search."""
+"""Scale: the Gaussian noise on integers for each unit of ℓ₂ sensitivity, by OpenDP's own search."""
 
 from functools import cache
 
@@ -8,13 +8,13 @@ dp.enable_features("contrib")
 
 
 def gaussian(scale: float) -> dp.Measurement:
-    """Discrete Gaussian noise on a vector of integers."""
+    """Return the discrete Gaussian mechanism on a vector of integers."""
     return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float), scale)
 
 
 @cache
 def relative(epsilon: float, delta: float) -> float:
-    """For (ε, δ), by way of zCDP; searched once in a process."""
+    """Return the scale for (ε, δ), by way of zCDP; the search runs once in a process."""
 
     def approximate(scale: float) -> dp.Measurement:
         return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian(scale)), delta)

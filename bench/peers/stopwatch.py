@@ -1,4 +1,4 @@
-"""Stopwatch: what a call returned, and how much of a processor it took, which other programs do not disturb."""
+"""Stopwatch: the result of a call and its processor time, which does not depend on other programs."""
 
 import time
 from collections.abc import Callable
@@ -8,12 +8,12 @@ T = TypeVar("T")
 
 
 def timed(function: Callable[[], T]) -> tuple[T, float]:
-    """The result and the processor seconds of all threads."""
+    """Return the result and the processor seconds of all threads."""
     start = time.process_time()
     result = function()
     return result, time.process_time() - start
 
 
-def least(function: Callable[[], object], repeat: int = 3) -> float:
-    """The processor seconds of the quickest of a few calls."""
+def min_seconds(function: Callable[[], object], repeat: int = 3) -> float:
+    """Return the processor seconds of the fastest of a few calls."""
     return min(timed(function)[1] for _ in range(repeat))

@@ -14,41 +14,43 @@ OURS = "Milepost"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column is text, the others numbers."""
+    """Return a table; the first column is text, the others are numbers."""
     lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def number(value: float) -> str:
-    """Three digits; large ones without an exponent."""
+    """Format with three digits; large numbers without an exponent."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def rough(value: float) -> str:
-    """One digit, without an exponent."""
+def one_digit(value: float) -> str:
+    """Format with one digit, without an exponent."""
     return f"{float(f'{value:.1g}'):g}" if value > 1e-9 else "0"
 
 
-def brief(value: float) -> str:
-    """Two digits, without an exponent."""
+def two_digits(value: float) -> str:
+    """Format with two digits, without an exponent."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def ratio(record: Record | None) -> str:
-    """A typical error ÷ single, with its standard error."""
+    """Format a typical error ÷ single, with its standard error."""
     if record is None:
         return "–"
-    return f"{number(record['typical'] / record['single'])} ± {rough(record['typical_deviation'] / record['single'])}"
+    return (
+        f"{number(record['typical'] / record['single'])} ± {one_digit(record['typical_deviation'] / record['single'])}"
+    )
 
 
-def metres(kilometres: float | None) -> str:
-    """As metres."""
-    return "–" if kilometres is None else number(1000 * kilometres)
+def meters(kilometers: float | None) -> str:
+    """Format a distance in meters."""
+    return "–" if kilometers is None else number(1000 * kilometers)
 
 
 def typical(results: Results, metric: str, width: int, delta: float) -> str:
-    """Typical errors ÷ single: every peer, k and n."""
+    """Return the table of typical errors ÷ single for every peer, k and n."""
     about = {"metric": metric, "width": width, "delta": delta, "neighbors": "replace"}
     columns = [(k, n) for k in KS for n in SIZES]
     rows = []
@@ -65,7 +67,7 @@ def typical(results: Results, metric: str, width: int, delta: float) -> str:
 
 
 def detailed(results: Results, delta: float, neighbors: str) -> str:
-    """10,000 people in the plane: typical and largest errors in metres, and the number of releases."""
+    """Return the table for 10,000 people in the plane: typical and largest errors in meters, and releases."""
     about = {"metric": "l1", "width": 2, "n": MIDDLE, "delta": delta, "neighbors": neighbors}
     rows = []
     for peer in results.peers("errors", **about):
@@ -75,10 +77,10 @@ def detailed(results: Results, delta: float, neighbors: str) -> str:
             if record is None:
                 cells += ["–"] * (2 if k == 1 else 3)
                 continue
-            cells.append(f"{metres(record['typical'])} ± {rough(1000 * record['typical_deviation'])}")
+            cells.append(f"{meters(record['typical'])} ± {one_digit(1000 * record['typical_deviation'])}")
             if k > 1:
-                cells.append(f"{metres(record['largest'])} ± {rough(1000 * record['largest_deviation'])}")
-            cells.append(metres(record["largest_95"]))
+                cells.append(f"{meters(record['largest'])} ± {one_digit(1000 * record['largest_deviation'])}")
+            cells.append(meters(record["largest_95"]))
         found = (results.one("errors", **about, peer=peer, k=k) for k in KS)
         cells.append(", ".join(dict.fromkeys(str(record["releases"]) for record in found if record)))
         rows.append([peer, *cells])
@@ -89,7 +91,7 @@ def detailed(results: Results, delta: float, neighbors: str) -> str:
 
 
 def times(results: Results) -> str:
-    """100,000 people, 10,000 answers: seconds, and ÷ NumPy."""
+    """Return the table for 100,000 people and 10,000 answers: seconds, and ÷ NumPy."""
     header = ["seconds"]
     for space in SPACES:
         header += [f"{TITLES[space]}: release", "10⁴ answers", "÷ NumPy"]
@@ -98,11 +100,11 @@ def times(results: Results) -> str:
         known = results.one("exact", metric=metric, width=width, peer=NAMES[0])
         base = known["seconds"] if known else float("nan")
         for record in results.find("time", metric=metric, width=width):
-            answering = brief(record["answering"]) if record["answering"] else "with it"
-            together = brief((record["again"] + record["answering"]) / base)
-            rows[record["peer"]][metric, width] = [brief(record["again"]), answering, together]
+            answering = two_digits(record["answering"]) if record["answering"] else "with it"
+            together = two_digits((record["again"] + record["answering"]) / base)
+            rows[record["peer"]][metric, width] = [two_digits(record["again"]), answering, together]
         for record in results.find("exact", metric=metric, width=width):
-            cells = ["–", brief(record["seconds"]), brief(record["seconds"] / base)]
+            cells = ["–", two_digits(record["seconds"]), two_digits(record["seconds"] / base)]
             rows.setdefault(f"no privacy: {record['peer']}", {})[metric, width] = cells
     empty = ["–"] * 3
     return markdown(
@@ -111,19 +113,21 @@ def times(results: Results) -> str:
 
 
 def headline(results: Results) -> str:
-    """For the README: typical errors in metres among 10,000 people in a city of 10 km, and time."""
+    """Return the README's table: typical errors in meters among 10,000 people in a city of 10 km, and times."""
     about = {"metric": "l1", "width": 2, "n": MIDDLE, "neighbors": "replace"}
     rows = []
     for peer in results.peers("errors", **about, delta=DELTA):
         found = [results.one("errors", **about, peer=peer, delta=DELTA, k=k) for k in KS]
         pure = results.one("errors", **about, peer=peer, delta=0.0, k=KS[-1])
         time = results.one("time", peer=peer, metric="l1", width=2)
-        seconds = f"{brief(time['again'] + time['answering'])} s" if time else "–"
-        rows.append([peer, *(metres(r["typical"] if r else None) for r in [*found, pure]), seconds])
+        seconds = f"{two_digits(time['again'] + time['answering'])} s" if time else "–"
+        rows.append([peer, *(meters(r["typical"] if r else None) for r in [*found, pure]), seconds])
     sampling = results.one("sampling", metric="l1", width=2, n=MIDDLE)
-    scale = metres(sampling["typical"] if sampling else None)
+    scale = meters(sampling["typical"] if sampling else None)
     exact = results.one("exact", peer=NAMES[0], metric="l1", width=2)
-    rows.append(["*no privacy: sampling error, NumPy*", *[scale] * 4, f"{brief(exact['seconds'])} s" if exact else "–"])
+    rows.append(
+        ["*no privacy: sampling error, NumPy*", *[scale] * 4, f"{two_digits(exact['seconds'])} s" if exact else "–"]
+    )
     return markdown(
         ["typical error in metres", "1 place", "100 places", "10,000 places", "10,000, pure ε", "time, 100,000 people"],
         rows,
@@ -131,11 +135,11 @@ def headline(results: Results) -> str:
 
 
 def missing(results: Results) -> str:
-    """Who is not in the tables, and why."""
+    """Return who is not in the tables, and why."""
     return "\n".join(f"- {name}: {why}." for name, why in results.content["missing"].items())
 
 
 def versions(results: Results) -> str:
-    """What was compared."""
+    """Return the versions of the compared packages."""
     found = ", ".join(f"{name} {version}" for name, version in results.content["versions"].items())
     return f"Measured in {results.content['runs']}, with {found} ({results.content['machine']})."

@@ -1,4 +1,4 @@
-"""No privacy: how long exact answers take with NumPy, SciPy's cdist and scikit-learn's BallTree."""
+"""No privacy: the time of exact answers with NumPy, SciPy's cdist and scikit-learn's BallTree."""
 
 import importlib
 from collections.abc import Callable
@@ -6,19 +6,19 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.peers.job import FloatArray, Job, Outcome, Table, mean_distances
-from bench.peers.stopwatch import least, timed
+from bench.peers.stopwatch import min_seconds, timed
 
-TOLERANCE = 1e-4  # relative, of the tree; 0 would visit every leaf
+TOLERANCE = 1e-4  # the relative tolerance of the tree; 0 would visit every leaf
 
 
 def plain(people: FloatArray, places: FloatArray, metric: str) -> FloatArray:
-    """NumPy alone, a place at a time."""
+    """Answer with NumPy alone, one place at a time."""
     order = {"l1": 1, "l2": 2}[metric]
     return np.array([np.linalg.norm(people - place, order, axis=1).mean() for place in places])
 
 
 def columns(people: FloatArray, places: FloatArray) -> FloatArray:
-    """ℓ₁ alone: NumPy's sort and running sums, a coordinate at a time."""
+    """Answer ℓ₁ with NumPy's sort and running sums, one coordinate at a time."""
     result = np.zeros(len(places))
     for column, place in zip(people.T, places.T, strict=True):
         ordered = np.sort(column)
@@ -28,7 +28,7 @@ def columns(people: FloatArray, places: FloatArray) -> FloatArray:
 
 
 def ball_tree(people: FloatArray, metric: str, diameter: float) -> Callable[[FloatArray], FloatArray]:
-    """A linear kernel as wide as the space adds up 1 - distance/width; one point at itself tells its constant."""
+    """Answer with a linear kernel, which sums 1 - distance/width; one point at itself gives its constant."""
     kind = importlib.import_module("sklearn.neighbors").BallTree
     tree, one = (kind(points, metric={"l1": "manhattan", "l2": "euclidean"}[metric]) for points in (people, people[:1]))
     wide = {"h": diameter, "kernel": "linear", "rtol": TOLERANCE}
@@ -42,9 +42,10 @@ def ball_tree(people: FloatArray, metric: str, diameter: float) -> Callable[[Flo
 
 
 def answer(job: Job, table: Table) -> Outcome:
-    """Seconds for k places by NumPy, cdist, BallTree and sorted columns, in this order; answers are of every 500th.
+    """Return the seconds for k places by NumPy, cdist, BallTree and sorted columns, in this order, and some answers.
 
-    Only those places are timed, and multiplied, but for sorted columns, whose time is not proportional to k.
+    Only every 500th place is answered and timed, and the time is multiplied; sorted columns answer all places, because
+    their time is not proportional to k.
     """
     some, people = table.places[: job.k : 500], table.people
     tree, built = timed(lambda: ball_tree(people, job.metric, job.diameter))
@@ -54,8 +55,8 @@ def answer(job: Job, table: Table) -> Outcome:
         lambda: tree(some),
     ]
     answers = np.array([way() for way in ways])
-    seconds = [least(way) * job.k / len(some) for way in ways]
+    seconds = [min_seconds(way) * job.k / len(some) for way in ways]
     seconds[-1] += built
     if job.metric == "l1":
-        seconds.append(least(lambda: columns(people, table.places)))
+        seconds.append(min_seconds(lambda: columns(people, table.places)))
     return Outcome(answers, seconds)

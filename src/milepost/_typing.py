@@ -1,4 +1,4 @@
-"""Names for the types of arrays that cross layers."""
+"""Names for the array types that several layers share."""
 
 from typing import Any, TypeAlias
 
@@ -7,6 +7,6 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
-ImageArray: TypeAlias = NDArray[np.int32]  # of many records at a time; what is summed of them is int64
+ImageArray: TypeAlias = NDArray[np.int32]  # embedded records; sums over records are int64
 BoolArray: TypeAlias = NDArray[np.bool_]
 AnyArray: TypeAlias = NDArray[Any]

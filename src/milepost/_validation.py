@@ -1,4 +1,4 @@
-"""Checks of arguments for several layers, and suggestions for misspelt names."""
+"""Checks of arguments that several layers share, and suggestions for misspelt names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from milepost.errors import MilepostError
 
 
 def did_you_mean(word: Any, names: Iterable[str]) -> str:
-    """Return a question to append to an error, or an empty string.
+    """Return a suggestion to append to an error message; empty if no name resembles the word.
 
     >>> did_you_mean("slope", ["slopes", "hats"]), did_you_mean("Magic", ["slopes", "hats"])
     ("; did you mean 'slopes'?", '')
@@ -21,22 +21,23 @@ def did_you_mean(word: Any, names: Iterable[str]) -> str:
 
 
 def check_whole(what: str, value: Any, minimum: int, maximum: int = 1 << 62) -> None:
-    """Refuse a value that is not a whole number within these bounds."""
+    """Refuse a value that is not a whole number within these bounds. what: the parameter's name, for the message."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         bounds = f"of at least {minimum}" if maximum == 1 << 62 else f"between {minimum} and {maximum:,}"
-        raise MilepostError(f"{what} must be a whole number {bounds}, got {value!r}{integer_hint(value)}")
+        name = f"{what}=" if what.isidentifier() else what
+        raise MilepostError(f"{name} must be a whole number {bounds}, got {value!r}{integer_hint(value)}")
 
 
 def integer_hint(value: Any) -> str:
-    """Return a hint how to write a float such as 1e5 as a whole number, or an empty string."""
+    """Return a hint on how to write a float such as 1e5 as a whole number; empty for other values."""
     return f"; write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 
 def unmask(data: Any) -> Any:
-    """Replace the masked entries of arrays by missing ones: NaN among floats, else None.
+    """Replace the masked entries of arrays by missing values: NaN in arrays of floats, None in others.
 
-    Every array or list of a user passes here before NumPy reads it: `np.asarray` would read the values under a mask.
-    A list may hold masked rows. Fields of a structured array are handled in `ingest/dataframes.py`.
+    Call this on every array or list of a user before NumPy reads it: `np.asarray` would read the values under a mask.
+    A list may hold masked rows. `ingest/dataframes.py` handles the fields of a structured array.
     """
     if isinstance(data, list | tuple):
         masked = any(isinstance(entry, np.ma.MaskedArray) for entry in data)

@@ -1,4 +1,4 @@
-"""The one exception of the library, and two kinds of it: bad input, refused before any budget is spent."""
+"""Exceptions and warnings of the library: bad input is refused before any budget is spent."""
 
 import sys
 import warnings
@@ -9,42 +9,99 @@ from types import FrameType, TracebackType
 
 
 class MilepostError(ValueError):
-    """What was expected, what came, and what to do; nothing has been spent or written."""
+    """Raised when an input is refused; nothing has been spent or written.
+
+    The message names what is wrong, what was given, and what to do. It never quotes a private value.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.Guarantee(0)
+    Traceback (most recent call last):
+        ...
+    milepost.errors.MilepostError: epsilon= must be between 1e-09 and 1000, got 0
+    """
 
 
 class LimitExceededError(MilepostError):
-    """Raised when a limit, such as a session's `max_queries`, does not allow a request; nothing has changed."""
+    """Raised when a limit, such as a session's `max_queries`, does not allow a request; nothing has changed.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> session = mp.interactive([[1.0]] * 5000, mp.L1([(0, 10)]), epsilon=9, max_queries=1, mechanism="tangents")
+    >>> session.ask_many([[1.0], [2.0]])
+    Traceback (most recent call last):
+        ...
+    milepost.errors.LimitExceededError: 2 new queries were asked, and 1 of max_queries=1 is left. None was answered.
+    """
 
 
 class BudgetExceededError(LimitExceededError):
-    """Raised when a privacy budget is too small for a request; nothing has been charged."""
+    """Raised when a privacy budget is too small for a request; nothing has been charged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import milepost as mp
+    >>> ledger = mp.Ledger(f"{tempfile.mkdtemp()}/budget.ledger")
+    >>> _ = ledger.create("homes", epsilon=1)
+    >>> ledger.charge("homes", mp.Guarantee(2))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    milepost.errors.BudgetExceededError: the budget of 'homes' does not allow ε = 2. ...
+    """
 
 
 class ConflictError(MilepostError):
-    """A name that stands for something else already."""
+    """Raised when a name is already in use for something else.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> session = mp.interactive([[1.0]] * 5000, mp.L1([(0, 10)]), epsilon=9, max_queries=5, mechanism="tangents")
+    >>> _ = session.ask([1.0], name="north")
+    >>> session.ask([2.0], name="north")
+    Traceback (most recent call last):
+        ...
+    milepost.errors.ConflictError: the question 'north' was asked about another point; give this point another name
+    """
 
 
 class AccuracyWarning(UserWarning):
-    """The answer is private but weaker than the user may think: a wide error, or a query moved into the space."""
+    """Issued when an answer is private but less accurate than expected.
+
+    The error may be as large as the space, or a query may lie outside the space and be moved into it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import milepost as mp
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", mp.AccuracyWarning)
+    ...     synopsis = mp.release([[1.0], [2.0]], mp.L1([(0, 10)]), epsilon=0.1)
+    >>> [warning.category.__name__ for warning in caught]
+    ['AccuracyWarning']
+    """
 
 
 class SuppressFailures:
-    """A context in which nothing that a user's code does with a private record is raised, SystemExit included.
+    """Suppress all exceptions of a user's code that handles a private record, SystemExit included.
 
-    KeyboardInterrupt alone passes: it cannot be told from Ctrl-C at the terminal.
+    Only KeyboardInterrupt passes: it cannot be distinguished from Ctrl-C at the terminal.
     """
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Whether to suppress what was raised."""
+        """Return whether to suppress the exception."""
         return kind is not None and not issubclass(kind, KeyboardInterrupt)
 
 
-_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+_MESSAGES: ContextVar[list[str] | None] = ContextVar("messages", default=None)
 
 
 @contextmanager
@@ -54,18 +111,18 @@ def collected_warnings() -> Iterator[list[str]]:
     `warnings.catch_warnings` would change the filters of all threads.
     """
     messages: list[str] = []
-    token = _COLLECTED.set(messages)
+    token = _MESSAGES.set(messages)
     try:
         yield messages
     finally:
-        _COLLECTED.reset(token)
+        _MESSAGES.reset(token)
 
 
 def warn(message: str) -> None:
-    """A AccuracyWarning that points at the line outside this package that led to it."""
-    collected = _COLLECTED.get()
-    if collected is not None:
-        collected.append(message)
+    """Issue an AccuracyWarning that points at the line outside this package that caused it."""
+    messages = _MESSAGES.get()
+    if messages is not None:
+        messages.append(message)
         return
     frame: FrameType | None = sys._getframe(1)
     level = 2

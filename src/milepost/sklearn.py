@@ -1,4 +1,4 @@
-"""Private estimators for scikit-learn; they need the `sklearn` extra."""
+"""Private estimators for scikit-learn. Install them with `pip install 'milepost[sklearn]'`."""
 
 from milepost.pipeline.nearest_group import NearestGroup
 

@@ -1,6 +1,6 @@
-"""Milepost on Apache Spark: rows stay on the cluster, and a release has the integers that it would have here.
+"""Milepost on Apache Spark: rows stay on the cluster, and noise is added to the same integers as for a local table.
 
-`milepost.release` and `milepost.interactive` take Spark frames as they take any table. docs/spark.md.
+`milepost.release` and `milepost.interactive` take Spark frames as they take any table. See docs/spark.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,34 @@ __all__ = ["mean_distance", "release", "session"]
 
 
 def release(frame: "DataFrame", space: Space, *, epsilon: float, **options: Any) -> Synopsis:
-    """As `milepost.release`, with the same arguments, and refused for what is no Spark frame."""
+    """Release the average distances to the rows of a Spark frame; refuse any other table.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The private table.
+    space : Space
+        The public space of the rows.
+    epsilon : float
+        The privacy parameter ε of this release.
+    **options
+        Other parameters of `milepost.release`.
+
+    Returns
+    -------
+    Synopsis
+        The release, which answers without Spark.
+
+    Raises
+    ------
+    MilepostError
+        If `frame` is not a Spark frame, or for any reason for which `milepost.release` refuses.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> frame = mp.spark.session().createDataFrame([(1.0,), (3.0,)] * 500, ["x"])  # doctest: +SKIP
+    >>> synopsis = mp.spark.release(frame, mp.L1({"x": (0, 10)}), epsilon=1)  # doctest: +SKIP
+    """
     check_frame(frame)
     return release_table(frame, space, epsilon=epsilon, **options)

@@ -38,7 +38,7 @@ def test_both_processes_draw_noise_of_their_own(what: str, results: dict[str, An
 def test_a_session_in_memory_is_its_own_process_s(mechanism: str, results: dict[str, Any]) -> None:
     here, there = results[f"memory {mechanism}"]
     assert isinstance(here, float)
-    assert "another process, of which this one is a fork" in there
+    assert "the parent process, and this process is a fork" in there
 
 
 def test_a_session_that_spends_nothing_more_answers_in_both(results: dict[str, Any]) -> None:

@@ -120,7 +120,7 @@ def test_scores_are_likelihood_ratios(law: Callable[[IntArray, float], IntArray]
 
 
 def test_noise_that_differs_between_neighbors_is_refused() -> None:
-    with pytest.raises(MilepostError, match="no secret"):
+    with pytest.raises(MilepostError, match="differs in law, scale or length"):
         TracePair(trace_of([0], 2.0), trace_of([0], 3.0))
     both = NoiseTrace(trace_of([0], 2.0).calls + trace_of([0], 2.0, noise.gaussian).calls)
     with pytest.raises(MilepostError, match="one law"):

@@ -103,7 +103,7 @@ def test_what_contradicts_the_session_is_refused(run: Run, options: str, message
         (f"{BEGIN} --at 1,1 points.csv", "either as a file"),
         (f"{BEGIN} --at 1,1 --name a --name b", "once a point: 1 points, 2 names"),
         (f"{BEGIN} --at 1", "2 numbers"),
-        (f"{BEGIN} --ledger ledger.db", "ledger and dataset go together"),
+        (f"{BEGIN} --ledger ledger.db", "ledger= was given without dataset="),
         (BEGIN.replace("homes.csv", "nowhere.csv"), "no file"),
         (BEGIN.replace("homes.db", "homes.csv"), "not a session store"),
     ],

@@ -78,14 +78,14 @@ def test_history_prints_or_writes_every_charge(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("create ledger.db homes --epsilon 4", "has a cap of ε = 3, δ = 1e-06 already"),
+        ("create ledger.db homes --epsilon 4", "already has a cap of ε = 3, δ = 1e-06"),
         ("create ledger.db other", "got neither"),
         ("create ledger.db other --epsilon 1 --rho 1", "got both"),
-        ("create ledger.db a/b --epsilon 1", "dataset's name"),
-        ("create ledger.db other --epsilon nan", "epsilon must be"),
+        ("create ledger.db a/b --epsilon 1", "dataset= must be a name of up to 64 letters"),
+        ("create ledger.db other --epsilon nan", "epsilon= must be"),
         ("create nowhere/ledger.db other --epsilon 1", "no folder"),
         ("show nowhere.db", "there is no ledger"),
-        ("show ledger.db --delta 2", "delta must be"),
+        ("show ledger.db --delta 2", "delta= must be"),
         ("show text.csv", "is not a ledger"),
         ("history ledger.db cars", "has no dataset 'cars'"),
         ("history ledger.db homes --csv text.csv", "exists already"),

@@ -278,8 +278,8 @@ def test_points_of_a_map_are_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epsilon": 0}, "epsilon must"),
-        ({"neighbors": "swap"}, "neighbors must"),
+        ({"epsilon": 0}, "epsilon= must"),
+        ({"neighbors": "swap"}, "neighbors= must"),
         ({"metric": mp.GreatCircle}, "metric must"),
         ({"coverage": 1}, "coverage must"),
         ({"coverage": 0.4}, "coverage must"),

@@ -91,7 +91,7 @@ def test_it_is_charged_before_the_table_is_read(
 @pytest.mark.parametrize("call", CALLS)
 def test_a_cap_that_would_be_passed_is_told_before_the_table_is_touched(ledger: mp.Ledger, call: str) -> None:
     """Not even whether there is a file."""
-    with pytest.raises(mp.MilepostError, match=r"does not allow .*nothing was read or spent"):
+    with pytest.raises(mp.MilepostError, match=r"does not allow .*Nothing was read or charged"):
         CALLS[call](Path("nowhere.csv"), ledger, epsilon=9)
     assert states(ledger) == []
     with pytest.raises(mp.MilepostError, match="nowhere"):
@@ -108,7 +108,7 @@ def test_an_iterator_is_not_read_before_it_is_charged(ledger: mp.Ledger, call: s
         observations.append(states(ledger))
         yield from PEOPLE.tolist()
 
-    with pytest.raises(mp.MilepostError, match="nothing was read or spent"):
+    with pytest.raises(mp.MilepostError, match="Nothing was read or charged"):
         CALLS[call](rows(), ledger, epsilon=9)
     assert not observations
     CALLS[call](rows(), ledger)
@@ -211,8 +211,11 @@ def test_a_session_that_goes_on_costs_nothing(ledger: mp.Ledger, tmp_path: Path)
 
 @pytest.mark.parametrize("call", CALLS)
 def test_ledger_and_dataset_go_together(ledger: mp.Ledger, call: str) -> None:
-    for arguments in ((ledger, None), (None, "homes")):
-        with pytest.raises(mp.MilepostError, match="ledger and dataset go together"):
+    for arguments, message in (
+        ((ledger, None), "ledger= was given without dataset="),
+        ((None, "homes"), "dataset= was given without ledger="),
+    ):
+        with pytest.raises(mp.MilepostError, match=message):
             CALLS[call](PEOPLE, *arguments)
     with pytest.raises(mp.MilepostError, match="no dataset 'towns'"):
         CALLS[call](PEOPLE, ledger, "towns")
@@ -222,7 +225,7 @@ def test_ledger_and_dataset_go_together(ledger: mp.Ledger, call: str) -> None:
 @pytest.mark.parametrize("call", CALLS)
 def test_what_protects_somebody_else_does_not_add_up(ledger: mp.Ledger, call: str) -> None:
     CALLS[call](PEOPLE, ledger, epsilon=0.5)
-    with pytest.raises(mp.MilepostError, match="'replace, row' and this one 'add-remove, row'"):
+    with pytest.raises(mp.MilepostError, match="'replace, row', and this charge protects 'add-remove, row'"):
         CALLS[call](PEOPLE, ledger, epsilon=0.5, neighbors="add-remove")
     assert states(ledger) == ["settled"]
 

@@ -134,7 +134,7 @@ def test_tables_of_labels_and_numbers_work() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": None}, "classes found in y would tell who is in it"),
+        ({"classes": None}, "Do not derive it from y, which would reveal rows"),
         ({"space": None}, r"public bounds and a distance, such as mp\.L1"),
         ({"classes": []}, "public list"),
         ({"classes": [0, 0]}, "each label once"),
@@ -185,7 +185,7 @@ def test_another_fit_warns_before_it_spends() -> None:
         estimator.fit(x, y)
     assert estimator.synopsis_ is first
     estimator.set_params(epsilon=1)
-    with pytest.warns(mp.AccuracyWarning, match="ε = 1.5, δ = 2e-06 in all"):
+    with pytest.warns(mp.AccuracyWarning, match="ε = 1.5, δ = 2e-06 in total for a row that is in all fits"):
         estimator.fit(x, y)
     assert estimator.spent_ == [mp.Guarantee(0.5, 1e-6), mp.Guarantee(1, 1e-6)]
     assert not hasattr(clone(estimator), "spent_")
@@ -207,7 +207,7 @@ def test_what_was_fitted_is_saved_and_not_pickled(fitted: NearestGroup, tmp_path
     assert estimator.classes_.dtype == fitted.classes_.dtype
     assert (estimator.spent_, estimator.n_features_in_) == (fitted.spent_, 2)
     assert estimator.get_params() == fitted.get_params() | {"mechanism": fitted.synopsis_.mechanism}
-    with pytest.warns(mp.AccuracyWarning, match="ε = 2 in all"):
+    with pytest.warns(mp.AccuracyWarning, match="ε = 2 in total for a row that is in all fits"):
         estimator.fit(*town())
 
 

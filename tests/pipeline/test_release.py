@@ -43,7 +43,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"neighbors": "friends"}, "neighbors"),
         ({"neighbors": "add-remove", "mechanism": "tangents"}, "tangents needs a public number of rows"),
         ({"n": 100}, "n is for tables whose number of rows is private"),
-        ({"neighbors": "add-remove", "n": 0}, "n must be"),
+        ({"neighbors": "add-remove", "n": 0}, "n= must be"),
         ({"contributions": 3}, "unit="),
         ({"privacy_unit": "person"}, "'person'"),
         ({"row_weights": "east"}, "max_row_weight"),

@@ -45,5 +45,5 @@ def test_the_conversion_is_the_tight_one() -> None:
 def test_a_pure_guarantee_has_no_rho() -> None:
     """δ = 0 is honoured: nothing turns it into zCDP."""
     assert Guarantee(2.0).budget == 2.0
-    with pytest.raises(MilepostError, match="pure"):
+    with pytest.raises(MilepostError, match="delta=0 has no rho"):
         _ = Guarantee(2.0).rho

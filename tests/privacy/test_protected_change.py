@@ -318,7 +318,7 @@ def test_nothing_is_spent_on_a_table_that_does_not_fit(name: str, monkeypatch: p
 @pytest.mark.parametrize(
     ("space", "options", "message"),
     [
-        (mp.L1([(0, 1)]), {"epsilon": 1e-8, "row_weights": [1.0] * 50, "max_row_weight": 1}, "epsilon is too small"),
+        (mp.L1([(0, 1)]), {"epsilon": 1e-8, "row_weights": [1.0] * 50, "max_row_weight": 1}, "epsilon= is too small"),
         (mp.L1([(0, 64)], step=1), {"epsilon": 1, "groups": [0] * 50, "labels": range(4000)}, "do not fit memory"),
     ],
 )

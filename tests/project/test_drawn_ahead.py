@@ -42,6 +42,6 @@ def test_its_law_is_that_of_the_sampler() -> None:
 
 def test_the_sampler_comes_back_after_an_error() -> None:
     before = noise._add
-    with pytest.raises(MilepostError, match="epsilon is too small"), drawn_ahead():
+    with pytest.raises(MilepostError, match="epsilon= is too small"), drawn_ahead():
         noise.gaussian(np.zeros(1, dtype=np.int64), 2.0**60)
     assert noise._add is before

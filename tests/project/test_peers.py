@@ -97,7 +97,9 @@ def test_requirements_are_ranges() -> None:
 def test_markers_are_filled_and_the_rest_is_kept() -> None:
     """Also where the new text has backslashes."""
     before = "a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n"
-    assert page.filled(before, {"x": r"new \1", "z": "?"}) == "a\n<!-- x -->\nnew \\1\n<!-- /x -->\nb <!-- y -->\n"
+    assert (
+        page.fill_markers(before, {"x": r"new \1", "z": "?"}) == "a\n<!-- x -->\nnew \\1\n<!-- /x -->\nb <!-- y -->\n"
+    )
 
 
 def test_errors_of_known_answers() -> None:
@@ -133,7 +135,7 @@ def test_single_is_a_worst_placed_query_alone() -> None:
 def test_releases_are_asked_about_other_places() -> None:
     """k places each, all different until there are no more."""
     job = Job("l1", 2, 1_000, 100, 1.0, 0.0, "replace", 1)
-    assert len(np.unique([job.asked(release) for release in range(100)])) == PLACES
+    assert len(np.unique([job.query_indices(release) for release in range(100)])) == PLACES
 
 
 def test_scopes() -> None:

@@ -100,11 +100,16 @@ def test_too_many_queries_are_refused_whole() -> None:
     """Nothing is drawn or used up; the session goes on."""
     session = open_field_session(max_queries=3)
     session.ask([0, 0])
-    with silent(), pytest.raises(mp.MilepostError, match="3 queries asked, 2 of max_queries=3 left; none was answered"):
+    with (
+        silent(),
+        pytest.raises(
+            mp.MilepostError, match=r"3 new queries were asked, and 2 of max_queries=3 are left\. None was answered"
+        ),
+    ):
         session.ask_many([[1, 1], [2, 2], [3, 3], [0, 0]])
     assert (session.asked, session.remaining) == (1, 2)
     assert len(session.ask_many([[1, 1], [2, 2]])) == 2
-    with pytest.raises(mp.MilepostError, match="0 of max_queries=3 left"):
+    with pytest.raises(mp.MilepostError, match="1 new query was asked, and 0 of max_queries=3 are left"):
         session.ask([5, 5])
     assert session.ask([1, 1]).remaining == 0
 

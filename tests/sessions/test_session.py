@@ -58,7 +58,7 @@ def test_an_answer_says_what_is_left(session: mp.Session) -> None:
 
 def test_the_last_query_is_the_last(session: mp.Session) -> None:
     """A batch that does not fit is refused whole; afterwards nothing is answered."""
-    with pytest.raises(mp.MilepostError, match="51 queries asked, 50 of max_queries=50"):
+    with pytest.raises(mp.MilepostError, match="51 new queries were asked, and 50 of max_queries=50 are left"):
         session.ask_many(np.linspace([0, 0], [9, 9], 51))
     assert session.asked == 0
     session.ask_many(np.linspace([0, 0], [9, 9], 50))

@@ -162,10 +162,12 @@ def test_the_limit_is_one_for_all(path: Path) -> None:
     session, other_session = open_session(path, "field", max_queries=3), open_session(path, "field", max_queries=3)
     first, second, third, fourth = points(4)
     session.ask_many([first, second])
-    with pytest.raises(MilepostError, match="2 queries asked, 1 of max_queries=3 left; none was answered"):
+    with pytest.raises(
+        MilepostError, match=r"2 new queries were asked, and 1 of max_queries=3 is left\. None was answered"
+    ):
         other_session.ask_many([third, fourth])
     other_session.ask(third)
-    with pytest.raises(MilepostError, match="0 of max_queries=3 left"):
+    with pytest.raises(MilepostError, match="1 new query was asked, and 0 of max_queries=3 are left"):
         session.ask(fourth)
     assert session.ask(third).value == other_session.ask(third).value
 
@@ -203,7 +205,7 @@ def test_a_transcript_comes_back(path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", "\0", "\ud800", 7, b"x"])
 def test_bad_names_cost_nothing(path: Path, name: Any) -> None:
     session = open_session(path, "field")
-    with pytest.raises(MilepostError, match="one line of 1 to 200 letters"):
+    with pytest.raises(MilepostError, match="one line of 1 to 200 characters"):
         session.ask([1, 2], name=name)
     assert session.remaining == LIMIT
 
@@ -211,7 +213,7 @@ def test_bad_names_cost_nothing(path: Path, name: Any) -> None:
 @pytest.mark.parametrize("names", ["ab", ["a"], ["a", "b", "c"], []])
 def test_one_name_a_point(path: Path, names: Any) -> None:
     session = open_session(path, "field")
-    with pytest.raises(MilepostError, match="one name a point"):
+    with pytest.raises(MilepostError, match="one name for each of the 2 points"):
         session.ask_many(points(2), names=names)
     assert session.remaining == LIMIT
 
@@ -238,9 +240,9 @@ TABLES: dict[str, AnyArray] = {
 @pytest.mark.parametrize("name", TABLES)
 def test_another_table_is_refused(path: Path, kind: str, name: str) -> None:
     value = open_session(path, kind).ask([1, 2]).value
-    with pytest.raises(MilepostError, match="another table: rows, or what is used"):
+    with pytest.raises(MilepostError, match="another table: the rows, or the columns in use, differ"):
         mp.resume(path, TABLES[name])
-    with pytest.raises(MilepostError, match="another table: rows, or what is used"):
+    with pytest.raises(MilepostError, match="another table: the rows, or the columns in use, differ"):
         open_session(path, kind, TABLES[name])
     assert open_session(path, kind).ask([1, 2]).value == value
 
@@ -280,7 +282,7 @@ def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
         card = stored_card(store)
         for change, message in (
             ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
-            ({"format": 3}, "has format 3"),
+            ({"format": 3}, "has format 3, and this version reads format 2. A newer version wrote it: update milepost"),
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(json, "loads", loads_with(change))
@@ -309,7 +311,7 @@ def test_nothing_to_resume_is_said(path: Path) -> None:
 
 @pytest.mark.parametrize("store", [7, "a\0b", b"x"])
 def test_a_store_is_a_path(store: Any) -> None:
-    with pytest.raises(MilepostError, match="a store is the path of a file"):
+    with pytest.raises(MilepostError, match="store= must be the path of a file"):
         mp.interactive(PEOPLE, SPACE, store=store, **SESSION_PARAMS)
 
 
@@ -330,14 +332,14 @@ def test_without_its_key_a_store_stays_closed(path: Path) -> None:
     key = Path(f"{path}.key")
     correct_key = key.read_bytes()
     for wrong_key, message in (
-        (correct_key[:31], "is damaged: a key has 32 bytes"),
+        (correct_key[:31], "is damaged: it has 31 bytes, and a key has 32"),
         (correct_key[::-1], "another table"),
     ):
         key.write_bytes(wrong_key)
         with pytest.raises(MilepostError, match=message):
             mp.resume(path, PEOPLE)
     key.unlink()
-    with pytest.raises(MilepostError, match=r"homes\.db\.key cannot be read: .*put it back"):
+    with pytest.raises(MilepostError, match=r"homes\.db\.key cannot be read: .*Restore the file next to the store"):
         open_session(path)
     assert not key.exists()
     key.write_bytes(correct_key)
@@ -367,7 +369,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     for path, message in (
         (ledger.path, "is not a session store: it is a SQLite file of another program"),
         (foreign, "is not a session store: it is a SQLite file of another program"),
-        (text, "is not a session store: it is no SQLite file"),
+        (text, "is not a session store: it is not a SQLite file"),
         (tmp_path, "is a folder or a device"),
         (tmp_path / "none" / "homes.db", "there is no folder"),
     ):
@@ -383,8 +385,8 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (f"PRAGMA user_version = {SCHEMA.version + 1}", "session store of a newer milepost"),
-        ("PRAGMA user_version = 1", "tables of version 1"),
-        ("PRAGMA user_version = 0", "tables of version 0"),
+        ("PRAGMA user_version = 1", "session store of an older milepost: it has version 1"),
+        ("PRAGMA user_version = 0", "session store of an older milepost: it has version 0"),
         ("PRAGMA application_id = 7", "SQLite file of another program"),
     ],
 )

@@ -110,7 +110,7 @@ def ask_all(path: Path, kind: str, barrier: Barrier, answer_log: Path, seed: int
             try:
                 answer = session.ask(point, name=f"{point[0]!r}, {point[1]!r}" if index % 5 == 0 else None)
             except MilepostError as error:
-                if f"0 of max_queries={ROOM} left" not in str(error):
+                if f"0 of max_queries={ROOM} are left" not in str(error):
                     raise
                 continue
             file.write(f"{point[0]!r} {point[1]!r} {answer.value!r} {answer.error!r}\n")

@@ -294,7 +294,7 @@ def ask_as_nobody(path: Path) -> None:
         os.setgid(65534)
         os.setuid(65534)
     for point in ([1, 1], [2, 2]):
-        with pytest.raises(MilepostError, match=r"homes\.db cannot be (written|opened) .*let this user"):
+        with pytest.raises(MilepostError, match=r"homes\.db cannot be (written|opened) .*Allow this user"):
             open_session(path, "field").ask(point)
 
 
@@ -306,7 +306,7 @@ def test_a_locked_store_is_refused_after_the_wait(tmp_path: Path) -> None:
     object.__setattr__(database, "wait", 0.2)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(MilepostError, match="is in use by another program"):
+        with pytest.raises(MilepostError, match="has been in use by another program"):
             session.ask(NEW_POINTS[0])
         other.execute("ROLLBACK")
     assert [answer.value for answer in session.ask_many(KNOWN_POINTS)] == values

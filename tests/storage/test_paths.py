@@ -36,7 +36,7 @@ COMMANDS = [
 def test_an_address_is_refused_as_it_was_given(call: str, address: str) -> None:
     """As text, and as a Path, which has lost a slash."""
     for value in (address, Path(address)):
-        with pytest.raises(mp.MilepostError, match=f"{address} is an address, and only files of this computer"):
+        with pytest.raises(mp.MilepostError, match=f"{address} is an address, not the path of a local file"):
             CALLS[call](value)
 
 

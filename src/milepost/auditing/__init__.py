@@ -1,4 +1,4 @@
-"""Run the shipped mechanisms on neighboring tables and try to refute what they claim. docs/audit.md."""
+"""Audits: run the shipped mechanisms on neighboring tables, and try to refute their claims. See docs/audit.md."""
 
 from milepost.auditing.case import Case, Outcomes
 from milepost.auditing.claims import Claim, Concentrated, Gaussian, Pure

@@ -14,11 +14,11 @@ from milepost.statistics.sketch import Sketch
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Outputs of many runs, reduced to what tells the tables apart: int64[runs, parts] and float64[runs].
+    """The outputs of many runs, reduced to numbers that distinguish the tables: int64[runs, parts] and float64[runs].
 
-    kinds: the discrete parts (flags, lengths), one column for each independent part; the auditor learns their
-    likelihood ratios. score: ln of the likelihood ratio of the rest, given the kinds; any increasing function of it if
-    there are no kinds. The reduction is a post-processing: a poor one sees less, but none accuses a private mechanism.
+    kinds: the discrete parts (flags, lengths), one column for each independent part; the audit learns their likelihood
+    ratios. score: ln of the likelihood ratio of the rest, given the kinds; without kinds, any increasing function of
+    that. The reduction is a post-processing: a poor reduction detects less, but cannot refute a true claim.
     """
 
     kinds: IntArray
@@ -32,7 +32,7 @@ class Outcomes:
         return cls(columns.astype(np.int64), np.zeros(runs) if score is None else np.asarray(score, dtype=np.float64))
 
     def part(self, runs: slice) -> "Outcomes":
-        """Return some of the runs."""
+        """Return the outcomes of some of the runs."""
         return Outcomes(self.kinds[runs], self.score[runs])
 
     def __len__(self) -> int:
@@ -42,15 +42,16 @@ class Outcomes:
 Draw = Callable[[int], Outcomes]
 
 
-SLOW_SAMPLES = 50  # `every` of cases whose code runs once per sample
-MIN_SAMPLES = 4000  # drawn if at least as many are requested, even if the case is slow
+SLOW_SAMPLES = 50  # the value of `every` for cases whose code runs once per sample
+MIN_SAMPLES = 4000  # samples that a slow case draws at least, if they are requested
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, a pair of neighboring tables, the claim, and the shipped code run many times on each table.
+    """An audit case: a mechanism, a pair of neighboring tables, a claim, and functions that run the mechanism.
 
-    every: draw one sample for each `every` requested ones, for code that cannot run on vectors.
+    left, right: functions that draw the outcomes of many runs on each table. every: draw one sample for each `every`
+    requested samples, for code that cannot run on vectors.
     """
 
     mechanism: str
@@ -62,7 +63,7 @@ class Case:
 
     @property
     def exact(self) -> float | None:
-        """Return the pair's true loss, in the units of the claim, if it is known."""
+        """Return the true loss of the pair, in the units of the claim, if it is known."""
         return None
 
     def samples(self, requested: int) -> int:
@@ -70,21 +71,21 @@ class Case:
         return min(requested, max(MIN_SAMPLES, requested // self.every))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
-        """Draw outcomes of each table; those of one table are independent of each other."""
+        """Draw outcomes on both tables; the outcomes on one table are independent of each other."""
         return self.left(samples), self.right(samples)
 
 
-def laplace_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
-    """Return ln of the likelihood ratio of a reading with Laplace noise around two exact vectors."""
-    return float(np.sum((np.abs(reading - right) - np.abs(reading - left)) / scale))
+def laplace_ratio(noisy: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
+    """Return ln of the likelihood ratio of a vector with Laplace noise around two exact vectors."""
+    return float(np.sum((np.abs(noisy - right) - np.abs(noisy - left)) / scale))
 
 
-def gaussian_ratio(reading: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
-    """Return ln of the likelihood ratio of a reading with Gaussian noise around two exact vectors.
+def gaussian_ratio(noisy: AnyArray, left: AnyArray, right: AnyArray, scale: AnyArray | float) -> float:
+    """Return ln of the likelihood ratio of a vector with Gaussian noise around two exact vectors.
 
-    It is the projection of the reading on the difference of the vectors.
+    It is the projection of the vector on the difference of the vectors.
     """
-    return float(np.sum((left - right) * (reading - (left + right) / 2) / np.square(scale)))
+    return float(np.sum((left - right) * (noisy - (left + right) / 2) / np.square(scale)))
 
 
 def sketch_of(space: Space, records: Sequence[Any], cells: int) -> Sketch:

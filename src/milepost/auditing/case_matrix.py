@@ -20,7 +20,7 @@ MAX_WEIGHT = 8.0
 
 
 class Record(NamedTuple):
-    """A record of a table, with the columns that some relations need."""
+    """A record of a table, with the columns that some of the relations need."""
 
     position: Any
     group: str = "a"
@@ -29,12 +29,12 @@ class Record(NamedTuple):
 
 
 def other_rows(position: Any, other: Any) -> list[Rows]:
-    """Return two choices of the other rows: one at `other`, so that the cell of `position` is empty, or a duplicate."""
+    """Return two tables for the other rows: a row at `other`, so that the cell of `position` is empty; a duplicate."""
     return [(Record(other, person="another"),), (Record(position, person="another"),)]
 
 
 def replacement_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield pairs in which one record, perhaps the only one, has one position or another."""
+    """Yield pairs in which one record, sometimes the only one, moves from one position to another."""
     for left, right in combinations(positions, 2):
         for rest in [(), *other_rows(left, positions[0])]:
             yield (*rest, Record(left)), (*rest, Record(right))
@@ -57,7 +57,7 @@ def group_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
 
 
 def weight_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield pairs in which one record of the maximum weight, or more, moves or loses its weight."""
+    """Yield pairs in which a record moves or loses its weight; its weight is the maximum, or above it and clipped."""
     for left, right in product(positions, repeat=2):
         rest = other_rows(left, positions[0])[0]
         yield (*rest, Record(left)), (*rest, Record(right, weight=0.0))
@@ -66,7 +66,7 @@ def weight_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
 
 
 def person_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield pairs in which all rows of one person, three of which two count, move or disappear."""
+    """Yield pairs in which all three rows of one person, two of which count, move or disappear."""
     for left, right in combinations(positions, 2):
         rest = other_rows(left, positions[0])[0]
         yield (*rest, *[Record(left)] * 3), (*rest, *[Record(right)] * 3)
@@ -74,9 +74,9 @@ def person_pairs(positions: Sequence[Any]) -> Iterator[tuple[Rows, Rows]]:
 
 
 class Relation(NamedTuple):
-    """Pairs of neighboring tables, and the parameters that a release of them takes.
+    """Pairs of neighboring tables, and the parameters of `release` for them.
 
-    record_fields: from parameters of `release` that take a column to the fields of a record.
+    record_fields: for each parameter of `release` that takes a column, the field of a record that holds it.
     """
 
     pairs: Callable[[Sequence[Any]], Iterator[tuple[Rows, Rows]]]
@@ -131,12 +131,12 @@ EMBEDDED = (fixtures.steps, fixtures.plane, fixtures.disc, fixtures.angles, fixt
 
 
 def slopes_cases() -> Iterator[Case]:
-    """Yield cases on steps, a plane, directions, labels and the earth; other relations on steps."""
+    """Yield cases of slopes on steps, a plane, directions, labels and the earth; other relations on steps."""
     yield from _cases("slopes", ZCDP, (*EMBEDDED, fixtures.earth), (*OTHER_RELATIONS, "add-remove, groups"))
 
 
 def hats_cases() -> Iterator[Case]:
-    """Yield cases on steps, a plane, directions, labels and an interval of many cells; other relations on steps."""
+    """Yield cases of hats on steps, a plane, directions, labels and an interval; other relations on steps."""
     yield from _cases("hats", PURE, (*EMBEDDED, fixtures.line), (*OTHER_RELATIONS, "add-remove, groups"))
 
 
@@ -151,13 +151,13 @@ def laplace_cases() -> Iterator[Case]:
 
 
 def net_cases() -> Iterator[Case]:
-    """Yield cases with pure and concentrated guarantees, for queries that are near each other."""
+    """Yield cases of net with pure and concentrated guarantees, for queries that are near each other."""
     yield from _cases("net", PURE, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
     yield from _cases("net", ZCDP, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
 
 
 def field_cases() -> Iterator[Case]:
-    """Yield cases with all queries at once in three spaces, and one after the other in a session."""
+    """Yield cases of field with all queries at once in three spaces, and one after the other in a session."""
     yield from _cases("field", ZCDP, (fixtures.steps, fixtures.earth, fixtures.letters))
     for name in ("replace", "add-remove"):
         search = session_search(replace(fixtures.line(), positions=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
@@ -170,7 +170,7 @@ def _cases(
     spaces: Sequence[Callable[[], Fixture]],
     others: Sequence[str] = OTHER_RELATIONS,
 ) -> Iterator[Case]:
-    """Yield a case per space with a replaced record, and cases of other relations on the first space."""
+    """Yield a case for each space with a replaced record, and cases of other relations on the first space."""
     claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else gaussian(guarantee.rho)
     for make, name in [*((make, "replace") for make in spaces), *((spaces[0], name) for name in others)]:
         fixture = make()

@@ -1,4 +1,4 @@
-"""The shipped audit cases: noise, sparse vector, tangents, sessions and bounds, and those of the matrix."""
+"""The shipped audit cases: noise, sparse vector, tangents, sessions and bounds, and the cases of `case_matrix`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -40,7 +40,7 @@ def noise_cases() -> Iterator[Case]:
 
 
 def sparse_vector_cases() -> Iterator[Case]:
-    """Yield a case of five tests that move one way and one that moves the other; the outcome is the first "above"."""
+    """Yield a case of five values that grow and one that falls; the outcome is the index of the first "above"."""
     sensitivity, claim = 16, Pure(3.0)
     width = noise_scales(sensitivity, claim.loss)[1]
     low, high = round(-width / 2), round(width)
@@ -60,7 +60,8 @@ def sparse_vector_cases() -> Iterator[Case]:
 def tangents_cases() -> Iterator[Case]:
     """Yield cases of the offline release; the outcome is all lines together, including their number.
 
-    One record moves from corner to corner; the others, half in each, put all grid points near the threshold.
+    One record moves from corner to corner; the other records, half of them in each, put all grid points near the
+    threshold.
     """
     for guarantee, dimension, n in ((Guarantee(12.0), 2, 205), (Guarantee(24.0, 1e-6), 1, 71)):
         space = L1([(0, 1)] * dimension)
@@ -74,7 +75,7 @@ def tangents_cases() -> Iterator[Case]:
 
 
 def _any_metric_case(guarantee: Guarantee, n: int) -> Case:
-    """Return lines of an AnyMetric with two points, asked twice about one: a record moves, in all its coordinates."""
+    """Return a case of an AnyMetric with two points and the same query twice: a record moves in all coordinates."""
     space = AnyMetric(precomputed([[0, 1], [1, 0]]), diameter=1, queries=[0, 0], repetitions=1)
     points = [[0.0, 0.0], [1.0, 1.0]]  # as distances to the queries
     pair = [sketch_of(space, [mover, *points * (n // 2)], cells=2) for mover in points]
@@ -114,9 +115,10 @@ def _line_score(exact: list[CellBorders], margins: Margins, border: int, value: 
 def session_cases() -> Iterator[Case]:
     """Yield cases of a session with one epoch; the outcome is its answers and its flags together.
 
-    Five queries near one end, where the mover's distance falls, then one near the other, where it grows: the worst
-    stream of the sparse vector, and a tangent whose value and slope both move. The threshold is set where both ends
-    are in doubt, and lines are not lowered, so that answers show them: privacy must not depend on these public numbers.
+    Five queries lie near one end, where the distance to the moving record falls, and one query lies near the other end,
+    where it grows. This is the worst stream for the sparse vector, and it changes both value and slope of a tangent.
+    The threshold leaves both ends in doubt, and lines are not lowered, so that answers show them: privacy must not
+    depend on these public numbers.
     """
     space, cells = L1([(0, 1)]), 16
     table = [[0.0]] * 11 + [[1.0]] * 8
@@ -156,7 +158,7 @@ def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, qu
 
 # a coarser public grid than the default, for speed: the code is the same
 GRID = Grid(np.array([-(2.0**MAX_VALUE), 0.0, 1.0, 2.0, 2.0**MAX_VALUE]), cells=4)
-OTHER_ROWS = 30  # rows besides the one that moves, so that the search finds bounds
+OTHER_ROWS = 30  # rows besides the moving one, so that the search finds bounds
 
 
 def bounds_cases() -> Iterator[Case]:
@@ -165,8 +167,8 @@ def bounds_cases() -> Iterator[Case]:
     A row moves from 1 to −∞, which changes two counts of both histograms; or a row at 1 is present or absent, which
     changes one count of both and the number of rows.
 
-    The search refines cells where its rough histogram shows something, so the likelihood of an outcome is that of
-    the rough counts times that of the refined cells.
+    The search refines the cells that its rough histogram selects, so the likelihood of an outcome is the likelihood of
+    the rough counts times the likelihood of the counts of refined cells.
     """
     guarantee = Guarantee(4.0)
     for neighbors, rows in (("replace", ([1.0], [-np.inf])), ("add-remove", ([1.0], []))):
@@ -179,7 +181,7 @@ def bounds_cases() -> Iterator[Case]:
 
 
 def table(mover: list[float]) -> Magnitudes:
-    """Return a table of rows at 1.5, and one or none elsewhere."""
+    """Return a table of rows at 1.5, with or without one row elsewhere."""
     result = Magnitudes(1)
     result.add(np.array([1.5] * OTHER_ROWS + mover)[:, None])
     return result
@@ -190,10 +192,10 @@ def draw(magnitudes: Magnitudes, pair: list[Magnitudes], scales: Scales) -> Draw
 
     def score() -> float:
         search = Search.run(magnitudes, scales, 0.9, GRID)
-        reading = search.columns[0]
+        column = search.columns[0]
         left, right = (np.array([side.total]) for side in pair)
         result = laplace_ratio(np.array([search.total]), left, right, scales.total)
-        for noisy, borders in ((reading.rough, GRID.rough), (reading.fine, reading.borders)):
+        for noisy, borders in ((column.rough, GRID.rough), (column.fine, column.borders)):
             if len(borders):
                 left, right = (side.between(0, borders) for side in pair)
                 result += laplace_ratio(noisy, left, right, scales.counts)

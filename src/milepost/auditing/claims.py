@@ -1,4 +1,4 @@
-"""Privacy claims of mechanisms, and the smallest loss that is consistent with the probabilities of one event."""
+"""Privacy claims of mechanisms, and the smallest loss that the probabilities of one event allow."""
 
 import math
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ import scipy
 
 from milepost._typing import AnyArray, FloatArray
 
-VISIBLE_DELTA = (0.01, 0.1)  # where a Gaussian claim is tested: a million runs cannot see δ = 1e-6
+VISIBLE_DELTA = (0.01, 0.1)  # a Gaussian claim is tested at these δ: a million runs cannot detect 1e-6
 
 
 class Claim(Protocol):
-    """One number that bounds the privacy loss of a pair of tables; a larger number is a weaker promise."""
+    """A number that bounds the privacy loss of a pair of tables; a larger number is a weaker claim."""
 
     symbol: ClassVar[str]
 
     @property
     def loss(self) -> float:
-        """Return the claimed loss, in units that halve when all noise doubles."""
+        """Return the claimed loss, in a unit in which doubling the noise halves the loss."""
 
     def refuted_below(self, likely: FloatArray, unlikely: FloatArray) -> FloatArray:
-        """Return the smallest loss if one table gives an event `likely` or more, and the other `unlikely` or less."""
+        """Return the smallest loss that allows an event of probability ≥ `likely` here and ≤ `unlikely` there."""
 
     def testable(self, unlikely: FloatArray) -> AnyArray:
-        """Return whether an event of this probability on the other table may be chosen as a test."""
+        """Return whether an event with this probability on the other table may be used as a test."""
 
 
 @dataclass(frozen=True)

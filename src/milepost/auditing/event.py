@@ -1,4 +1,4 @@
-"""Events: sets of outcomes, chosen on some runs, that tell two tables apart on other runs."""
+"""Events: sets of outcomes that distinguish two tables; some runs choose an event, and other runs test it."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,15 @@ from milepost.auditing.case import Outcomes
 from milepost.auditing.claims import Claim
 
 MAX_THRESHOLDS = 200
-PRIOR = 2.0  # pseudo-count of every kind on each table, so that a rare kind does not look decisive
+PRIOR = 2.0  # added to the count of every kind on each table, so that a rare kind does not seem decisive
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """The outcomes whose likelihood ratio is at least (`left`: the left table gives it more often) or at most a limit.
+    """The outcomes whose likelihood ratio is at least a limit (if `left`) or at most a limit.
 
-    ratios: for each column of kinds, the distinct kinds in order, and ln of their likelihood ratios.
+    left: whether the event is likelier on the left table. ratios: the distinct kinds of each column, in order, and ln
+    of their likelihood ratios.
     """
 
     left: bool
@@ -25,24 +26,24 @@ class Event:
     ratios: tuple[tuple[IntArray, FloatArray], ...]
 
     def count(self, outcomes: Outcomes) -> int:
-        """Return the number of runs that gave the event."""
-        evidence = weigh(outcomes, self.ratios)
-        return int(np.sum(evidence >= self.limit if self.left else evidence <= self.limit))
+        """Return the number of runs in which the event occurred."""
+        scores = log_ratios(outcomes, self.ratios)
+        return int(np.sum(scores >= self.limit if self.left else scores <= self.limit))
 
 
 def choose(claim: Claim, left: Outcomes, right: Outcomes, failure: float) -> Event | None:
-    """Return the event that would refute the largest loss if these runs were the test; None if no event refutes any."""
+    """Return the event that would refute the largest loss if these runs were the test; None if none refutes a loss."""
     ratios = tuple(_learn(left.kinds[:, k], right.kinds[:, k]) for k in range(left.kinds.shape[1]))
-    evidence = [np.sort(weigh(outcomes, ratios)) for outcomes in (left, right)]
-    pooled = np.sort(np.concatenate(evidence))
+    scores = [np.sort(log_ratios(outcomes, ratios)) for outcomes in (left, right)]
+    pooled = np.sort(np.concatenate(scores))
     indices = np.linspace(0, len(pooled) - 1, min(len(pooled), MAX_THRESHOLDS)).astype(np.int64)
     limits = np.unique(pooled[indices])
     best, event = 0.0, None
     for from_left in (True, False):
         if from_left:
-            hits, misses = (len(side) - np.searchsorted(side, limits, side="left") for side in evidence)
+            hits, misses = (len(side) - np.searchsorted(side, limits, side="left") for side in scores)
         else:
-            hits, misses = (np.searchsorted(side, limits, side="right") for side in evidence[::-1])
+            hits, misses = (np.searchsorted(side, limits, side="right") for side in scores[::-1])
         runs, other = (len(left), len(right)) if from_left else (len(right), len(left))
         bound = claim.refuted_below(at_least(hits, runs, failure / 2), at_most(misses, other, failure / 2))
         bound = np.where(claim.testable((misses + 0.5) / (other + 1)), bound, 0.0)
@@ -52,13 +53,13 @@ def choose(claim: Claim, left: Outcomes, right: Outcomes, failure: float) -> Eve
     return event
 
 
-def weigh(outcomes: Outcomes, ratios: tuple[tuple[IntArray, FloatArray], ...]) -> FloatArray:
-    """Return the score plus the log likelihood ratios of the kinds; an unknown kind adds nothing."""
-    evidence = outcomes.score.copy()
+def log_ratios(outcomes: Outcomes, ratios: tuple[tuple[IntArray, FloatArray], ...]) -> FloatArray:
+    """Return the score plus the log likelihood ratios of the kinds, for each run; an unknown kind adds 0."""
+    result = outcomes.score.copy()
     for column, (kinds, ratio) in zip(outcomes.kinds.T, ratios, strict=True):
         index = np.minimum(np.searchsorted(kinds, column), len(kinds) - 1)
-        evidence += np.where(kinds[index] == column, ratio[index], 0.0)
-    return evidence
+        result += np.where(kinds[index] == column, ratio[index], 0.0)
+    return result
 
 
 def _learn(left: IntArray, right: IntArray) -> tuple[IntArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Fixtures of the audit: tiny spaces, one of each kind, with the record positions that are worth trying."""
+"""Fixtures of the audit: tiny spaces, one of each kind, with record positions that include the worst ones."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from milepost.spaces.mixed import Hamming
 class Fixture:
     """A space, positions of records, and query points.
 
-    positions: the ends of the space, a border between cells, a point next to it, and points outside.
-    rows: a function from positions to the table that a release takes.
+    positions: the ends of the space, a border between cells, a point next to the border, and points outside.
+    rows: a function that makes the table of a release from positions.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Fixture:
 
 
 def steps() -> Fixture:
-    """Return integers from 0 to 2: two cells. 9 is outside, and counts as 2."""
+    """Return the integers from 0 to 2, which are two cells; 9 lies outside and counts as 2."""
     return Fixture("steps", lambda: L1([(0, 2)], step=1), (0, 1, 2, 9), queries=[[0]])
 
 
@@ -74,9 +74,10 @@ def letters() -> Fixture:
 
 
 def objects() -> Fixture:
-    """Return four objects whose distance violates the triangle inequality: 0 is near 2 and far from 3, 1 the reverse.
+    """Return four objects whose distance violates the triangle inequality.
 
-    The queries are 2 and 3, which are near each other: their distances to a record should hardly differ, but do.
+    Object 0 is near 2 and far from 3; object 1 is far from 2 and near 3. The queries are 2 and 3, which are near each
+    other: their distances to a record should be similar, and are not.
     """
     table = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0.1], [1, 0, 0.1, 0]]
 

@@ -1,7 +1,7 @@
-"""Noise traces: the numbers and scales that one run of the library hands to its noise.
+"""Noise traces: the numbers and scales that one run of the library passes to its noise.
 
 If these numbers do not depend on earlier noise, the output of a mechanism is a post-processing of its trace with noise
-added. One trace then gives many runs at once: its numbers and scales, and the noise, are the library's own.
+added. One trace then gives many runs at once, with the numbers, the scales and the noise of the library itself.
 """
 
 import math
@@ -25,7 +25,7 @@ TRACE_LOCK = Lock()  # one trace at a time
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of the noise: its law and scale, and the integers before and after."""
+    """One call of the noise: its law and scale, and the integers without and with noise."""
 
     law: str
     scale: float
@@ -35,7 +35,7 @@ class Call:
 
 @contextmanager
 def record_noise() -> Iterator[list[Call]]:
-    """Record every call of the noise in a block, which still adds noise; coordinates are handled one by one."""
+    """Record every call of the noise in a block; the calls still add noise, and coordinates run one by one."""
     calls: list[Call] = []
     add, threads = noise._add, slopes.THREADS
 
@@ -45,7 +45,7 @@ def record_noise() -> Iterator[list[Call]]:
         return noisy
 
     with TRACE_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows promise little
+        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows have large errors
         vars(noise)["_add"], vars(slopes)["THREADS"] = add_and_record, 1
         try:
             yield calls
@@ -55,7 +55,7 @@ def record_noise() -> Iterator[list[Call]]:
 
 @dataclass(frozen=True, eq=False)
 class NoiseTrace:
-    """The calls of one run, in their order."""
+    """The calls of the noise in one run, in order."""
 
     calls: tuple[Call, ...]
 
@@ -68,7 +68,7 @@ class NoiseTrace:
 
     @property
     def shape(self) -> tuple[tuple[str, float, int], ...]:
-        """Return everything but the private numbers; it must be the same for a neighbor."""
+        """Return the laws, scales and lengths of all calls, which must be the same for a neighboring table."""
         return tuple((call.law, call.scale, len(call.values)) for call in self.calls)
 
     @cached_property
@@ -91,9 +91,11 @@ class TracePair:
 
     def __post_init__(self) -> None:
         if self.left.shape != self.right.shape:
-            raise MilepostError("the noise of two neighboring tables differs: its law, scale or number is no secret")
+            raise MilepostError(
+                "the noise of two neighboring tables differs in law, scale or length, which reveals the table"
+            )
         if len({law for law, _, _ in self.left.shape}) != 1:
-            raise MilepostError("a tape must have noise of one law")
+            raise MilepostError("a noise trace must have noise of one law, got several")
 
     @property
     def gaussian(self) -> bool:
@@ -107,7 +109,7 @@ class TracePair:
 
     @property
     def differing_indices(self) -> IntArray:
-        """Return the indices of numbers that differ; the noise of others tells nothing."""
+        """Return the indices of numbers that differ; the noise of equal numbers reveals nothing."""
         return np.flatnonzero(self.differences)
 
     @property
@@ -119,7 +121,7 @@ class TracePair:
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
         """Draw ln of the likelihood ratios of `samples` runs on each table.
 
-        Both tables get the same noise: the two counts of an event need not be independent of each other.
+        Both tables get the same noise, because the two counts of an event need not be independent of each other.
         """
         add = noise.gaussian if self.gaussian else noise.laplace
         scores = np.zeros((2, samples))

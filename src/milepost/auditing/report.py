@@ -1,4 +1,4 @@
-"""The auditor, and the report of its findings."""
+"""The audit, and the report of its findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,31 @@ from milepost.reporting.plotting import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FALSE_ALARM = 1e-6  # of a whole report, if every claim is true
+FALSE_ALARM = 1e-6  # the probability that a report refutes any claim although all are true
 MIN_SAMPLES = 100
-MAX_SHARE = 2.0  # end of the axis; a wrong mechanism may be far beyond
+MAX_SHARE = 2.0  # the end of the axis; the share of a wrong mechanism may be far larger
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One case, audited: the loss is at least `measured`, except with probability `false_alarm`.
+    """The result of auditing one case: the loss is at least `measured`, except with probability `false_alarm`.
 
-    hits: counts of the event on the table that gives it more often, and on the other, in `tested` runs of each.
-    A lower bound can refute a claim and never proves one: "consistent" means that this test saw nothing wrong.
+    A lower bound can refute a claim but never prove it: "consistent" means that this test found nothing wrong.
+
+    Attributes
+    ----------
+    case : Case
+        The mechanism, the pair of neighboring tables, and the claim.
+    measured : float
+        The lower bound on the loss.
+    hits : tuple of int
+        How often the event occurred on the table where it is likelier, and on the other table.
+    tested : int
+        The number of runs on each table in which `hits` were counted.
+    samples : int
+        The number of runs on each table, including those that chose the event.
+    false_alarm : float
+        The probability that `measured` exceeds the true loss.
     """
 
     case: Case
@@ -63,7 +77,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings for all cases, with one false-alarm rate for all of them together; print it for a table."""
+    """The findings of an audit, with one false-alarm rate for all of them together; print it for a table.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        One finding a case.
+    samples : int
+        The number of runs that were requested for each table.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> report = mp.audit(samples=1000, mechanism="noise")
+    >>> [finding.verdict for finding in report.findings]
+    ['consistent', 'consistent']
+    """
 
     findings: tuple[Finding, ...]
     samples: int
@@ -74,7 +103,24 @@ class Report:
         return any(finding.violated for finding in self.findings)
 
     def table(self, title: str = "") -> Table:
-        """Return the report as a rich table; its column `exact` is the true loss of the pair of tables, if known."""
+        """Return the report as a table of the package rich.
+
+        Parameters
+        ----------
+        title : str, optional
+            The beginning of the title.
+
+        Returns
+        -------
+        rich.table.Table
+            One row a case; the column "exact" is the true loss of the pair of tables, if it is known.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> mp.audit(samples=1000, mechanism="noise").table("Noise").row_count
+        2
+        """
         alarm = sum(finding.false_alarm for finding in self.findings)
         summary = f"{self.samples:,} samples of each table, false-alarm rate {alarm:.2g}"
         table = Table(title=f"{title}: {summary}" if title else summary, box=SIMPLE, title_justify="left")
@@ -92,7 +138,24 @@ class Report:
         return table
 
     def plot(self) -> "Figure":
-        """Draw the share of its claim that was measured in each case. Needs the `plots` extra."""
+        """Draw the measured share of the claim in each case.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A line for each case, and a mark for the true loss if it is known.
+
+        Raises
+        ------
+        MilepostError
+            If Matplotlib is missing: `pip install 'milepost[plots]'` installs it.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> len(mp.audit(samples=1000, mechanism="noise").plot().axes)
+        1
+        """
         return _draw(self)
 
     def __str__(self) -> str:
@@ -108,27 +171,47 @@ def audit(
     cases: Sequence[Case] | None = None,
     progress: Callable[[Case], object] = lambda _: None,
 ) -> Report:
-    """Try to refute the privacy claims of the mechanisms, by running each many times on two neighboring tables.
+    """Try to refute the privacy claims of the mechanisms: run each many times on two neighboring tables.
 
-    samples: the number of runs on each table, half to choose an event and half to test it; fewer if noise cannot be
-    drawn for many runs at once. mechanism: audit only this one. cases: audit these instead of the shipped ones.
-    progress: called with each case before it runs.
+    The tables are synthetic, and the noise is not seeded. If all claims are true, all are reported "consistent" with
+    probability 1 − 1e-6. The converse does not hold: an audit can only refute.
 
-    Tables are synthetic and noise is unseeded. True claims are all reported "consistent" with probability 1 − 1e-6;
-    the converse does not hold: an audit can only refute.
+    Parameters
+    ----------
+    samples : int, default 5000
+        The number of runs on each table: half choose an event, half test it. Mechanisms that cannot draw the noise of
+        many runs at once run less often.
+    mechanism : str, optional
+        Audit this mechanism only.
+    cases : sequence of Case, optional
+        Audit these cases instead of the shipped ones.
+    progress : callable, optional
+        A function that is called with each case before it runs.
 
+    Returns
+    -------
+    Report
+        The findings; print it for a table.
+
+    Raises
+    ------
+    MilepostError
+        If `samples` is below 100, or there is no such mechanism.
+
+    Examples
+    --------
     >>> import milepost as mp
     >>> mp.audit(samples=1000, mechanism="noise").violated
     False
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < MIN_SAMPLES:
-        raise MilepostError(f"samples must be a whole number of at least {MIN_SAMPLES}, got {samples!r}")
+        raise MilepostError(f"samples= must be a whole number of at least {MIN_SAMPLES}, got {samples!r}")
     selected_cases = list(shipped_cases() if cases is None else cases)
     if mechanism is not None:
         names = list(dict.fromkeys(case.mechanism for case in selected_cases))
         if mechanism not in names:
             hint = did_you_mean(mechanism, names)
-            raise MilepostError(f"unknown mechanism {mechanism!r}; choose from {', '.join(names)}{hint}")
+            raise MilepostError(f"mechanism= must be one of {', '.join(names)}, got {mechanism!r}{hint}")
         selected_cases = [case for case in selected_cases if case.mechanism == mechanism]
     findings = []
     for case in selected_cases:
@@ -138,7 +221,22 @@ def audit(
 
 
 def examine(case: Case, samples: int, false_alarm: float = FALSE_ALARM) -> Finding:
-    """Choose an event on the first half of the runs and bound the loss by the second half's counts alone."""
+    """Audit one case: choose an event on the first half of the runs, and bound the loss by the second half alone.
+
+    Parameters
+    ----------
+    case : Case
+        The mechanism, the pair of neighboring tables, and the claim.
+    samples : int
+        The number of runs on each table.
+    false_alarm : float
+        The probability that the measured loss exceeds the true loss.
+
+    Returns
+    -------
+    Finding
+        The lower bound on the loss, and the counts behind it.
+    """
     runs = case.samples(samples)
     left, right = case.draw(runs)
     first, second = slice(0, runs // 2), slice(runs // 2, runs)
@@ -148,14 +246,14 @@ def examine(case: Case, samples: int, false_alarm: float = FALSE_ALARM) -> Findi
         return Finding(case, 0.0, (0, 0), test_runs, runs, false_alarm)
     likely, unlikely = (left, right) if event.left else (right, left)
     hits = event.count(likely.part(second)), event.count(unlikely.part(second))
-    # each of the two bounds fails with half the rate
+    # each of the two bounds fails with half the false-alarm rate
     low = at_least(np.array(hits[0]), test_runs, false_alarm / 2)
     high = at_most(np.array(hits[1]), test_runs, false_alarm / 2)
     return Finding(case, float(case.claim.refuted_below(low, high)), hits, test_runs, runs, false_alarm)
 
 
 def _draw(report: Report) -> "Figure":
-    """Draw a line for each case: the measured share, and a mark for the pair's true loss if it is known."""
+    """Draw a line for each case, as long as the measured share, and a mark for the true loss if it is known."""
     count = len(report.findings)
     figure = style.figure_class()(figsize=(9, 1.5 + 0.2 * count), layout="constrained")
     axes: Any = figure.subplots()

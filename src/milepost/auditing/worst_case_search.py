@@ -1,4 +1,4 @@
-"""Search for the worst pair of neighbors among many tiny tables, and cases that audit it."""
+"""Search for the worst pair of neighboring tables among many tiny ones, and cases that audit this pair."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from milepost.auditing.case import MIN_SAMPLES, Case, Outcomes
 from milepost.auditing.claims import Claim
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 
-MAX_NUMBERS = 2  # that differ in a pair for which all requested samples are drawn; fewer are drawn if more differ
+MAX_NUMBERS = 2  # with up to this many differing numbers, a pair draws all requested samples; with more, fewer
 
 Rows = tuple[Any, ...]
 
@@ -31,7 +31,7 @@ class Search:
 
     @cached_property
     def worst(self) -> WorstPair:
-        """Return the pair of the largest true loss."""
+        """Return the pair with the largest true loss."""
         traces: dict[Rows, NoiseTrace] = {}
         for rows in (side for pair in self._pairs for side in pair):
             if rows not in traces:
@@ -50,7 +50,7 @@ class SearchedCase(Case):
 
     @classmethod
     def of(cls, mechanism: str, tables: str, claim: Claim, search: Search) -> "SearchedCase":
-        """Return a case that searches when it is first drawn."""
+        """Return a case that searches when its outcomes are first drawn."""
 
         def side(index: int) -> Callable[[int], Outcomes]:
             return lambda samples: search.worst.pair.draw(samples)[index]
@@ -59,19 +59,19 @@ class SearchedCase(Case):
 
     @property
     def worst_pair(self) -> WorstPair:
-        """Return the worst pair."""
+        """Return the pair with the largest true loss."""
         return self.search.worst
 
     @property
     def exact(self) -> float:
-        """Return the pair's true loss."""
+        """Return the true loss of the pair."""
         return self.worst_pair.pair.loss
 
     def samples(self, requested: int) -> int:
-        """Return all samples that are requested, or fewer if many numbers differ."""
+        """Return the requested number of samples, or fewer if many numbers differ."""
         count = max(1, len(self.worst_pair.pair.differing_indices))
         return min(requested, max(MIN_SAMPLES, requested * MAX_NUMBERS // count))
 
     def draw(self, samples: int) -> tuple[Outcomes, Outcomes]:
-        """Draw outcomes of both tables with the same noise."""
+        """Draw outcomes on both tables with the same noise."""
         return self.worst_pair.pair.draw(samples)

@@ -1,4 +1,4 @@
-"""The demo: where should the next clinic be built, if nobody may learn where anyone lives? Homes are synthetic."""
+"""The demo: find the best site for a clinic without learning where anyone lives. The homes are synthetic."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ SITES = {
     "Köpenick": (52.4438, 13.5726),
     "Potsdam": (52.3906, 13.0645),
 }
-QUARTERS = {  # where synthetic people live: center in degrees, spread in km, share
+QUARTERS = {  # where synthetic people live: center in degrees, spread in km, share of the people
     "Mitte": ((52.525, 13.395), 4.0, 0.30),
     "Neukölln": ((52.470, 13.435), 3.0, 0.20),
     "Spandau": ((52.540, 13.205), 2.5, 0.12),
@@ -38,7 +38,7 @@ KM = 111.2  # a degree of latitude
 
 @dataclass(frozen=True)
 class SiteResult:
-    """One candidate site: the private answer, its error, and the truth that only a demo may show."""
+    """One candidate site: the private answer, its error, and the exact answer, which only a demo may show."""
 
     site: str
     private: float
@@ -86,14 +86,14 @@ def run(output: Path, n: int = 200_000, console: Console | None = None) -> Demo:
         "Which of five sites for a clinic is nearest, on average and as the crow flies?\n"
         "(The homes are made up, so the exact answers can be shown.)\n"
     )
-    console.print("The plan, before any data is touched:", _forecast(plan(REGION, n=n, epsilon=EPSILON, delta=DELTA)))
+    console.print("The plan, before any data is touched:", _plan_table(plan(REGION, n=n, epsilon=EPSILON, delta=DELTA)))
     with console.status("Releasing …"):
         people = homes(n)
         synopsis = release(people, REGION, epsilon=EPSILON, delta=DELTA)
     results = _site_results(synopsis, people)
     console.print(
         f"The release, by {synopsis.mechanism} with {synopsis.guarantee}, answers for any place. The sites, ranked:",
-        _table(results),
+        _result_table(results),
         sep="\n",
     )
     console.print(_verdict(results) + "\n")
@@ -113,7 +113,7 @@ def _site_results(synopsis: Synopsis, people: FloatArray) -> tuple[SiteResult, .
     return tuple(SiteResult(site.name, site.mean_distance, site.error, truth[site.name]) for site in ranked)
 
 
-def _forecast(demo_plan: Plan) -> Table:
+def _plan_table(demo_plan: Plan) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("mechanism")
     for name in ("error of one answer", "of all at once", "the paper's own"):
@@ -125,7 +125,7 @@ def _forecast(demo_plan: Plan) -> Table:
     return table
 
 
-def _table(results: tuple[SiteResult, ...]) -> Table:
+def _result_table(results: tuple[SiteResult, ...]) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("site", no_wrap=True)
     table.add_column("mean distance in km, private", justify="right", no_wrap=True)

@@ -22,7 +22,7 @@ def without_privacy(people: FloatArray, synopsis: Synopsis) -> Synopsis:
 
 
 class ExactCurves(CoordinateStatistic):
-    """The exact function of every embedding coordinate. NOT PRIVATE, so nothing of it is stored."""
+    """The exact function of every embedding coordinate. NOT PRIVATE, so it is never stored."""
 
     mechanism = "exact"
     extends: ClassVar[bool] = True
@@ -51,13 +51,13 @@ class ExactCurves(CoordinateStatistic):
         return self.embedding.bias
 
     def half_widths(self, positions: AnyArray, confidence: float) -> FloatArray:
-        """Return the half-width, which is the same at all positions."""
+        """Return the half-width at each position; it is the same everywhere."""
         return np.full(len(positions), self.half_width(confidence))
 
     def tensors(self) -> dict[str, IntArray]:
-        """Return nothing: exact sums must not be stored."""
+        """Return an empty dict: exact sums must not be stored."""
         return {}
 
     def parameters(self) -> dict[str, Any]:
-        """Return nothing: there is no file."""
+        """Return an empty dict: there is no file."""
         return {}

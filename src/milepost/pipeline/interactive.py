@@ -38,10 +38,12 @@ from milepost.sessions.store import Store, StoredSession, StoreLog
 from milepost.spaces.base import Space, require_space
 from milepost.spaces.registry import space_from_json
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
+from milepost.storage.formats import check_format
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 
-FORMAT = 2
+FORMAT = 2  # of a session's card
+OLDER_FORMATS = {1: "a version before 0.1.0 (commit 42d2854)"}  # the last version that reads each
 
 
 def interactive(
@@ -96,6 +98,7 @@ def interactive(
     with _log(session_store) as log:
         stored = None if log is None else log.stored_session()
         if session_store is not None and log is not None and stored is not None:
+            check_card(stored.card, session_store.path)
             check_charge(stored.card, session_store.path, ledger, dataset)
             session = opening.resume(session_store, stored, mechanism_name(mechanism), n)
             session.go_on(log)
@@ -131,6 +134,7 @@ def resume(
 def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
     """Return the space of a store's session, and the other arguments of `interactive` that it was begun with."""
     card = stored_card(store)
+    check_card(card, Path(store))
     change = card["change"]
     arguments = card["guarantee"] | {
         "max_queries": card["max_queries"],
@@ -143,11 +147,17 @@ def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
 
 
 def stored_card(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the public card of a store's session."""
+    """Return the public card of a store's session, of any format: its charge is checked whatever version wrote it."""
     stored = Store(store).stored_session()
     if stored is None:
         raise MilepostError(f"{store} has no session yet; begin one with mp.interactive(…, store=…)")
     return stored.card
+
+
+def check_card(card: dict[str, Any], store: Path) -> None:
+    """Refuse a session whose card has another format; call this before anything else of the card is read."""
+    remedy = "begin another session in another store, which spends again"
+    check_format(store, card.get("format"), FORMAT, OLDER_FORMATS, remedy)
 
 
 def check_charge(card: dict[str, Any], store: Path, ledger: Ledger | None = None, dataset: str | None = None) -> None:
@@ -261,8 +271,6 @@ class SessionOpening:
     def resume(self, store: Store, stored: StoredSession, mechanism: str, n: int | None) -> Session:
         """Return the session of a store; refuse one that was begun with other arguments."""
         card, path = stored.card, store.path
-        if card.get("format") != FORMAT:
-            raise MilepostError(f"{path} has format {card.get('format')!r}, this version goes on from {FORMAT}")
         for name, (now, then) in self._arguments(card, mechanism, n).items():
             if now != then:
                 raise MilepostError(

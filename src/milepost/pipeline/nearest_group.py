@@ -1,4 +1,4 @@
-"""A private scikit-learn classifier, `NearestGroup`: the class whose people are nearest on average."""
+"""A private scikit-learn classifier, `NearestGroup`: it predicts the class whose people are nearest on average."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,28 +26,65 @@ except ImportError as reason:
 
 
 class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that takes the class with the smallest mean distance; `fit` releases the distances once.
+    """A private classifier: it predicts the class with the smallest mean distance.
 
-    space, classes: public, and required. Neither may be read off X and y, which would reveal who is in the table. Rows
-    of other classes belong to "other" if that is one of `classes`, else they are left out.
-    epsilon, delta, mechanism, neighbors, n, failure_probability: as for `milepost.release`.
+    Every `fit` is (epsilon, delta)-differentially private for one row, its point and its class, under the change that
+    `neighbors` names. `predict` and `predict_proba` read the released synopsis only, and cost nothing.
 
-    Guarantee: every `fit` is (epsilon, delta)-differentially private for one row, point and class, changed as
-    `neighbors` says. `predict` and `predict_proba` read the released synopsis only, and are free. Another `fit` spends
-    again. So does every fold of a cross-validation and every setting of a search, on clones that do not know of each
-    other: with k folds a row is in k − 1 of the fits. Scores on private rows are not private themselves.
+    Another `fit` spends again. So does every fold of a cross-validation and every setting of a search; they fit
+    clones, which do not know of each other. With k folds, a row is in k − 1 of the fits. Scores on private rows are not
+    private.
 
-    After `fit`: `classes_`, sorted; `synopsis_`; `spent_`, the guarantee of every fit so far; `n_features_in_` and, of
-    a frame, `feature_names_in_`.
+    Parameters
+    ----------
+    space : Space
+        The public space of the rows. It is required, and must not be derived from `X`, which would reveal rows of the
+        table.
+    epsilon : float, default 1
+        The privacy parameter ε of every fit.
+    delta : float, default 0
+        The privacy parameter δ of every fit.
+    classes : sequence of labels
+        The public list of classes. It is required, and must not be derived from `y`. Rows of other classes belong to
+        the class "other" if the list has it; otherwise they are left out.
+    mechanism : str, default "auto"
+        The mechanism of the release.
+    neighbors : {"replace", "add-remove"}
+        The change of the table that the guarantee protects.
+    n : int, optional
+        A public guess of the number of rows, as for `milepost.release`.
+    failure_probability : float, default 0.05
+        The probability that the errors do not hold, as for `milepost.release`.
 
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted if they are comparable.
+    synopsis_ : Synopsis
+        The release.
+    spent_ : list of Guarantee
+        The guarantee of every fit so far.
+    n_features_in_ : int
+        The number of columns of `X`.
+    feature_names_in_ : ndarray
+        The names of the columns, if `X` was a frame.
+
+    Examples
+    --------
     >>> import milepost as mp
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 10_000)
     >>> X = rng.normal(3 + 4 * y[:, None], 1, size=(10_000, 2))
-    >>> model = NearestGroup(mp.L1([(0, 10), (0, 10)]), epsilon=1, classes=[0, 1]).fit(X, y)
+    >>> model = mp.sklearn.NearestGroup(mp.L1([(0, 10), (0, 10)]), epsilon=1, classes=[0, 1]).fit(X, y)
     >>> model.predict([[2, 3], [8, 6]]).tolist()
     [0, 1]
     """
+
+    classes_: AnyArray
+    synopsis_: Synopsis
+    spent_: list[Guarantee]
+    n_features_in_: int
+    feature_names_in_: AnyArray
 
     def __init__(
         self,
@@ -71,9 +108,31 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.failure_probability = failure_probability
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Release the mean distances to every class; spends (epsilon, delta).
+        """Release the mean distances to every class; spend (epsilon, delta).
 
-        X: a table as `milepost.release` takes it, one row a person. y: their classes.
+        Parameters
+        ----------
+        X : table
+            The private rows, one a person, as `milepost.release` takes them.
+        y : array-like
+            The classes of the rows.
+
+        Returns
+        -------
+        NearestGroup
+            The fitted estimator.
+
+        Raises
+        ------
+        MilepostError
+            If `space` or `classes` is missing, or for any reason for which `milepost.release` refuses.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> model = mp.sklearn.NearestGroup(mp.L1([(0, 10)]), epsilon=1, classes=["low", "high"])
+        >>> model.fit([[1.0], [9.0]] * 5000, ["low", "high"] * 5000).classes_.tolist()
+        ['high', 'low']
         """
         space, classes = self._public_inputs()
         validate_data(self, X, y, skip_check_array=True)
@@ -81,8 +140,8 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         spent: list[Guarantee] = [*getattr(self, "spent_", []), Guarantee(self.epsilon, self.delta)]
         if len(spent) > 1:
             warn(
-                f"this estimator was fitted before, and another fit spends again: {_total(spent)} in all for a row "
-                "that all of its fits have seen; synopsis_.save(path) and NearestGroup.load(path) keep a fit for later"
+                f"this estimator was fitted before, and another fit spends again: {_total(spent)} in total for a row "
+                "that is in all fits. To reuse a fit, call synopsis_.save(path) and NearestGroup.load(path)."
             )
         synopsis = release(
             X,
@@ -99,17 +158,67 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._set_fitted(synopsis, spent)
 
     def predict(self, X: Any) -> AnyArray:  # noqa: N803
-        """Return the nearest class of each row."""
+        """Return the nearest class of each row; this costs no privacy.
+
+        Parameters
+        ----------
+        X : table
+            The rows to classify, with the columns of `fit`.
+
+        Returns
+        -------
+        ndarray
+            One class a row.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        MilepostError
+            If the rows are not points of the space.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> model = mp.sklearn.NearestGroup(mp.L1([(0, 10)]), epsilon=1, classes=["low", "high"])
+        >>> model.fit([[1.0], [9.0]] * 5000, ["low", "high"] * 5000).predict([[2.0], [7.0]]).tolist()
+        ['low', 'high']
+        """
         return nearest_groups(self._fitted_synopsis(X), X)[0]
 
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: N803
-        """Return how likely each of `classes_` is the nearest, given the noise of the release.
+        """Return the probability that each of `classes_` is the nearest, given the noise of the release.
 
-        Not how likely a row belongs to a class: where the noise is small, the nearest class has a probability of 1,
-        right or wrong. True distances are taken to lie around the released ones as their errors say, normally and
-        independently. Where a class of uncertain distance would be likelier than the nearest one, the two share their
-        probability, so that the largest is always that of `predict`. Classes too small to differ from empty ones have
-        none.
+        This is not the probability that a row belongs to a class: if the noise is small, the nearest class has a
+        probability of 1, whether the prediction is right or wrong. The true distances are modeled as independent normal
+        variables around the released distances, with the errors of the release. If a class with an uncertain distance
+        would be likelier than the nearest class, the two share their probability, so that the class of `predict` always
+        has the largest one. A class that is too small to differ from an empty class has probability 0.
+
+        Parameters
+        ----------
+        X : table
+            The rows to classify, with the columns of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            The probabilities, in the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        MilepostError
+            If the rows are not points of the space.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> model = mp.sklearn.NearestGroup(mp.L1([(0, 10)]), epsilon=1, classes=["low", "high"])
+        >>> model = model.fit([[1.0], [9.0]] * 5000, ["low", "high"] * 5000)
+        >>> model.predict_proba([[2.0]]).round(3).tolist()
+        [[0.0, 1.0]]
         """
         probabilities = nearest_probabilities(self._fitted_synopsis(X), X)
         result: FloatArray = probabilities[:, self._order]
@@ -117,7 +226,34 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Return a fitted estimator from a grouped synopsis that `synopsis_.save` or `Synopsis.save` wrote."""
+        """Return a fitted estimator from the file of a release with groups.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `synopsis_.save` or `Synopsis.save` wrote.
+
+        Returns
+        -------
+        NearestGroup
+            The fitted estimator.
+
+        Raises
+        ------
+        MilepostError
+            If the file is not a synopsis, or its release has no groups.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import milepost as mp
+        >>> model = mp.sklearn.NearestGroup(mp.L1([(0, 10)]), epsilon=1, classes=["low", "high"])
+        >>> model = model.fit([[1.0], [9.0]] * 5000, ["low", "high"] * 5000)
+        >>> path = f"{tempfile.mkdtemp()}/model.milepost"
+        >>> model.synopsis_.save(path)
+        >>> mp.sklearn.NearestGroup.load(path).predict([[2.0]]).tolist()
+        ['low']
+        """
         synopsis = load(path)
         labels, space = synopsis.groups.labels, synopsis.space
         result = cls(
@@ -137,23 +273,23 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "synopsis_"):
             raise MilepostError(
-                "a fitted NearestGroup is not pickled or copied: write what it released with "
-                "estimator.synopsis_.save(path), a file that may be published, and read it with "
-                "NearestGroup.load(path); sklearn.base.clone gives an unfitted one"
+                "a fitted NearestGroup cannot be pickled or copied. Save its release with synopsis_.save(path) and "
+                "read it with NearestGroup.load(path); sklearn.base.clone returns an estimator that is not fitted."
             )
         state: dict[str, Any] = super().__getstate__()
         return state
 
     def _public_inputs(self) -> tuple[Space, Sequence[Label]]:
-        """Return the space and the classes, which must be given without a look at the rows."""
+        """Return the space and the classes; refuse if one is missing, because neither may be derived from the rows."""
         if self.space is None:
             raise MilepostError(
-                "NearestGroup needs a space: public bounds and a distance, such as mp.L1([(0, 10), (0, 10)]); bounds "
-                "read off X would tell who is in it, and mp.find_bounds finds some privately"
+                "NearestGroup needs space=: public bounds and a distance, such as mp.L1([(0, 10), (0, 10)]). Do not "
+                "derive bounds from X, which would reveal rows: mp.find_bounds finds bounds privately."
             )
         if self.classes is None:
             raise MilepostError(
-                "NearestGroup needs classes=[…], the public list of classes; classes found in y would tell who is in it"
+                "NearestGroup needs classes=[…], the public list of classes. Do not derive it from y, which would "
+                "reveal rows."
             )
         return self.space, self.classes
 
@@ -168,15 +304,14 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fitted_synopsis(self, X: Any) -> Synopsis:  # noqa: N803
-        """Return the synopsis; refuse an unfitted estimator and columns of X that are not those of `fit`."""
+        """Return the synopsis; refuse if the estimator is not fitted, or X has other columns than in `fit`."""
         check_is_fitted(self, "synopsis_")
         validate_data(self, X, reset=False, skip_check_array=True)
-        synopsis: Synopsis = self.synopsis_
-        return synopsis
+        return self.synopsis_
 
 
 def _total(guarantees: Sequence[Guarantee]) -> str:
-    """Return the sum of guarantees, as text: what they are together for a row that is in all of them."""
+    """Return the sum of guarantees as text: the guarantee for a row that is in all of the fits."""
     epsilon = sum(guarantee.epsilon for guarantee in guarantees)
     delta = sum(guarantee.delta for guarantee in guarantees)
     return f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else "")

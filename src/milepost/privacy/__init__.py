@@ -1,1 +1,1 @@
-"""The guarantee, the change that it protects, the noise that gives it, and the accounting of what is spent."""
+"""Privacy: guarantees, the protected change, noise, and the accounting of budgets."""

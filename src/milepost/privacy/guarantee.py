@@ -1,4 +1,4 @@
-"""Guarantees (ε, δ), their zCDP equivalent, and the two conversions between them."""
+"""Guarantees (ε, δ), their equivalents in zCDP, and the conversions between the two."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,65 +15,102 @@ MAX_EPSILON = 1e3
 class Guarantee:
     """A differential privacy guarantee: (ε, δ), or pure ε when δ = 0.
 
-    Inside, a guarantee with δ > 0 is spent as ρ-zCDP (`rho`), and a pure one as ε itself; `budget` is the one
-    that adds up.
+    Mechanisms spend a guarantee with δ > 0 as ρ-zCDP (`rho`), and a pure guarantee as ε; `budget` is the number of
+    the two that adds up when mechanisms are composed.
 
-    >>> Guarantee(1.0).pure
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter ε, between 1e-9 and 1000.
+    delta : float, default 0
+        The privacy parameter δ: 0 for pure ε, otherwise at least 1e-100 and less than 1.
+    images : int, default 1
+        How many images one record may change at once; they share the guarantee (Remark 8.1 of the paper).
+
+    Raises
+    ------
+    MilepostError
+        If `epsilon` or `delta` is not a number within these limits.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.Guarantee(1.0).pure
     True
-    >>> round(Guarantee(1.0, 1e-6).rho, 5)
+    >>> round(mp.Guarantee(1.0, 1e-6).rho, 5)
     0.02436
     """
 
     epsilon: float
     delta: float = 0.0
-    images: int = 1  # how many images one record may change at once, between which it is shared (Remark 8.1)
+    images: int = 1
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise MilepostError(f"{name} must be a number, got {value!r}")
+                raise MilepostError(f"{name}= must be a number, got {value!r}")
             object.__setattr__(self, name, float(value))
         if not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
-            raise MilepostError(
-                f"epsilon must be a positive number between {MIN_EPSILON:g} and {MAX_EPSILON:g}, got {self.epsilon:g}"
-            )
+            raise MilepostError(f"epsilon= must be between {MIN_EPSILON:g} and {MAX_EPSILON:g}, got {self.epsilon:g}")
         if not 0 <= self.delta < 1:
             raise MilepostError(
-                f"delta must be at least 0 and less than 1, got {self.delta:g}; 0 means pure epsilon, "
-                "1e-6 is a usual choice otherwise"
+                f"delta= must be at least 0 and less than 1, got {self.delta:g}. Use 0 for pure epsilon, or a small "
+                "number such as 1e-6."
             )
         if 0 < self.delta < 1e-100:
-            raise MilepostError(f"delta must be 0 or at least 1e-100, got {self.delta:g}; 0 means pure epsilon")
+            raise MilepostError(f"delta= must be 0 or at least 1e-100, got {self.delta:g}. Use 0 for pure epsilon.")
 
     @property
     def pure(self) -> bool:
-        """Return whether δ = 0, so that only pure ε mechanisms may be used."""
+        """Return whether δ = 0, so that only mechanisms of pure ε may be used."""
         return self.delta == 0
 
     @property
     def rho(self) -> float:
-        """Return the largest ρ found for which ρ-zCDP, of s images at once, implies this (ε, δ); needs δ > 0."""
+        """Return a ρ, never too large, for which ρ-zCDP of `images` at once implies (ε, δ); refuse δ = 0."""
         if self.pure:
-            raise MilepostError("a pure guarantee (delta = 0) is spent as epsilon and has no zCDP form")
+            raise MilepostError("a guarantee with delta=0 has no rho. It is spent as epsilon: use its epsilon.")
         return rho_of(self.epsilon, self.delta) / self.images**2
 
     @property
     def epsilon_each(self) -> float:
-        """Return the ε that one image may cost: s of them together cost at most s times as much."""
+        """Return the ε that one image may cost: s images together cost at most s times that."""
         return self.epsilon / self.images
 
     @property
     def budget(self) -> float:
-        """Return what adds up when mechanisms are composed: ε when pure, ρ otherwise."""
+        """Return the number that adds up when mechanisms are composed: ε when pure, ρ otherwise."""
         return self.epsilon_each if self.pure else self.rho
 
     def for_each(self, images: int) -> "Guarantee":
-        """Return this guarantee for records that change this many images at once."""
+        """Return this guarantee for records that change several images at once.
+
+        Parameters
+        ----------
+        images : int
+            How many images one record may change.
+
+        Returns
+        -------
+        Guarantee
+            The same (ε, δ), shared by the images.
+
+        Examples
+        --------
+        >>> Guarantee(1.0).for_each(2).budget
+        0.5
+        """
         return replace(self, images=images)
 
     def to_json(self) -> dict[str, float]:
-        """Return the guarantee as the card stores it."""
+        """Return the guarantee as a card stores it: a dict with `epsilon` and `delta`.
+
+        Examples
+        --------
+        >>> Guarantee(1.0, 1e-6).to_json()
+        {'epsilon': 1.0, 'delta': 1e-06}
+        """
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def __str__(self) -> str:
@@ -92,32 +129,32 @@ def _profile(rho: float) -> Any:
 
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """Return an ε for which ρ-zCDP implies (ε, δ), never too small.
+    """Return an ε, never too small, for which ρ-zCDP implies (ε, δ).
 
     >>> round(epsilon_of(0.5, 1e-6), 3)
     5.222
     """
     if not rho > 0:
-        raise MilepostError(f"rho must be positive, got {rho!r}")
+        raise MilepostError(f"rho= must be positive, got {rho!r}")
     if not 0 < delta < 1:
-        raise MilepostError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+        raise MilepostError(f"delta= must lie strictly between 0 and 1, got {delta!r}")
     return float(_profile(rho).epsilon(delta))
 
 
 @lru_cache(maxsize=256)
 def rho_of(epsilon: float, delta: float) -> float:
-    """Return the largest ρ, by bisection, for which ρ-zCDP implies (ε, δ), never too large."""
+    """Return the largest ρ, up to bisection and never too large, for which ρ-zCDP implies (ε, δ)."""
 
-    def enough(rho: float) -> bool:
+    def feasible(rho: float) -> bool:
         return bool(_profile(rho).delta(epsilon) <= delta)
 
     # ρ-zCDP implies ε = ρ + 2√(ρ ln 1/δ), so half of that ρ is feasible with room for rounding
     root = math.sqrt(math.log(1 / delta))
     low = (epsilon / (math.sqrt(root * root + epsilon) + root)) ** 2 / 2
     high = 2 * low
-    while enough(high):
+    while feasible(high):
         low, high = high, 2 * high
     while high - low > 1e-12 * low:
         middle = (low + high) / 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
+        low, high = (middle, high) if feasible(middle) else (low, middle)
     return low

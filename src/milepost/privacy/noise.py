@@ -1,6 +1,6 @@
-"""OpenDP's exact discrete Gaussian and Laplace noise on vectors of integers, and the tails of both.
+"""OpenDP's exact discrete Gaussian and Laplace noise on vectors of integers, and bounds on their tails.
 
-Nothing here is seeded and nothing else in the library draws noise.
+The noise cannot be seeded, and no other module of the library draws noise.
 """
 
 import math
@@ -15,7 +15,7 @@ import scipy
 from milepost._typing import IntArray
 from milepost.errors import MilepostError
 
-PIECE = 1 << 10  # draws, 20 ms or so, that are worth a thread
+PIECE = 1 << 10  # draws per thread at least: about 20 ms
 MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
@@ -32,9 +32,9 @@ def _measurement(law: str, scale: float) -> Any:
 
 
 def _add(law: str, values: IntArray, scale: float) -> IntArray:
-    """Return the values with noise on each; long vectors get theirs in pieces, in parallel.
+    """Return the values with independent noise on each; add noise to long vectors in pieces, in parallel.
 
-    Draws are independent and of one law, so that the pieces together have the law of the vector.
+    All draws are independent and have one law, so the pieces together have the law of the vector.
     """
     check_scale(scale)
     measurement, vector = _measurement(law, scale), np.asarray(values, dtype=np.int64)
@@ -50,11 +50,11 @@ def _add(law: str, values: IntArray, scale: float) -> IntArray:
 
 
 def check_scale(scale: float) -> None:
-    """Refuse a scale whose noise would not fit 64 bits; mechanisms call it before they touch data."""
+    """Refuse a scale whose noise would not fit 64 bits; mechanisms call this before they read data."""
     if not 0 < scale <= MAX_SCALE:
         raise MilepostError(
-            f"epsilon is too small for this space: noise of scale {scale:.2g} does not fit 64-bit integers; "
-            "use a larger epsilon or fewer columns"
+            f"epsilon= is too small for this space: noise of scale {scale:.2g} does not fit 64-bit integers. "
+            "Use a larger epsilon or fewer columns."
         )
 
 
@@ -69,7 +69,10 @@ def laplace(values: IntArray, scale: float) -> IntArray:
 
 
 class LaplaceStream:
-    """Discrete Laplace draws one at a time, from growing blocks because a vector is ten times cheaper a draw."""
+    """A stream of discrete Laplace draws.
+
+    It draws growing blocks, because a draw costs a tenth in a vector of what it costs alone.
+    """
 
     def __init__(self, scale: float, block: int = 16) -> None:
         check_scale(scale)
@@ -78,7 +81,7 @@ class LaplaceStream:
         self._buffer: list[int] = []
 
     def next(self) -> int:
-        """Return a fresh draw, which is returned once and then forgotten."""
+        """Return the next draw, and delete it from the buffer."""
         if not self._buffer:
             self._buffer = laplace(np.zeros(self._block, dtype=np.int64), self._scale).tolist()
             self._block = min(2 * self._block, 4096)

@@ -1,4 +1,4 @@
-"""The change that a guarantee protects; only this module scales sensitivity by it. docs/proofs/change.md."""
+"""The change that a guarantee protects. Only this module scales sensitivity by it. See docs/proofs/change.md."""
 
 import math
 import sys
@@ -9,15 +9,15 @@ from milepost._validation import check_whole, did_you_mean
 from milepost.errors import MilepostError
 
 RELATIONS = ("replace", "add-remove")
-WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps; this many are the public maximum
-SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
+WEIGHT_STEPS = 1 << 10  # a weight is a whole number of steps; the public maximum has this many
+SLACK = 1 + 1e-12  # covers the rounding of a few float operations, always towards more noise
 
 
 @dataclass(frozen=True)
 class BudgetSplit:
-    """The split of a budget: a change of 1 in the sums costs 1/power; the total has noise of scale `total`.
+    """The split of a budget between the sums and the total number of rows.
 
-    total: 0 where the total is public.
+    power: a change of 1 in the sums costs 1/power. total: the scale of the total's noise; 0 if the total is public.
     """
 
     power: float
@@ -26,14 +26,23 @@ class BudgetSplit:
 
 @dataclass(frozen=True)
 class ProtectedChange:
-    """One person's possible effect on the table.
+    """The change of a table that one person may cause, and that a guarantee hides.
 
-    `replace`: two tables are neighbors when one person's rows are replaced by another's. `add-remove`: when one
-    person's rows are added or taken away.
-    contributions: how many rows a person has at most. unit: what tells one person from another; None where a row is a
-    person. max_weight: the largest weight of a row; None where all count alike. groups: how many groups rows may be in;
-    None where there are none.
     The number of rows is public under `replace` with one row a person and neither weights nor groups; else private.
+
+    Parameters
+    ----------
+    neighbors : {"replace", "add-remove"}
+        Two tables are neighbors if one person's rows are replaced by another's ("replace"), or if one person's rows are
+        added or removed ("add-remove").
+    contributions : int
+        The maximum number of rows of a person.
+    privacy_unit : str or None
+        The column that identifies a person; None if every row is a person.
+    max_row_weight : float or None
+        The maximum weight of a row; None if all rows count the same.
+    groups : int or None
+        The number of groups; None without groups.
     """
 
     neighbors: str = "replace"
@@ -45,34 +54,34 @@ class ProtectedChange:
     def __post_init__(self) -> None:
         if self.neighbors not in RELATIONS:
             hint = did_you_mean(self.neighbors, RELATIONS)
-            raise MilepostError(f"neighbors must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{hint}")
+            raise MilepostError(f"neighbors= must be one of {', '.join(RELATIONS)}, got {self.neighbors!r}{hint}")
         check_whole("contributions", self.contributions, 1)
         if self.groups is not None:
             check_whole("groups", self.groups, 1)
         if not isinstance(self.privacy_unit, str | None):
-            raise MilepostError(f"unit must be a column's name, got {self.privacy_unit!r}")
+            raise MilepostError(f"privacy_unit= must be the name of a column, got {self.privacy_unit!r}")
         weight = self.max_row_weight
         if weight is not None and not (isinstance(weight, int | float) and 0 < weight <= sys.float_info.max):
-            raise MilepostError(f"max_weight must be a number above 0, got {weight!r}")
+            raise MilepostError(f"max_row_weight= must be a number above 0, got {weight!r}")
 
     @property
     def public_total(self) -> bool:
-        """Return whether the number of rows is the same in both neighbors and may be published."""
+        """Return whether the number of rows is the same in neighboring tables and may be published."""
         return self.replaces and self.contributions == 1 and self.max_row_weight is None and self.groups is None
 
     @property
     def replaces(self) -> bool:
-        """Return whether a person's rows are replaced by as many or fewer, rather than only added or removed."""
+        """Return whether a person's rows are replaced by another person's, rather than only added or removed."""
         return self.neighbors == "replace"
 
     @property
     def protects(self) -> str:
-        """Return whom it protects, as a ledger writes it: guarantees that protect different units do not add up."""
+        """Return what is protected, as a ledger stores it: guarantees that protect different units do not add up."""
         return f"{self.neighbors}, {self.privacy_unit or 'row'}"
 
     @property
     def multiple(self) -> int:
-        """Return by how many rows of weight 1 the table may change at once, in steps of weight."""
+        """Return the maximum weight of a person's rows together, in whole steps."""
         return self.contributions * self.steps
 
     @property
@@ -92,18 +101,21 @@ class ProtectedChange:
         """Split ρ between Gaussian noise on sums and on the total (Theorem 1 of the proof page).
 
         pair, single: squared changes of the sums, in the unit of `power`, by one row replaced, and by one added.
-        off: what the total's noise does to an answer, as a share of what the sums' does, at equal shares of ρ.
+        off: the effect of the total's noise on an answer, relative to that of the sums' noise, at equal shares of ρ.
         """
         power, left = self._split(pair, single, rho / self.multiple**2, 1 / (1 + off))
         return BudgetSplit(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
 
     def laplace(self, pair: float, single: float, epsilon: float, off: float) -> BudgetSplit:
-        """Split ε between Laplace noise on sums and on the total (Theorem 2): as `gaussian`, with changes in ℓ₁."""
+        """Split ε between Laplace noise on sums and on the total (Theorem 2).
+
+        The parameters are those of `gaussian`, except that pair and single are changes in ℓ₁.
+        """
         power, left = self._split(pair, single, epsilon / self.multiple, 1 / (1 + off ** (2 / 3)))
         return BudgetSplit(power, 1 / left * SLACK if left else 0.0)
 
     def _split(self, pair: float, single: float, budget: float, share: float) -> tuple[float, float]:
-        """Return the power, and what is left for a change of the total by 1: 0 where the total is public."""
+        """Return the power, and the budget left for a change of the total by 1: 0 if the total is public."""
         replaced = pair / budget * SLACK
         if self.public_total:
             return replaced, 0.0
@@ -114,7 +126,7 @@ class ProtectedChange:
         return power, budget / ends - single / power
 
     def to_json(self) -> dict[str, Any]:
-        """Return the change as the card stores it."""
+        """Return the change as a card stores it."""
         fields = {name: value for name, value in asdict(self).items() if value != getattr(ProtectedChange, name)}
         return {"neighbors": self.neighbors} | fields
 

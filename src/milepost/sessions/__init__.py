@@ -1,1 +1,1 @@
-"""The interactive setting: queries that arrive one by one, answered in memory or with a store."""
+"""The interactive setting: sessions that answer queries one by one, in memory or with a store on disk."""

@@ -1,4 +1,4 @@
-"""Steps, the released answers of a session, and engines, which make them."""
+"""Steps, which are the released answers of a session, and engines, which compute them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,9 +10,10 @@ from milepost.spaces.base import Space
 
 @dataclass(frozen=True)
 class Step:
-    """One answer and what the engine needs to continue from it; all of it is released.
+    """One answer, and the numbers from which the engine continues; all of them are released.
 
-    key: of the position that was asked about, after quantizing. opened: threshold tests that were begun for it.
+    key: the key of the quantized position of the query. updated: whether the engine learned from the data. tested:
+    whether it compared the answer with the data. opened: the number of threshold tests that it began for the query.
     released: the other released numbers, as the engine writes them.
     """
 
@@ -26,10 +27,10 @@ class Step:
 
 
 class Engine(ABC):
-    """Something that answers queries, from private sums or from a synopsis.
+    """An engine answers the queries of a session, from private sums or from a synopsis.
 
-    mechanism: its name. error: how far any answer may be off. limit: how many different queries it answers; None for
-    any number. max_updates: how often it learns from the data at most.
+    mechanism: its name. error: the bound on the error of any answer. limit: the number of different queries that it
+    answers; None for any number. max_updates: the maximum number of times that it learns from the data.
     """
 
     mechanism: str
@@ -40,7 +41,7 @@ class Engine(ABC):
 
     @abstractmethod
     def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """Return the positions at which queries are answered, and the error that each adds; both are public."""
+        """Return the positions at which queries are answered, and the error that each move adds; both are public."""
 
     @abstractmethod
     def key(self, position: AnyArray) -> bytes:
@@ -52,4 +53,4 @@ class Engine(ABC):
 
     @abstractmethod
     def replay(self, steps: Sequence[Step]) -> None:
-        """Continue from steps that were released before, or by another process, as if by this engine."""
+        """Continue from steps that were released earlier, or by another process, as if this engine had made them."""

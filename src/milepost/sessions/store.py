@@ -1,6 +1,6 @@
-"""The store of a session: its card and transcript in a SQLite file. docs/ledger.md.
+"""The store of a session: its card and transcript in a SQLite file. See docs/ledger.md.
 
-All that is written is released or public, except a fingerprint of the table, whose key is in a separate file.
+Everything in the file is released or public, except a fingerprint of the table, whose key is in a separate file.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ SCHEMA = SqliteSchema(
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session as it was begun: its public card, its table's fingerprint, and the file of its synopsis, if any."""
+    """The beginning of a session: its public card, its table's fingerprint, and the bytes of its synopsis, if any."""
 
     card: dict[str, Any]
     fingerprint: bytes
@@ -65,7 +65,7 @@ class StoreLog:
         self._connection, self._database = connection, database
 
     def stored_session(self) -> StoredSession | None:
-        """Return the session as it was begun; None where it was not."""
+        """Return the beginning of the session; None if the store has no session yet."""
         row = self._connection.execute("SELECT card, fingerprint, synopsis, seal FROM session").fetchone()
         if row is None:
             return None
@@ -73,7 +73,7 @@ class StoreLog:
         return StoredSession(json.loads(row[0]), row[1], row[2])
 
     def begin(self, stored: StoredSession) -> None:
-        """Write the session as it is begun; once for each store."""
+        """Write the beginning of a session; call this once for each store."""
         row = json.dumps(stored.card, ensure_ascii=False, allow_nan=False), stored.fingerprint, stored.synopsis
         self._connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (*row, _seal(row)))
 
@@ -90,7 +90,7 @@ class StoreLog:
         ]
 
     def find(self, name: str) -> Question | None:
-        """Return the question of this name."""
+        """Return the question with this name, or None."""
         row = self._connection.execute("SELECT * FROM question WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
@@ -105,7 +105,7 @@ class StoreLog:
         return [Question(*row[:3]) for row in rows]
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """Add steps and questions, which are on the disk when the transaction ends."""
+        """Add steps and questions; they are on the disk when the transaction ends."""
         (first,) = self._connection.execute("SELECT COUNT(*) FROM step").fetchone()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for number, step in enumerate(steps, first):
@@ -123,14 +123,14 @@ class StoreLog:
 
 
 class Store:
-    """The transcript of one session, in a file that many processes may use, one at a time."""
+    """The transcript of one session, in a file that several processes may use, one at a time."""
 
     durable = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-            raise MilepostError(f"a store is the path of a file, such as 'homes.db', got {path!r}")
-        self._database = Database(local_path(path, "give a path on a disk").absolute(), SCHEMA)
+            raise MilepostError(f"store= must be the path of a file, such as 'homes.db', got {path!r}")
+        self._database = Database(local_path(path, "Give a path on a disk.").absolute(), SCHEMA)
         if not self._database.empty:
             self._database.check()
 
@@ -141,28 +141,28 @@ class Store:
 
     @property
     def empty(self) -> bool:
-        """Return whether no session was begun in it."""
+        """Return whether the store has no session yet."""
         return self._database.empty or self.stored_session() is None
 
     def create_file(self) -> None:
-        """Create the file, if no session was begun in it, so that obstacles appear before anything is spent."""
+        """Create the file, if the store has no session yet, so that failures occur before anything is spent."""
         if self.empty:
             with self._database.write_transaction(create=True) as connection:
-                connection.execute(f"PRAGMA user_version = {SCHEMA.version}")  # a file that must not be written refuses
+                connection.execute(f"PRAGMA user_version = {SCHEMA.version}")  # fails if the file is read-only
 
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[StoreLog]:
-        """Open a transaction: one process at a time, durable when the block ends."""
+        """Begin a transaction, of one process at a time; it is durable when the block ends."""
         with self._database.write_transaction(create=create) as connection:
             yield StoreLog(connection, self._database)
 
     def stored_session(self) -> StoredSession | None:
-        """Return the session as it was begun; None where it was not."""
+        """Return the beginning of the session; None if the store has no session yet."""
         with self._database.read_transaction() as connection:
             return StoreLog(connection, self._database).stored_session()
 
     def count(self) -> int:
-        """Return how many different points were asked about."""
+        """Return the number of different points that were asked about."""
         with self._database.read_transaction() as connection:
             (steps,) = connection.execute("SELECT COUNT(*) FROM step").fetchone()
             return int(steps)
@@ -174,5 +174,5 @@ class Store:
 
 
 def _seal(row: Sequence[Any]) -> bytes:
-    """Return a digest of a row, which detects a changed bit; no protection against somebody who edits the file."""
+    """Return a digest of a row. It detects a changed bit, and does not protect against somebody who edits the file."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()[:16]

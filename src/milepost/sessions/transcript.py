@@ -1,4 +1,4 @@
-"""Transcripts of sessions: their interface, and one in memory; `sessions/store.py` has one in a file."""
+"""Transcripts of sessions: their interface, and a transcript in memory; `sessions/store.py` has one in a file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +10,7 @@ from milepost.sessions.engine import Step
 
 @dataclass(frozen=True)
 class Question:
-    """A point as it was asked about, and the analyst's name of the question. number: of the step that answers it."""
+    """A named query: the name that the analyst gave, the point, and the number of the step that answers it."""
 
     name: str
     point: bytes
@@ -18,32 +18,32 @@ class Question:
 
 
 class TranscriptLog(Protocol):
-    """A transcript that no other process writes to now."""
+    """A transcript in a transaction: no other process writes to it until the transaction ends."""
 
     def steps(self, after: int) -> list[Step]:
         """Return all steps except the first `after`, in order."""
 
     def find(self, name: str) -> Question | None:
-        """Return the question of this name."""
+        """Return the question with this name, or None."""
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """Add steps and questions, which are recorded when the block ends, and only then."""
+        """Add steps and questions; they are recorded when the transaction ends, and only then."""
 
 
 class Transcript(Protocol):
-    """Steps and named questions. durable: whether they outlive the process."""
+    """The steps and named questions of a session. durable: whether they outlive the process."""
 
     durable: bool
 
     def writing(self) -> AbstractContextManager[TranscriptLog]:
-        """Open the transcript to read and add; the additions are recorded when the block ends."""
+        """Begin a transaction that reads and adds; the additions are recorded when the block ends."""
 
     def questions(self) -> list[Question]:
         """Return all named questions."""
 
 
 class MemoryTranscript:
-    """A transcript in memory, which lives as long as the process."""
+    """A transcript in memory, which is lost when the process ends."""
 
     durable = False
 
@@ -61,11 +61,11 @@ class MemoryTranscript:
         return self._steps[after:]
 
     def find(self, name: str) -> Question | None:
-        """Return the question of this name."""
+        """Return the question with this name, or None."""
         return self._questions.get(name)
 
     def add(self, steps: Sequence[Step], questions: Sequence[Question]) -> None:
-        """Add steps and questions at once."""
+        """Add steps and questions immediately."""
         self._steps += steps
         self._questions |= {question.name: question for question in questions}
 

@@ -1,7 +1,7 @@
-"""Durable SQLite files: what a transaction wrote is on the disk when it ends, even if other programs use the file.
+"""Durable SQLite files: the changes of a transaction are on the disk when it ends, even if others use the file.
 
-Each transaction opens the file and closes it. So an object may be used from many threads and after a fork, the database
-is a single file while no transaction runs, and a file that replaces it is seen at once.
+Each transaction opens the file and closes it. Therefore threads may share one object, also after a fork; the database
+is a single file while no transaction runs; and a file that replaces it is seen at once.
 """
 
 import os
@@ -14,26 +14,29 @@ from pathlib import Path
 
 from milepost.errors import MilepostError
 
-WAIT = 30.0  # seconds that a transaction waits for others
-PAUSE = 0.005  # seconds between tries where SQLite itself does not wait
-MAX_INTEGER = (1 << 63) - 1  # that fits a column
+WAIT = 30.0  # seconds that a transaction waits for other programs
+PAUSE = 0.005  # seconds between attempts where SQLite itself does not wait
+MAX_INTEGER = (1 << 63) - 1  # the largest integer of a column
 
-# by SQLite's result code: what is wrong with the file, and what to do
+# for each result code of SQLite: what is wrong with the file, and what to do
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
-IN_USE = "is in use by another program, and has been for {wait:g} s", "try again, or end the program that holds it"
-DAMAGED = "is damaged", "keep it, put the latest backup in its place, and write down again what happened since"
-CLOSED = "cannot be opened", "let this user read and write the file and its folder"
+IN_USE = "has been in use by another program for {wait:g} s", "Try again, or end the program that uses it."
+DAMAGED = "is damaged", "Keep it, restore the latest backup, and record again what happened since the backup."
+NO_ACCESS = "cannot be opened", "Allow this user to read and write the file and its folder."
 FAILED = (
-    "cannot be read or written: the disk reports an error, or a limit of file sizes is reached",
-    "the last change may be in it or not, so look before trying again",
+    "cannot be read or written: the disk reports an error, or the file has reached a size limit",
+    "The last change may or may not be in the file: look before you try again.",
 )
 REASONS = {
     **dict.fromkeys(BUSY, IN_USE),
     **dict.fromkeys((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT), DAMAGED),
-    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN), CLOSED),
-    sqlite3.SQLITE_NOTADB: ("is not a {noun}: it is no SQLite file, or its beginning is damaged", "give another path"),
-    sqlite3.SQLITE_READONLY: ("cannot be written", "let this user write the file and its folder"),
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "free some space and try again"),
+    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN), NO_ACCESS),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a {noun}: it is not a SQLite file, or its beginning is damaged",
+        "Give another path.",
+    ),
+    sqlite3.SQLITE_READONLY: ("cannot be written", "Allow this user to write the file and its folder."),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "Free some space and try again."),
 }
 
 
@@ -41,8 +44,8 @@ REASONS = {
 class SqliteSchema:
     """The schema of a file.
 
-    noun: its name in errors. application_id: SQLite's mark of the program that owns it. version, statements: of its
-    tables, and the SQL that creates them.
+    noun: the kind of file, for error messages. application_id: the number by which SQLite files name their program.
+    version: the version of the tables. statements: the SQL statements that create the tables.
     """
 
     noun: str
@@ -53,9 +56,9 @@ class SqliteSchema:
 
 @dataclass(frozen=True)
 class Database:
-    """A file with a schema, which exists or is created by the first `write_transaction(create=True)`.
+    """A SQLite file with a schema; the first `write_transaction(create=True)` creates it.
 
-    Every failure is a MilepostError that says what to do; the transaction is then undone completely.
+    Every failure is a MilepostError that states what to do; it undoes the transaction completely.
     """
 
     path: Path
@@ -64,19 +67,19 @@ class Database:
 
     @property
     def empty(self) -> bool:
-        """Return whether there is no file, or an empty one, as a program leaves that ends while it creates the file."""
+        """Return whether the file is missing, or empty because a program ended while it created the file."""
         return not os.path.lexists(self.path) or (self.path.is_file() and not self.path.stat().st_size)
 
     @contextmanager
     def write_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         """Run a transaction with exclusive write access: durable when the block ends, undone when it raises.
 
-        create: create the file if there is none.
+        create: create the file if it does not exist.
         """
         with self._transaction("BEGIN IMMEDIATE", create) as connection:
             yield connection
             connection.execute("COMMIT")
-            # While others use the file, this fails and is left to a later time; commits are as durable either way.
+            # This fails while others use the file, and a later transaction tries again; commits are durable either way.
             with suppress(sqlite3.Error):
                 connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -88,7 +91,7 @@ class Database:
             yield connection
 
     def check(self) -> None:
-        """Refuse a file with another schema, or whose pages are damaged."""
+        """Refuse a file that has another schema or damaged pages."""
         with self.read_transaction() as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise self.damaged()
@@ -114,79 +117,81 @@ class Database:
             raise self._error(*REASONS.get(_code(error), FAILED), because=f" ({error})") from error
 
     def _begin(self, begin: str, create: bool) -> sqlite3.Connection:
-        """Return a connection with a transaction on the right schema; retry where SQLite gives up without waiting."""
+        """Return a connection with a transaction on the right schema; retry if SQLite gives up without waiting."""
         deadline = time.monotonic() + self.wait
         while True:
             left = max(0.0, deadline - time.monotonic())
             connection = connect(f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}", left)
             try:
-                # FULL, and the folder too where there is no WAL; on macOS, down to the disk and not its cache.
+                # Sync the folder too if there is no WAL; on macOS, write to the disk and not only to its cache.
                 for setting in ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON"):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute(begin)
                 self._ensure_schema(connection, create)
             except BaseException as error:
                 _close(connection)
-                waits = isinstance(error, sqlite3.Error) and _code(error) in BUSY
-                if not waits or time.monotonic() >= deadline:
+                busy = isinstance(error, sqlite3.Error) and _code(error) in BUSY
+                if not busy or time.monotonic() >= deadline:
                     raise
                 time.sleep(PAUSE)
             else:
                 return connection
 
     def _ensure_schema(self, connection: sqlite3.Connection, create: bool) -> None:
-        """Create the schema in an empty file; refuse a file that has another."""
+        """Create the schema in an empty file; refuse a file that has another schema."""
         noun, application_id, version = self.schema.noun, self.schema.application_id, self.schema.version
         (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         (file_id,) = connection.execute("PRAGMA application_id").fetchone()
         (file_version,) = connection.execute("PRAGMA user_version").fetchone()
         if not tables and not file_id and not file_version:
             if not create:
-                raise self._error(f"is empty, and not yet a {noun}", "create something in it first")
+                raise self._error(f"is empty, and not yet a {noun}", "Create an entry in it first.")
             for statement in self.schema.statements:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {application_id}")
             connection.execute(f"PRAGMA user_version = {version}")
         elif file_id != application_id:
-            raise self._error(f"is not a {noun}: it is a SQLite file of another program", "give another path")
+            raise self._error(f"is not a {noun}: it is a SQLite file of another program", "Give another path.")
         elif file_version > version:
             raise self._error(
-                f"is a {noun} of a newer milepost (its tables have version {file_version}; this one knows {version})",
-                "install that one",
+                f"is a {noun} of a newer milepost: it has version {file_version}, and this milepost reads {version}",
+                "Update milepost.",
             )
         elif file_version < version:
             raise self._error(
-                f"has tables of version {file_version}, which this milepost does not know (it writes {version})",
-                "install the milepost that made it, or put the latest backup in its place",
+                f"is a {noun} of an older milepost: it has version {file_version}, and this milepost reads {version}",
+                "Use the version of milepost that wrote it, or restore the latest backup.",
             )
 
     def _check_path(self, create: bool) -> None:
         if not os.path.lexists(self.path):
             if not create:
-                raise MilepostError(f"there is no {self.schema.noun} {self.path}; check the path, or create one there")
+                raise MilepostError(
+                    f"there is no {self.schema.noun} {self.path}; check the path, or create the file first"
+                )
             if not self.path.parent.is_dir():
                 raise MilepostError(f"{self.path} cannot be written: there is no folder {self.path.parent}")
         elif self.path.exists() and not self.path.is_file():
-            raise self._error(f"is a folder or a device, not a {self.schema.noun}", "give the name of a file")
+            raise self._error(f"is a folder or a device, not a {self.schema.noun}", "Give the name of a file.")
 
     def _error(self, what: str, remedy: str, because: str = "") -> MilepostError:
         what = what.format(noun=self.schema.noun, wait=self.wait)
-        return MilepostError(f"{self.path} {what}{because}; {remedy}")
+        return MilepostError(f"{self.path} {what}{because}. {remedy}")
 
 
 def connect(uri: str, wait: float) -> sqlite3.Connection:
-    """Return a connection on which transactions begin and end only by explicit statements."""
+    """Return a connection on which only explicit statements begin and end transactions."""
     return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
 
 
 def _close(connection: sqlite3.Connection) -> None:
-    """Roll back what is not committed, then close: otherwise a cursor that is still referenced would keep a lock."""
-    with suppress(sqlite3.Error):  # some failures have undone everything already
+    """Roll back an open transaction, then close: otherwise a cursor that is still referenced would keep a lock."""
+    with suppress(sqlite3.Error):  # some failures have rolled back already
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     connection.close()
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code; for text that is not UTF-8, which has none, that of damaged content."""
+    """Return SQLite's primary result code; text that is not UTF-8 has none and counts as damaged content."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

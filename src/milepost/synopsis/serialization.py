@@ -20,21 +20,20 @@ from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 from milepost.spaces.registry import space_from_json
 from milepost.statistics.sketch import MAX_TOTAL
+from milepost.storage.formats import check_format
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
 from milepost.synopsis.synopsis import SPACE, Synopsis
 
 # tensors of spaces that are not int64
 SPACE_TENSORS = {"weight": POSITIVE_FLOATS, "measured": FLOATS, "query_positions": TensorLimit(np.int32)}
+OLDER_FORMATS = {2: "a version before 0.1.0 (commit 42d2854)"}  # the last version that reads each
 
 
 def load(path: str | Path) -> Synopsis:
     """Read a synopsis that `save` wrote; refuse a damaged, foreign or newer file."""
-    card, tensors = file_format.read(local_path(path, "download it first"))
-    if card.get("format") != FORMAT:
-        raise MilepostError(
-            f"{path} has format {card.get('format')!r}, this version reads {FORMAT}; a newer milepost may read it"
-        )
+    card, tensors = file_format.read(local_path(path, "Download the file first."))
+    check_format(path, card.get("format"), FORMAT, OLDER_FORMATS, "make the release again, which spends again")
     try:
         if not is_registered(card["mechanism"]):
             raise MilepostError(

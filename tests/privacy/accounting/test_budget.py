@@ -78,7 +78,7 @@ def test_a_cost_beyond_64_bits_is_refused() -> None:
 
 
 def test_a_pure_cap_takes_pure_charges_only() -> None:
-    with pytest.raises(MilepostError, match="pure charges only"):
+    with pytest.raises(MilepostError, match="takes charges with delta=0 only"):
         cost([Guarantee(1), Guarantee(1, 1e-9)], pure=True)
 
 
@@ -99,7 +99,7 @@ def test_a_pure_cap_takes_pure_charges_only() -> None:
         ((None, 0.0, True), "rho"),
         ((None, 0.0, "1"), "rho"),
         ((None, 2.0, 1), "delta"),
-        ((None, 0.0, 9e-10), "less than one billionth"),
+        ((None, 0.0, 9e-10), "below one billionth"),
     ],
 )
 def test_what_is_no_cap_is_refused(arguments: tuple[float, float, float], message: str) -> None:

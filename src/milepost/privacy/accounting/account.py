@@ -1,4 +1,9 @@
-"""Accounts: the budgets of datasets and the entries of their charges, as a ledger's tables hold them."""
+"""Accounts: the budgets of datasets and the entries of their charges, as the tables of a ledger hold them.
+
+A ledger is never refused because of its age: a refused ledger invites a new one, which grants the whole budget again.
+So change `SCHEMA`, or the JSON of caps and guarantees, only together with a migration of the files that exist, and keep
+a ledger of every version in `tests/golden/formats`.
+"""
 
 import hashlib
 import json
@@ -12,14 +17,15 @@ from milepost.privacy.accounting.budget import Amount, Cap
 from milepost.privacy.guarantee import Guarantee
 from milepost.storage.sqlite import SqliteSchema
 
-# States of an entry: charged; noise is being drawn; done; given back before noise was drawn. All but the last count.
+# States of an entry: charged; noise is being drawn; done; refunded before noise was drawn. All but the last count.
 RESERVED, DRAWN, SETTLED, RETURNED = STATES = ("reserved", "drawn", "settled", "returned")
-BEFORE = {DRAWN: (RESERVED,), SETTLED: (RESERVED, DRAWN), RETURNED: (RESERVED,)}  # the states that one follows
+# The states that may precede each state.
+BEFORE = {DRAWN: (RESERVED,), SETTLED: (RESERVED, DRAWN), RETURNED: (RESERVED,)}
 
 NAME = re.compile(r"[^\W_][\w.-]{0,63}")
-MAX_LENGTH = 200  # characters of a text
+MAX_LENGTH = 200  # of a text, in characters
 
-# No index: a damaged one could hide a row that is there. Names are unique because a transaction looks before it adds.
+# There is no index: a damaged index could hide a row. Names are unique because a transaction looks before it adds one.
 SCHEMA = SqliteSchema(
     noun="ledger",
     application_id=0x4D504C47,  # "MPLG"
@@ -61,15 +67,33 @@ ENTRY = "id, token, cost, state, guarantees, what, label, protects, charged, cha
 
 
 class InconsistentEntriesError(Exception):
-    """The tables contradict each other: a bit of the file has changed, or somebody has edited it."""
+    """Raised when the tables contradict each other: a bit of the file has changed, or somebody has edited it."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """A dataset with its cap, and what of it is spent.
+    """The budget of a dataset: its cap, and the amount that is spent.
 
-    created: the time, by the clock of the computer; nothing depends on it. entries: how many charges there were,
-    those given back included.
+    Attributes
+    ----------
+    name : str
+        The name of the dataset.
+    cap : Cap
+        The maximum to spend, as it was given.
+    spent : Amount
+        The amount that is spent.
+    entries : int
+        The number of charges, refunded ones included.
+    created : str
+        The time by the computer's clock; no decision depends on it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import milepost as mp
+    >>> account = mp.Ledger(f"{tempfile.mkdtemp()}/budget.ledger").create("homes", epsilon=1)
+    >>> print(account.name, account.cap, account.remaining, sep="; ")
+    homes; ε = 1, δ = 0; ε = 1
     """
 
     name: str
@@ -80,27 +104,56 @@ class Account:
 
     @property
     def remaining(self) -> Amount:
-        """Return what may still be spent."""
+        """Return the amount that may still be spent."""
         return self.cap.amount(self.cap.nano - self.spent.nano)
 
     def with_charge(self, nano: int, entries: int) -> "Account":
-        """Return the account after a change of what is spent, in billionths, and of the number of entries."""
+        """Return the account with this many billionths more spent, and this many entries more."""
         return replace(self, spent=self.cap.amount(self.spent.nano + nano), entries=self.entries + entries)
 
     def row(self) -> tuple[str, str, str, int, int, int]:
-        """Return the row of the table, without its seal."""
+        """Return the account as a row of its table, without the seal."""
         cap = json.dumps(self.cap.to_json(), allow_nan=False)
         return self.name, cap, self.created, self.cap.nano, self.spent.nano, self.entries
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge.
+    """One charge in the history of a ledger.
 
-    state: "reserved" (charged, and counted even if nothing follows), "drawn" (noise was being drawn), "settled" (done)
-    or "returned" (given back before noise was drawn, the only one that does not count).
-    guarantees: what was spent; several add up. what: a mechanism or kind of release. label: the user's text.
-    protects: whom, where the charge names it. charged, changed: times, by the clock; `id` is the order.
+    Attributes
+    ----------
+    id : int
+        The number of the entry; entries are in the order of their numbers.
+    dataset : str
+        The dataset that is charged.
+    cost : Amount
+        The amount that the charge costs.
+    state : str
+        "reserved" (charged, and counted even if nothing follows), "drawn" (noise was being drawn), "settled" (done) or
+        "returned" (refunded before noise was drawn; the only state that does not count).
+    guarantees : tuple of Guarantee
+        The guarantees that are charged; several add up.
+    what : str
+        The mechanism or kind of release.
+    label : str
+        The user's text.
+    protects : str
+        The neighboring relation and the privacy unit; empty if the charge does not name them.
+    charged, changed : str
+        The times of the charge and of the last change of state, by the computer's clock.
+    token : str
+        Random text that identifies the charge.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import milepost as mp
+    >>> ledger = mp.Ledger(f"{tempfile.mkdtemp()}/budget.ledger")
+    >>> _ = ledger.create("homes", epsilon=1)
+    >>> _ = ledger.charge("homes", mp.Guarantee(0.25), "hats", label="first map")
+    >>> [(entry.id, str(entry.cost), entry.state, entry.label) for entry in ledger.history("homes")]
+    [(1, 'ε = 0.25', 'reserved', 'first map')]
     """
 
     id: int
@@ -117,11 +170,11 @@ class Entry:
 
     @property
     def counts(self) -> bool:
-        """Return whether its cost is spent."""
+        """Return whether the cost counts as spent."""
         return self.state != RETURNED
 
     def row(self) -> tuple[str, int, str, str, str, str, str, str, str]:
-        """Return the row of the table, without its number, its dataset's and its seal."""
+        """Return the entry as a row of its table, without the numbers of the entry and the dataset, and the seal."""
         guarantees = json.dumps([guarantee.to_json() for guarantee in self.guarantees], allow_nan=False)
         texts = self.what, self.label, self.protects
         return self.token, self.cost.nano, self.state, guarantees, *texts, self.charged, self.changed
@@ -131,19 +184,19 @@ def check_name(name: str) -> None:
     """Refuse a text that is not the name of a dataset."""
     if not isinstance(name, str) or not NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
         raise MilepostError(
-            "a dataset's name has up to 64 letters, digits, dots, hyphens and underscores, and begins with a letter or "
-            f"digit, got {name!r}"
+            f"dataset= must be a name of up to 64 letters, digits, dots, hyphens and underscores, got {name!r}. "
+            "Begin it with a letter or a digit."
         )
 
 
 def check_line(name: str, text: str) -> None:
     """Refuse a text that is not one line of moderate length."""
     if not isinstance(text, str) or not (text.isprintable() and len(text) <= MAX_LENGTH):
-        raise MilepostError(f"{name} must be one line of at most {MAX_LENGTH} characters, got {text!r}")
+        raise MilepostError(f"{name}= must be one line of at most {MAX_LENGTH} characters, got {text!r}")
 
 
 def find(connection: sqlite3.Connection, name: str) -> tuple[int, Account] | None:
-    """Return a dataset's number and account, once both agree with its entries; None if there is no such dataset."""
+    """Return a dataset's number and account, checked against its entries; None if there is no such dataset."""
     row = connection.execute(
         "SELECT id, name, said, created, cap, spent, entries, seal FROM dataset WHERE name = ?", (name,)
     ).fetchone()
@@ -166,7 +219,7 @@ def names(connection: sqlite3.Connection) -> list[str]:
 
 
 def add(connection: sqlite3.Connection, account: Account) -> None:
-    """Add a dataset; refuse while there are entries of a missing dataset, which could be this one."""
+    """Add a dataset; refuse if there are entries of a missing dataset, which could be this one."""
     orphans = "SELECT COUNT(*) FROM entry WHERE dataset NOT IN (SELECT id FROM dataset)"
     if connection.execute(orphans).fetchone() != (0,):
         raise InconsistentEntriesError
@@ -178,7 +231,7 @@ def add(connection: sqlite3.Connection, account: Account) -> None:
 
 
 def store(connection: sqlite3.Connection, key: int, account: Account) -> None:
-    """Update what an existing dataset has spent."""
+    """Update the spent amount and the number of entries of an existing dataset."""
     connection.execute(
         "UPDATE dataset SET spent = ?, entries = ?, seal = ? WHERE id = ?",
         (account.spent.nano, account.entries, _seal(*account.row()), key),
@@ -218,7 +271,7 @@ def store_entry(connection: sqlite3.Connection, changed: Entry) -> None:
 
 
 def protected(connection: sqlite3.Connection, key: int) -> str:
-    """Return whom the charges of a dataset protect; empty if no charge names anybody."""
+    """Return what the charges of a dataset protect; empty if no charge names it."""
     row = connection.execute(
         "SELECT protects FROM entry WHERE dataset = ? AND state <> ? AND protects <> '' ORDER BY id LIMIT 1",
         (key, RETURNED),
@@ -236,5 +289,5 @@ def _entry(row: tuple[int, str, int, str, str, str, str, str, str, str, str], ac
 
 
 def _seal(*fields: object) -> str:
-    """Return a digest of a row, which detects a changed bit; no protection against somebody who edits the file."""
+    """Return a digest of a row. It detects a changed bit, and does not protect against somebody who edits the file."""
     return hashlib.sha256(repr(fields).encode()).hexdigest()[:16]

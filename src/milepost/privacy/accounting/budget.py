@@ -1,4 +1,4 @@
-"""Costs of guarantees, and caps on them, in whole billionths of ρ or of ε."""
+"""Costs of guarantees and caps of budgets, in whole billionths of ρ or of ε."""
 
 import math
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ MAX_RHO = 1e3
 
 
 def exact_fraction(value: float) -> Fraction:
-    """Return the number that Python prints for a float, exactly: 0.1 is one tenth, so ten times 0.1 fit a cap of 1.
+    """Return the number that Python prints for a float, exactly: 0.1 is one tenth, so a cap of 1 allows 0.1 ten times.
 
-    The float itself may be larger, by 2⁻⁵³ of it at most; mechanisms spend less than they are given by a share of
-    1e-12 (`SLACK`), which is more.
+    The float itself may be larger by a share of at most 2⁻⁵³. Mechanisms spend less than their guarantee by a share of
+    1e-12 (`SLACK`), which covers that.
 
     >>> 10 * exact_fraction(0.1) == 1
     True
@@ -28,16 +28,17 @@ def exact_fraction(value: float) -> Fraction:
 
 
 def cost(guarantees: Iterable[Guarantee], pure: bool) -> Fraction:
-    """Return the exact cost of several guarantees: Σε where all are pure and `pure` is set, else Σρ.
+    """Return the exact cost of several guarantees: Σε for a pure cap, Σρ otherwise.
 
-    A pure ε is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4); another guarantee is spent as its ρ. The cost is that
-    of the whole guarantee, whatever number of images share it.
+    A pure ε is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4); any other guarantee costs its ρ. The cost is that of
+    the whole guarantee, however many images share it.
     """
     total = Fraction(0)
     for guarantee in guarantees:
         if pure and not guarantee.pure:
             raise MilepostError(
-                f"a pure cap takes pure charges only (delta = 0), got {guarantee}; use a cap with delta > 0"
+                f"a budget with a pure cap takes charges with delta=0 only, got {guarantee}. Use delta=0, or a budget "
+                "whose cap has delta > 0."
             )
         if pure:
             total += exact_fraction(guarantee.epsilon)
@@ -50,12 +51,23 @@ def cost(guarantees: Iterable[Guarantee], pure: bool) -> Fraction:
 
 @dataclass(frozen=True)
 class Amount:
-    """A part of a budget, in billionths of ε where it is pure, else of ρ.
+    """A part of a budget, such as what is spent or what remains.
 
-    delta: the δ at which it is converted to ε; 0 where none was given.
+    Parameters
+    ----------
+    nano : int
+        The amount, in billionths of ε if it is pure and of ρ otherwise.
+    pure : bool
+        Whether the amount is counted in ε.
+    delta : float, default 0
+        The δ at which a ρ is converted to ε; 0 if the cap has none.
 
+    Examples
+    --------
     >>> print(Amount(1_500_000_000, pure=True))
     ε = 1.5
+    >>> Amount(500_000_000, pure=False).rho
+    0.5
     """
 
     nano: int
@@ -64,16 +76,32 @@ class Amount:
 
     @property
     def rho(self) -> float:
-        """Return the amount as ρ; a pure one has none."""
+        """Return the amount as ρ; refuse a pure amount, which has none."""
         if self.pure:
-            raise MilepostError("a pure amount is counted in epsilon and has no rho; see its epsilon()")
+            raise MilepostError("a pure amount has no rho. It is counted in epsilon: use epsilon().")
         return self.nano / NANO
 
     def epsilon(self, delta: float | None = None) -> float:
-        """Return the amount as ε at this δ, by default the cap's own; a pure amount is the same at any δ.
+        """Return the amount as ε.
 
-        It is never too small, except by the at most one billionth of ρ by which a cap spent at once was rounded down.
+        Parameters
+        ----------
+        delta : float, optional
+            The δ at which a ρ is converted; by default the δ of the cap. A pure amount is the same at any δ.
 
+        Returns
+        -------
+        float
+            An ε that is never too small. When a single charge spends the whole cap, the cap's ρ may have been rounded
+            down by one billionth.
+
+        Raises
+        ------
+        MilepostError
+            If the amount is a ρ, and `delta` is missing or not between 1e-100 and 1.
+
+        Examples
+        --------
         >>> round(Amount(500_000_000, pure=False).epsilon(delta=1e-6), 3)
         5.222
         """
@@ -81,16 +109,24 @@ class Amount:
             return self.nano / NANO
         delta = self.delta if delta is None else delta
         if isinstance(delta, bool) or not isinstance(delta, int | float) or not 1e-100 <= delta < 1:
-            raise MilepostError(f"delta must be at least 1e-100 and less than 1 to tell rho as epsilon, got {delta!r}")
+            raise MilepostError(
+                f"delta= must be at least 1e-100 and less than 1 to convert rho to epsilon, got {delta!r}"
+            )
         return epsilon_of(math.nextafter(self.rho, math.inf), delta) if self.nano else 0.0
 
     @property
     def number(self) -> str:
-        """Return the amount in ε or ρ alone, with all its digits."""
+        """Return the amount as text, in ε or ρ, with all digits."""
         return f"{'ε' if self.pure else 'ρ'} = {Decimal(self.nano) / NANO:f}"
 
     def at(self, delta: float) -> str:
-        """Return the number, and its ε at this δ."""
+        """Return the amount as text: its `number` and, for a ρ, the ε at this δ.
+
+        Examples
+        --------
+        >>> Amount(500_000_000, pure=False).at(1e-6)
+        'ρ = 0.5 (ε = 5.222 at δ = 1e-06)'
+        """
         return self.number if self.pure else f"{self.number} (ε = {self.epsilon(delta):.4g} at δ = {delta:g})"
 
     def __str__(self) -> str:
@@ -99,9 +135,9 @@ class Amount:
 
 @dataclass(frozen=True)
 class Cap:
-    """The maximum to spend, as it was given: (ε, δ), pure ε, or ρ with perhaps a δ at which it is converted to ε.
+    """The maximum to spend, as it was given: (ε, δ), pure ε, or ρ with an optional δ at which it is converted to ε.
 
-    rho: what adds up, also where (ε, δ) was given; None where the cap is pure.
+    rho: the number that adds up, also if (ε, δ) was given; None if the cap is pure.
 
     >>> print(Cap.of(3, 0, None), Cap.of(None, 0, 0.1), sep="; ")
     ε = 3, δ = 0; ρ = 0.1
@@ -113,10 +149,10 @@ class Cap:
 
     @classmethod
     def of(cls, epsilon: float | None, delta: float, rho: float | None) -> "Cap":
-        """Return the cap of the arguments of `Ledger.create`; refuse those that make none."""
+        """Return the cap for the arguments of `Ledger.create`; refuse arguments that are not a cap."""
         if (epsilon is None) == (rho is None):
             raise MilepostError(
-                "a cap is either epsilon, with delta or pure without it, or rho; got "
+                "a cap is either epsilon=, with or without delta=, or rho=; got "
                 + ("neither" if rho is None else "both")
             )
         if epsilon is not None:
@@ -124,20 +160,20 @@ class Cap:
             cap = cls(guarantee.epsilon, guarantee.delta, None if guarantee.pure else guarantee.rho)
         else:
             if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= MAX_RHO:
-                raise MilepostError(f"rho must be a positive number of at most {MAX_RHO:g}, got {rho!r}")
+                raise MilepostError(f"rho= must be a positive number of at most {MAX_RHO:g}, got {rho!r}")
             cap = cls(None, Guarantee(1.0, delta).delta, float(rho))
         if not cap.nano:
-            raise MilepostError(f"a cap of {cap} is less than one billionth, the unit of a ledger; give a larger one")
+            raise MilepostError(f"a cap of {cap} is below one billionth, the unit of a ledger; give a larger cap")
         return cap
 
     @property
     def pure(self) -> bool:
-        """Return whether it is counted in ε, and takes pure charges only."""
+        """Return whether the cap is counted in ε, and takes pure charges only."""
         return self.rho is None
 
     @property
     def exact_value(self) -> Fraction:
-        """Return the cap in ρ, or in ε where it is pure."""
+        """Return the cap in ε if it is pure, in ρ otherwise."""
         return exact_fraction((self.epsilon or 0.0) if self.rho is None else self.rho)
 
     @property
@@ -147,21 +183,22 @@ class Cap:
 
     @property
     def terms(self) -> tuple[float | None, float, float | None]:
-        """Return what makes two caps the same: the numbers that were given, without a ρ computed from (ε, δ)."""
+        """Return the numbers that were given, without a ρ computed from (ε, δ); equal caps have equal terms."""
         return self.epsilon, self.delta, None if self.epsilon is not None else self.rho
 
     def price(self, cost: Fraction, spent: int) -> int:
-        """Return the price of an exact cost in ρ or ε, in whole billionths, rounded up. spent: billionths spent before.
+        """Return the price of an exact cost in ρ or ε, rounded up to whole billionths.
 
-        When nothing is spent yet, a cost of the whole cap has the price of the whole cap, without rounding.
+        If nothing is spent yet, a cost of the whole cap has the price of the whole cap, without rounding.
+        spent: the billionths that are spent so far.
         """
         billionths = math.ceil(cost * NANO)
         if billionths > MAX_INTEGER:
-            raise MilepostError("the charge is too large to be written down, and larger than any cap; ask for less")
+            raise MilepostError("the charge is larger than any cap, and too large for a ledger; charge less")
         return min(billionths, self.nano) if not spent and cost <= self.exact_value else billionths
 
     def amount(self, nano: int) -> Amount:
-        """Return this many billionths as an amount of this cap."""
+        """Return a number of billionths as an amount of this cap."""
         return Amount(nano, self.pure, self.delta)
 
     def to_json(self) -> dict[str, Any]:

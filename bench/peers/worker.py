@@ -1,6 +1,6 @@
-"""`python -m bench.peers.apart PEER FOLDER`: one peer's jobs in a process of its own; arrays and JSON in and out.
+"""`python -m bench.peers.worker PEER FOLDER`: run the jobs of one peer in a separate process; exchange arrays and JSON.
 
-FOLDER has jobs.json, the folder above it the tables; what comes back is 0.npy, 1.npy, … with the answers, and
+FOLDER has jobs.json, and the folder above it has the tables. The process writes answers to 0.npy, 1.npy, … and writes
 outcomes.json.
 """
 
@@ -16,13 +16,13 @@ from bench.peers.job import Answer, Job, Table
 
 
 def read_table(folder: Path, job: Job) -> Table:
-    """People, places and exact means, which the parent has written."""
+    """Return the people, places and exact means that the parent process wrote."""
     parts = (np.load(folder.parent / f"{job.table}-{part}.npy") for part in ("people", "places", "means"))
     return Table(*parts)
 
 
 def work(answer: Answer, folder: Path) -> None:
-    """Every job, in order."""
+    """Run every job, in order."""
     outcomes = []
     for number, fields in enumerate(json.loads((folder / "jobs.json").read_text())):
         job = Job(**fields)
@@ -33,5 +33,5 @@ def work(answer: Answer, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # peers warn of small things; what they answer is what is compared
+    warnings.simplefilter("ignore")  # peers warn about minor things; only their answers are compared
     work(importlib.import_module(f"bench.peers.{sys.argv[1]}").answer, Path(sys.argv[2]))
