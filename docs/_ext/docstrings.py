@@ -7,14 +7,14 @@ import milepost
 ARRAY = re.compile(r"(~?numpy\.ndarray)\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?[\w.]+\]\]")
 CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
 DOCTEST = re.compile(r"^ *>>> .*(?:\n *\S.*)*", re.MULTILINE)
-MARKUP = re.compile(r"(`[^`]+`|docs/[\w/-]+\.md)")
+MARKUP = re.compile(r"((?::[\w:]+:)?(?<!`)`{1,2}[^`]+`{1,2}|docs/[\w/-]+\.md)")
 
 
 def to_rest(text: str) -> str:
     """Return a docstring as reStructuredText, with its doctests and the layout of its lines unchanged.
 
-    >>> print(to_rest("Return |x| for `n` rows, as `release` does."))
-    Return \\|x\\| for ``n`` rows, as :py:obj:`release <milepost.release>` does.
+    >>> print(to_rest("Return |x| for `n` or ``m`` rows, as `release` does."))
+    Return \\|x\\| for ``n`` or ``m`` rows, as :py:obj:`release <milepost.release>` does.
     """
     result, end = "", 0
     for doctest in DOCTEST.finditer(text):
@@ -45,9 +45,11 @@ def short_signature(signature: str | None) -> str | None:
 
 
 def _role(part: str) -> str:
-    """Return the role for code, which may be a public name, or for a page."""
+    """Return the role for code, which may be a public name, or for a page; leave a role as it is."""
+    if part.startswith(":"):
+        return part
     if not part.startswith("`"):
         return f":doc:`/{part.removesuffix('.md')}`"
-    code = " ".join(part[1:-1].split())
+    code = " ".join(part.strip("`").split())
     name = code.removeprefix("milepost.")
     return f":py:obj:`{code} <milepost.{name}>`" if name in milepost.__all__ else f"``{code}``"
