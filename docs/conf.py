@@ -1,7 +1,7 @@
-"""The documentation, as Sphinx builds it: `make docs`.
+"""Configure Sphinx for `make docs`.
 
-The source directory is the root of the repository: links between these pages, README and the others beside it are the
-same on the site and where the code is read.
+The source directory is the root of the repository, so links between these pages and the README work both on the site
+and in a code browser.
 """
 
 import sys
@@ -16,11 +16,11 @@ author = "The Milepost developers"
 copyright = author  # noqa: A001
 release = version = metadata.version("milepost")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docs._ext.site"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs._ext.site"]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 exclude_patterns = ["docs/_build", ".*", "src", "tests", "bench", "examples", "dist", "build"]
-smartquotes = False  # two hyphens are an option's
+smartquotes_action = "D"  # two hyphens become a dash, which fields of docstrings have; quotation marks stay
 highlight_language = "text"  # of blocks that do not say theirs: formulas, shells, files
 
 myst_enable_extensions = ["html_image"]
@@ -28,6 +28,10 @@ myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+napoleon_google_docstring = False
+napoleon_use_param = False  # types of parameters are words for readers, not names to look up
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # listed as parameters are
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 nitpick_ignore_regex = [
@@ -46,4 +50,4 @@ html_static_path = ["_static"]
 html_css_files = ["milepost.css"]
 html_favicon = "../src/milepost/service/static/icon.svg"
 html_copy_source = False
-html_additional_pages = {"index": "front.html"}  # whoever opens the folder is led to docs/index.html
+html_additional_pages = {"index": "front.html"}  # the folder's own page redirects to docs/index.html

@@ -29,10 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import milepost as mp
-from milepost.demo import clinic
 
 PART = r"^```(?P<language>\w+)\n(?P<text>.*?)^```$|^<!-- noise: (?P<noise>.*?) -->$"
 NUMBER = r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.]*\w)"
@@ -204,16 +201,6 @@ def _failures(text: str, names: dict[str, Any], where: str, noise: Noise) -> str
     return report.getvalue()
 
 
-def check_readme(page: str, command: Command) -> None:
-    """The README's commands have a folder of their own, where the table is that they read."""
-    sections = re.split(r"(^```console\n.*?^```$)", page, flags=re.MULTILINE | re.DOTALL)
-    check("".join(sections[::2]), command, LENIENT)
-    Path("commands").mkdir()
-    os.chdir("commands")
-    np.savetxt("homes.csv", clinic.homes(50_000), fmt="%.6f", delimiter=",", header="lat,lon", comments="")
-    check("\n".join(sections[1::2]), command, LENIENT)
-
-
 def main(arguments: list[str]) -> int:
     """Check pages, or write them anew, each in a temporary folder; 1 if one is wrong, else 0."""
     failed, before = 0, Path.cwd()
@@ -225,7 +212,7 @@ def main(arguments: list[str]) -> int:
                 if "--write" in arguments:
                     path.write_text(written(page, here), encoding="utf-8")
                 elif path.name == "README.md":
-                    check_readme(page, outside)
+                    check(page, outside, LENIENT)
                 else:
                     check(page, outside)
                 print(f"{path.name}: {'written' if '--write' in arguments else 'as shown'}")

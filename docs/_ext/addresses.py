@@ -1,26 +1,34 @@
-"""Addresses: the OpenAPI document of the service, as Markdown."""
+"""Write the OpenAPI document of the service as Markdown."""
 
 import json
+import re
+from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from docs._ext.docstrings import split_items
 from milepost.service.app import make_app, openapi_document
 from milepost.service.settings import Settings
 from milepost.service.state import ServiceState
 
-ALWAYS = {"401", "413", "422", "429", "500", "503"}  # what any request may meet: said once, above the addresses
+ALWAYS = {
+    "401",
+    "413",
+    "422",
+    "429",
+    "500",
+    "503",
+}  # refusals of any request, which the page lists once, above the addresses
 
 
 def document() -> dict[str, Any]:
-    """The interface of a service that has nothing yet; it is the same for all of them."""
+    """Return the OpenAPI document of an empty service; every service has the same."""
     with TemporaryDirectory() as folder, ServiceState(Path(folder) / "data", Settings()) as state:
         return openapi_document(make_app(state))
 
 
 def markdown(of: dict[str, Any] | None = None) -> str:
-    """The whole page below its introduction: addresses, then the shapes that they name."""
+    """Return the page below its introduction: addresses, then the shapes that they name."""
     of = document() if of is None else of
     operations = [(method, path, one) for path, ways in of["paths"].items() for method, one in ways.items()]
     parts = []
@@ -33,7 +41,7 @@ def markdown(of: dict[str, Any] | None = None) -> str:
 
 
 def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any]) -> str:
-    """One address: what it does, what it takes, what comes back."""
+    """Describe one address: what it does, what it takes and what it returns."""
     parts = [f"### `{method.upper()} {path}`", operation["description"]]
     rows = [
         f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} | {'yes' if one.get('required') else ''} "
@@ -59,20 +67,34 @@ def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any
 
 
 def shape(name: str, schema: dict[str, Any]) -> str:
-    """One shape of a request or an answer, field by field."""
+    """Describe one shape of a request or an answer, field by field."""
     needed, fields = set(schema.get("required", ())), schema.get("properties", {})
     start, items = split_items(" ".join(schema.get("description", "").split()), fields)
-    said = {name: words for names, words in items for name in names.split(", ")}
+    texts = {name: text for names, text in items for name in names.split(", ")}
     rows = [
-        f"| `{field}` | {_type(of)} | {'yes' if field in needed else ''} | {_said(of, said.get(field, ''))} |"
+        f"| `{field}` | {_type(of)} | {'yes' if field in needed else ''} | {_description(of, texts.get(field, ''))} |"
         for field, of in fields.items()
     ]
     table = "\n".join(["| field | type | needed | what it is |", "|---|---|---|---|", *rows])
     return "\n\n".join(part for part in (f"### {name}", start, table) if part)
 
 
+def split_items(text: str, names: Collection[str]) -> tuple[str, list[tuple[str, str]]]:
+    """Split a description at `name: …` for these names: the text before the first one, and the text of each.
+
+    >>> split_items("A budget. share: how much is spent. left, cap: in words.", ["share", "cap", "left"])
+    ('A budget.', [('share', 'how much is spent.'), ('left, cap', 'in words.')])
+    """
+    known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    if not known:
+        return text, []
+    start, *items = re.split(rf"(?:^|(?<=[.;] ))((?:{known})(?:, (?:{known}))*): ", text)
+    pairs = zip(items[::2], items[1::2], strict=True)
+    return re.sub(";$", ".", start.strip()), [(name, item.strip()) for name, item in pairs]
+
+
 def usual(of: dict[str, Any]) -> dict[str, set[str]]:
-    """Refusals of an address that adds none of its own."""
+    """Return the refusals that every address has."""
     answers = of["paths"]["/v1/me"]["get"]["responses"]
     return {status: set(_codes(answer)) for status, answer in answers.items() if status in ALWAYS}
 
@@ -91,13 +113,13 @@ def _name(schema: dict[str, Any]) -> str:
 
 
 def _written(example: dict[str, Any]) -> str:
-    """JSON, a field a line."""
+    """Return an object as JSON with one field per line."""
     fields = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in example.items()]
     return "\n".join(["{", ",\n".join(fields), "}"]) if fields else "{}"
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """A JSON type in words: "array of number", "string or null"."""
+    """Return a JSON type in words: "array of number", "string or null"."""
     if name := _name(schema):
         return f"[{name}](#{name.lower()})"
     if several := schema.get("anyOf") or schema.get("oneOf"):
@@ -123,10 +145,10 @@ LIMITS = {
 }
 
 
-def _said(schema: dict[str, Any], words: str) -> str:
-    """What a field is, its limits and its default; that whole numbers fit a float goes without saying."""
+def _description(schema: dict[str, Any], text: str) -> str:
+    """Describe a field with its limits and its default, leaving out the limit that whole numbers fit a float."""
     options = [schema, *(schema.get("anyOf") or ())]
     found = [(key, one[key]) for one in options for key in LIMITS if key in one]
     limits = [LIMITS[key].format(value) for key, value in found if abs(value) != 2**53]
     default = [f"default `{json.dumps(schema['default'])}`"] if "default" in schema else []
-    return "; ".join(part for part in (words.rstrip(".;"), schema.get("description", ""), *limits, *default) if part)
+    return "; ".join(part for part in (text.rstrip(".;"), schema.get("description", ""), *limits, *default) if part)

@@ -1,10 +1,10 @@
-"""Contents: the navigation of the site, from the lists of docs/index.md."""
+"""Build the navigation of the site from the lists of docs/index.md."""
 
 import re
 
 
 def sections(index: str) -> dict[str, list[str]]:
-    """The pages that each section lists, without their suffix.
+    """Return the pages that each section lists, without their suffix.
 
     >>> sections("# Milepost\\n\\n## Trust\\n\\n- [a](guarantee.md): see [b](cli.md).\\n- [c](../SECURITY.md)\\n")
     {'Trust': ['guarantee', '../SECURITY']}
@@ -18,7 +18,7 @@ def sections(index: str) -> dict[str, list[str]]:
 
 
 def with_navigation(index: str) -> str:
-    """The page with a toctree for each section, which readers of the file itself need not see."""
+    """Append a hidden toctree for each section of the index."""
     trees = [
         "\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *pages, "```"])
         for heading, pages in sections(index).items()

@@ -1,90 +1,55 @@
-"""Docstrings: plain words with Markdown's backticks, as the reStructuredText that autodoc reads."""
+"""Prepare docstrings for Sphinx: backticks and links to pages as reStructuredText; napoleon reads their sections."""
 
-import inspect
 import re
-from collections.abc import Collection
-from typing import Any
 
 import milepost
 
 ARRAY = re.compile(r"(~?numpy\.ndarray)\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?[\w.]+\]\]")
 CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
+DOCTEST = re.compile(r"^ *>>> .*(?:\n *\S.*)*", re.MULTILINE)
+MARKUP = re.compile(r"((?::[\w:]+:)?(?<!`)`{1,2}[^`]+`{1,2}|docs/[\w/-]+\.md)")
 
 
-def marked_up(text: str, names: Collection[str] = ()) -> str:
-    """A docstring: what says `name: …` of one of these names becomes an item of a list; nothing else is markup.
+def to_rest(text: str) -> str:
+    """Return a docstring as reStructuredText, with its doctests and the layout of its lines unchanged.
 
-    >>> print(marked_up("As `release` does. n: how many\\nrows there are.", ["n"]))
-    As :py:obj:`release <milepost.release>` does.
-    <BLANKLINE>
-    - **n**: how many rows there are.
+    >>> print(to_rest("Return |x| for `n` or ``m`` rows, as `release` does."))
+    Return \\|x\\| for ``n`` or ``m`` rows, as :py:obj:`release <milepost.release>` does.
     """
-    return "\n\n".join(_block(block, names) for block in re.split(r"\n\s*\n", text.strip("\n")))
+    result, end = "", 0
+    for doctest in DOCTEST.finditer(text):
+        result += inline(text[end : doctest.start()]) + doctest[0]
+        end = doctest.end()
+    return result + inline(text[end:])
 
 
-def names_of(thing: Any) -> list[str]:
-    """Parameters of a function, fields of a class."""
-    try:
-        found = list(inspect.signature(thing).parameters)
-    except (TypeError, ValueError):
-        found = []
-    return found + (list(inspect.get_annotations(thing)) if inspect.isclass(thing) else [])
+def inline(text: str) -> str:
+    """Return words as reStructuredText: code in backticks, pages of docs as links, everything else as it is."""
+    parts = MARKUP.split(text)
+    result = ""
+    for index, part in enumerate(parts):
+        if index % 2 == 0:
+            result += re.sub(r"([\\*|]|_(?!\w))", r"\\\1", part)
+            continue
+        before, after = parts[index - 1][-1:], parts[index + 1][:1]
+        # An escaped space lets markup touch the characters around it.
+        result += ("\\ " if before.strip() else "") + _role(part) + ("\\ " if after.strip() else "")
+    return result
 
 
 def short_signature(signature: str | None) -> str | None:
-    """Arrays of any shape are arrays, which the docstring describes; defaults that are no code become some."""
+    """Shorten the types of arrays, whose shapes the docstring describes, and write defaults as code."""
     if signature is None:
         return None
     return CLASS.sub(r"\1", ARRAY.sub(r"\1", signature)).replace("<factory>", "...")
 
 
-def _block(block: str, names: Collection[str]) -> str:
-    if block.startswith(">>> "):
-        return block
-    if all(line.startswith("    ") for line in block.splitlines()):
-        return f"::\n\n{block}"
-    joined = " ".join(line.strip() for line in block.splitlines())
-    start, items = split_items(joined, names)
-    listed = [f"- **{inline(name)}**: {inline(said)}" for name, said in items]
-    return "\n\n".join(part for part in (inline(start), "\n".join(listed)) if part)
-
-
-def split_items(text: str, names: Collection[str]) -> tuple[str, list[tuple[str, str]]]:
-    """What a text says before it says `name: …` of some of these names, and what it says of each.
-
-    >>> split_items("A budget. share: how much is spent. left, cap: in words.", ["share", "cap", "left"])
-    ('A budget.', [('share', 'how much is spent.'), ('left, cap', 'in words.')])
-    """
-    known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    if not known:
-        return text, []
-    start, *items = re.split(rf"(?:^|(?<=[.;] ))((?:{known})(?:, (?:{known}))*): ", text)
-    return re.sub(";$", ".", start.strip()), [
-        (name, said.strip()) for name, said in zip(items[::2], items[1::2], strict=True)
-    ]
-
-
-def inline(text: str) -> str:
-    """A line of words: code in backticks, pages of docs as links, and everything else as it is."""
-    parts = re.split(r"(`[^`]+`|docs/[\w/-]+\.md)", text)
-    result = ""
-    for place, part in enumerate(parts):
-        if place % 2 == 0:
-            result += re.sub(r"([\\*_|])", r"\\\1", part)
-            continue
-        before, after = parts[place - 1][-1:], parts[place + 1][:1]
-        touching = (
-            "\\ " if before.strip() else "",
-            "\\ " if after.strip() else "",
-        )  # lets markup touch what is around it
-        result += _marked(part).join(touching)
-    return result
-
-
-def _marked(part: str) -> str:
-    """Code, which may be a public name, or a page."""
+def _role(part: str) -> str:
+    """Return the role for code, which may be a public name, or for a page; leave a role as it is."""
+    if part.startswith(":"):
+        return part
     if not part.startswith("`"):
         return f":doc:`/{part.removesuffix('.md')}`"
-    code = part[1:-1]
+    code = " ".join(part.strip("`").split())
     name = code.removeprefix("milepost.")
     return f":py:obj:`{code} <milepost.{name}>`" if name in milepost.__all__ else f"``{code}``"

@@ -1,4 +1,4 @@
-"""Limits: the settings of a service and its refusals, as Markdown tables."""
+"""Write the settings of a service and its refusals as Markdown tables."""
 
 from dataclasses import fields
 
@@ -7,16 +7,16 @@ from milepost.service.settings import Settings
 
 
 def settings() -> str:
-    """Every setting: its default, what may be given, what it limits."""
+    """Return a table of settings: default, range and meaning."""
     rows = [
         f"| `{one.name}` | {one.default:,} | {one.metadata['least']:,} to {one.metadata['most']:,} "
         f"| {one.metadata['words']} |"
         for one in fields(Settings)
     ]
-    return "\n".join(["| setting | default | may be | what it limits |", "|---|---|---|---|", *rows])
+    return "\n".join(["| setting | default | range | what it limits |", "|---|---|---|---|", *rows])
 
 
 def refusals() -> str:
-    """Every code with its status and its message, as they are sent."""
+    """Return a table of codes with their status and message."""
     rows = [f"| `{code}` | {of.status} | {of.message} |" for code, of in CODES.items()]
     return "\n".join(["| code | status | message |", "|---|---|---|", *rows])

@@ -1,4 +1,4 @@
-"""The site: what Sphinx is told besides docs/conf.py."""
+"""Extend Sphinx for the site: generated parts of pages, navigation, docstrings and signatures."""
 
 import re
 from typing import Any
@@ -13,11 +13,11 @@ GENERATED = {
     "settings": limits.settings,
     "refusals": limits.refusals,
 }
-MADE = {"Charge", "Plan", "Session", "Space", "Synopsis"}  # what calls give: nobody makes one by hand
+MADE = {"Charge", "Plan", "Session", "Space", "Synopsis"}  # results of calls: users construct none of them
 
 
 def filled(text: str) -> str:
-    """A page with what is generated from the code in place of its marks, `<!-- generated: settings -->`."""
+    """Replace the marks of a page, such as `<!-- generated: settings -->`, by what the code gives."""
     return re.sub(r"^<!-- generated: (\w+) -->$", lambda mark: GENERATED[mark[1]](), text, flags=re.MULTILINE)
 
 
@@ -29,15 +29,15 @@ def _read(_: Sphinx, name: str, source: list[str]) -> None:
 
 
 def _outdated(_: Sphinx, env: Any, *__: Any) -> list[str]:
-    """Pages whose text did not change, but the code may have."""
+    """Return pages with generated parts: the code may have changed where their text did not."""
     return [name for name in env.found_docs if "<!-- generated: " in env.doc2path(name).read_text(encoding="utf-8")]
 
 
-def _docstring(_: Sphinx, what: str, __: str, thing: Any, ___: Any, lines: list[str]) -> None:
-    if what == "class" or callable(thing):
-        lines[:] = docstrings.marked_up("\n".join(lines), docstrings.names_of(thing)).splitlines()
-    else:
-        lines[:] = docstrings.marked_up("\n".join(lines)).splitlines()
+def _docstring(_: Sphinx, what: str, __: str, ___: Any, ____: Any, lines: list[str]) -> None:
+    text = docstrings.to_rest("\n".join(lines))
+    if what in {"attribute", "property"}:  # napoleon takes the words before a colon in the first line for a type
+        text = re.sub(r"^([^\n:]*:) ", r"\1\n", text)
+    lines[:] = text.splitlines()
 
 
 def _signature(
@@ -49,9 +49,9 @@ def _signature(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """What Sphinx calls."""
+    """Connect the extension, when Sphinx loads it."""
     app.connect("env-get-outdated", _outdated)
     app.connect("source-read", _read)
-    app.connect("autodoc-process-docstring", _docstring)
+    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon, whose priority is 500
     app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

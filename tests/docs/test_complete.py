@@ -102,7 +102,7 @@ def test_every_command_and_option_is_on_the_page_with_its_help() -> None:
                 [f"`{label}`" for label in param.opts] if param.param_type_name == "option" else [f"`{param.metavar}`"]
             )
             assert all(label in section for label in labels), (name, param.name)
-            assert param.help.replace("|", "\\|") in section, (name, param.name)
+            assert commands.code_options(param.help) in section, (name, param.name)
     assert helpless(milepost.cli.app) == []
 
 
@@ -193,4 +193,4 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 def test_the_examples_of_docstrings_are_true() -> None:
-    assert [module for module in (contents, docstrings) if doctest.testmod(module).failed] == []
+    assert [module for module in (addresses, commands, contents, docstrings) if doctest.testmod(module).failed] == []

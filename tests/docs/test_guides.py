@@ -134,7 +134,7 @@ def test_the_blocks_about_spaces_run() -> None:
     names: dict[str, Any] = {"mp": mp, "roads": nx.cycle_graph(40), "frame": frame}
     for language, text in blocks((ROOT / "docs" / "spaces.md").read_text()):
         run(language, text, names)
-    assert names["space"].found == BoundsProvenance(0.1, "replace", 2)
+    assert names["space"].bounds_provenance == BoundsProvenance(0.1, "replace", 2)
 
 
 def test_the_audit_of_ones_own_finds_what_it_says() -> None:

@@ -231,7 +231,7 @@ def test_pages_are_linked() -> None:
 
 
 FIGURES = {  # what pages say in passing, with the numbers that the code has
-    "guarantee.md": [f"{100 * SIZE_SHARE:g} % of ε tell it", f"in {WEIGHT_STEPS} steps"],
+    "guarantee.md": [f"{100 * SIZE_SHARE:g} % of ε pay for a noisy number", f"in {WEIGHT_STEPS} steps"],
     "known-limitations.md": [
         f"keeps {NAME_BYTES + ORDER_KEY_BYTES + 16 + 3} bytes a row",  # with a hash, two of a weight, and a mark
         f"Ids of more than {SHORT_ID_BYTES} bytes",

@@ -70,15 +70,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fresh(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment that has milepost[serve,plots] from the wheel, and what that needs.
-
-    And [text], which the README's words need.
-    """
+    """The programs of an environment that has milepost[serve,plots] from the wheel, and what that needs."""
     folder = tmp_path_factory.mktemp("fresh")
     call(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
     programs = folder / "venv" / "bin"
     (wheel,) = built.glob("*.whl")
-    requirement = f"milepost[serve,plots,text] @ {wheel.as_uri()}"
+    requirement = f"milepost[serve,plots] @ {wheel.as_uri()}"
     pip("--python", str(programs / "python"), "install", "--no-compile", requirement, folder=folder)
     return programs
 
