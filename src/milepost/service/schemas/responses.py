@@ -104,7 +104,7 @@ class ReleaseDescription(ReleaseSummary):
 class StatementLine(ApiModel):
     """A line of a statement."""
 
-    word: str
+    heading: str
     text: str
 
 
@@ -237,9 +237,9 @@ class JobStatus(ApiModel):
 
     id: str
     kind: Literal["release", "session"]
-    of: str
+    subject: str
     state: Literal["queued", "running", "done", "failed", "interrupted"]
-    doing: str
+    activity: str
     rows: int
     share: float | None
     detail: str | None

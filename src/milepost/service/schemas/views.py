@@ -56,7 +56,7 @@ def description(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
 
 def statement(synopsis: Synopsis) -> dict[str, Any]:
     """Return the statement, in lines and as one text."""
-    statement_lines = [{"word": word, "text": text} for word, text in lines(synopsis).items() if text]
+    statement_lines = [{"heading": heading, "text": text} for heading, text in lines(synopsis).items() if text]
     return {"lines": statement_lines, "text": synopsis.statement()}
 
 

@@ -55,7 +55,7 @@ export function curveView(release, service) {
     waiting.hidden = false;
     curve.asked = [];
     try {
-      const answer = await service.post(releasePath(release.id, "field"), { steps: 200, ...ofChosen() });
+      const answer = await service.post(releasePath(release.id, "grid"), { steps: 200, ...ofChosen() });
       curve.setAnswer(answer);
       const most = plusMinus(answer.error, answer.distance_unit);
       note.textContent = `The band is the error, at most ${most} with ${100 * answer.confidence} % confidence.`;

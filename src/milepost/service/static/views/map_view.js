@@ -132,7 +132,7 @@ export function mapView(release, service) {
     waiting.hidden = false;
     centre = null;
     try {
-      figure.setField(new DistanceGrid(await service.post(path("field"), { steps: 100, ...ofChosen() })));
+      figure.setField(new DistanceGrid(await service.post(path("grid"), { steps: 100, ...ofChosen() })));
       waiting.hidden = true;
       centre = await service.post(path("center"), ofChosen());
       const text = amount(centre.distance, centre.error, centre.distance_unit);

@@ -6,7 +6,7 @@ import { releasePath } from "../api_client.js";
 
 /** "Each single row of the table" */
 function who(protects, lines) {
-  const said = lines?.find((line) => line.word === "Protected")?.text.split(":")[0] ?? "each single row of the table";
+  const said = lines?.find((line) => line.heading === "Protected")?.text.split(":")[0] ?? "each single row of the table";
   return [said.charAt(0).toUpperCase() + said.slice(1), `A table with ${protects} would give almost the same answers.`];
 }
 
@@ -30,7 +30,7 @@ function exactness({ error, confidence, diameter, unit, labels }, lines) {
   if (error === null || error === undefined) return ["Said with every answer", scale];
   // of groups the statement knows more than one number: from the best to the worst that has an answer at all
   const span = labels?.length
-    ? lines?.find((line) => line.word === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1]
+    ? lines?.find((line) => line.heading === "Accuracy")?.text.match(/within (.+?) of the truth/)?.[1]
     : null;
   return [
     span ? `± ${span}` : plusMinus(error, unit),
@@ -91,7 +91,7 @@ export function more(release, statement, service) {
         "section",
         {},
         element("h3", {}, "Privacy statement"),
-        terms(statement.lines.map(({ word, text }) => [word, text])),
+        terms(statement.lines.map(({ heading, text }) => [heading, text])),
       ),
       element("section", {}, element("h3", {}, "The card"), terms(facts), save),
     ),
