@@ -45,7 +45,7 @@ export class ApiError extends Error {
   get errorMessage() {
     const wait = this.code === "rate_limited" && this.retryAfter ? ` (${this.retryAfter} s)` : "";
     const where = this.path?.length > 1 ? ` The field is ${this.path.slice(1).join(" › ")}.` : "";
-    const detail = this.detail ? ` ${this.detail}` : "";
+    const detail = this.detail ? ` ${this.detail.charAt(0).toUpperCase()}${this.detail.slice(1)}` : "";
     return `${SENTENCES[this.code] ?? this.message}${wait}${this.code === "invalid" ? where : ""}${detail}`;
   }
 }

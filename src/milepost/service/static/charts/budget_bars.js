@@ -8,7 +8,7 @@ export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
   // show ε, which the text has in brackets after ρ
   const remaining = dataset.remaining.match(/\((.+)\)/)?.[1] ?? dataset.remaining;
-  const text = `${percent(share)} of the budget of ${dataset.name} is spent; ${remaining} remains`;
+  const text = `${percent(share)} of the budget of ${dataset.name} is spent. Remaining: ${remaining}.`;
   return element(
     "div",
     { class: "budget", data: { dataset: dataset.name } },
@@ -26,7 +26,7 @@ export function budgetBar(dataset) {
       },
       element("span", { style: { width: `${100 * share}%` } }),
     ),
-    element("small", {}, tight(`${remaining} remains of ${dataset.cap}`)),
+    element("small", {}, tight(`Remaining: ${remaining}, of ${dataset.cap}`)),
   );
 }
 

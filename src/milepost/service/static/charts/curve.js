@@ -140,7 +140,7 @@ export class Curve {
       shape("circle", { cx: px, cy: py, r: 4 }),
     );
     this.callout.replaceChildren(
-      element("span", { class: "callout-words" }, `${this.release.columns[0]} ${Number(x.toPrecision(6))}`),
+      element("span", { class: "callout-label" }, `${this.release.columns[0]} ${Number(x.toPrecision(6))}`),
       element("strong", {}, amount(value, error, this.release.distance_unit)),
     );
     const left = px + MARGIN.left - this.callout.offsetWidth / 2;

@@ -31,7 +31,7 @@ export function formView(release, service) {
       const text = amount(value, error, answer.distance_unit);
       const data = { value, error, point: JSON.stringify(point) };
       latest.replaceChildren(
-        element("p", { class: "callout-words" }, "mean distance"),
+        element("p", { class: "callout-label" }, "mean distance"),
         element("strong", { class: "answer big", data }, text),
         element("p", { class: "hint" }, `with ${100 * answer.confidence} % confidence, for ${pointText(point)}`),
       );

@@ -69,7 +69,7 @@ export function mapView(release, service) {
     figure.showCallout(
       question.point,
       element("button", { type: "button", class: "remove", "aria-label": "Close", onclick: close }, "×"),
-      element("span", { class: "callout-words" }, group === undefined ? "mean distance" : `mean distance to ${group}`),
+      element("span", { class: "callout-label" }, group === undefined ? "mean distance" : `mean distance to ${group}`),
       answerText,
       element("span", { class: "where" }, pointText(question.point)),
       add,

@@ -71,7 +71,7 @@ export function sessionView(session, service, me, onremaining) {
       point,
       close,
       element("span", { class: "where" }, pointText(point)),
-      element("span", { class: "callout-words" }, cost),
+      element("span", { class: "callout-label" }, cost),
       button,
     );
     if (byKey) button.focus({ preventScroll: true });
@@ -100,7 +100,7 @@ export function sessionView(session, service, me, onremaining) {
       const text = amount(answer.value, answer.error, answer.distance_unit);
       const data = { value: answer.value, error: answer.error, point: JSON.stringify(point) };
       latest.replaceChildren(
-        element("p", { class: "callout-words" }, `mean distance, at ${pointText(point)}`),
+        element("p", { class: "callout-label" }, `mean distance, at ${pointText(point)}`),
         element("strong", { class: "answer big", data }, text),
       );
       unpick();
