@@ -9,8 +9,8 @@ from milepost.service.settings import Settings
 def settings() -> str:
     """Return a table of settings: default, range and meaning."""
     rows = [
-        f"| `{one.name}` | {one.default:,} | {one.metadata['least']:,} to {one.metadata['most']:,} "
-        f"| {one.metadata['words']} |"
+        f"| `{one.name}` | {one.default:,} | {one.metadata['min']:,} to {one.metadata['max']:,} "
+        f"| {one.metadata['description']} |"
         for one in fields(Settings)
     ]
     return "\n".join(["| setting | default | range | what it limits |", "|---|---|---|---|", *rows])

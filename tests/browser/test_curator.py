@@ -29,7 +29,7 @@ def test_plan_and_build(open_page: OpenPage, service: ServiceFixture) -> None:
     assert service.send("anna", "GET", "/v1/releases/built")["title"] == "Built here"
     assert "release built" in page.locator(".job").first.inner_text()
     form.get_by_role("button", name="Build").click()
-    page.get_by_text("This name is taken").wait_for()
+    page.get_by_text("This name exists already").wait_for()
 
 
 def test_an_analyst_has_no_such_view(open_page: OpenPage, service: ServiceFixture) -> None:

@@ -39,7 +39,7 @@ def test_a_wrong_key_is_refused_in_words(open_page: OpenPage, service: ServiceFi
     for key in ("not-a-key", "schlüssel ✓"):
         page.get_by_label("Your key").fill(key)
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_text("This key is not known here").wait_for()
+        page.get_by_text("The service does not know this key").wait_for()
         assert page.locator("#workspace").is_hidden()
 
 
@@ -47,7 +47,7 @@ def test_a_release_that_is_not_there(open_page: OpenPage, service: ServiceFixtur
     """A link to nothing says so, and the sidebar still leads on."""
     page = open_page(expect=("status of 404",)).page
     page.goto(f"{service.url}/#key={service.keys['anna']}&release=atlantis")
-    page.get_by_text("There is nothing by this name").wait_for()
+    page.get_by_text("This does not exist, or your key has no access").wait_for()
     page.get_by_role("link", name="Ages of patients").click()
     page.locator(".heading h1").wait_for()
     assert page.url.endswith("#release=ages")

@@ -42,7 +42,7 @@ def test_pictures(open_page: OpenPage, pictures: Path, screen: str, colours: str
     tab = open_page(width=width, height=height, dark=colours == "dark", expect=("status of 401",))
     if choice == "login":
         tab.page.goto(f"{tab.service.url}/#key=wrong-key")
-        tab.page.get_by_text("This key is not known here").wait_for()
+        tab.page.get_by_text("The service does not know this key").wait_for()
     else:
         tab.go_to("anna", choice)
         tab.page.locator(".view").wait_for()

@@ -34,7 +34,7 @@ def test_dragged_sites_are_ranked(open_page: OpenPage, service: ServiceFixture) 
         assert tuple(point) == TOWNS[name]
         assert tuple(numbers) == service.distance("fjords", point)
     assert tab.order() == sorted(TOWNS, key=lambda name: before[name][1])
-    assert "beyond the noise" in tab.page.locator(".view-side .verdict").inner_text()
+    assert "larger than the noise" in tab.page.locator(".view-side .verdict").inner_text()
     first = tab.order()[0]
     _drag(tab.page, first, *tab.window_position(0.2, 0.3))
     tab.page.wait_for_function("name => document.querySelector('.ranking input.name').value !== name", arg=first)
@@ -69,7 +69,7 @@ def test_sites_too_close_are_a_tie(open_page: OpenPage) -> None:
     tab = open_page().go_to("anna", "release=fjords").wait_for_map()
     tab.add_sites(Here=(55.7, 12.0), There=(55.7, 12.0001))
     assert "A tie between" in tab.page.locator(".view-side .verdict").inner_text()
-    assert tab.page.locator(".ranking .place").all_inner_texts() == ["1 =", "1 ="]
+    assert tab.page.locator(".ranking .rank").all_inner_texts() == ["1 =", "1 ="]
     tab.page.reload()
     tab.wait_for_map()
     assert set(tab.order()) == {"Here", "There"}  # the tab keeps them

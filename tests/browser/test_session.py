@@ -54,7 +54,7 @@ def test_a_lost_question_is_sent_again_under_its_name(open_page: OpenPage, servi
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.activeElement.textContent === 'Ask here'")
     page.keyboard.press("Enter")
-    page.get_by_text("The service cannot be reached").wait_for()
+    page.get_by_text("The page cannot reach the service").wait_for()
     page.get_by_role("button", name="Send it again").click()
     tab.read_answer()
     assert names[0] == names[1]

@@ -122,7 +122,7 @@ def test_groups(open_page: OpenPage, service: ServiceFixture) -> None:
                 response["errors"][0][index],
             )
         else:
-            assert row.locator(".bar-value").inner_text() == "too few rows to say"
+            assert row.locator(".bar-value").inner_text() == "too few rows for an answer"
     assert response["detectable"][:2] == [True, True]  # the third is empty, and may be seen or not
     assert f"Nearest: {response['nearest'][0]}" in page.locator(".groups .verdict").inner_text()
     lines = "[...document.querySelectorAll('.contours path')].map(line => line.getAttribute('d')).join()"

@@ -170,7 +170,7 @@ def test_every_setting_and_refusal_is_on_the_page() -> None:
     settings, refusals = limits.settings(), limits.refusals()
     for setting in fields(Settings):
         assert re.search(
-            rf"^\| `{setting.name}` \|.*\| {re.escape(setting.metadata['words'])} \|$", settings, re.MULTILINE
+            rf"^\| `{setting.name}` \|.*\| {re.escape(setting.metadata['description'])} \|$", settings, re.MULTILINE
         )
     assert [
         name for name, code in CODES.items() if f"| `{name}` | {code.status} | {code.message} |" not in refusals

@@ -34,7 +34,7 @@ BOTH = (
     "POST /v1/releases/{release}/distances",
     "POST /v1/releases/{release}/nearest",
     "POST /v1/releases/{release}/center",
-    "POST /v1/releases/{release}/field",
+    "POST /v1/releases/{release}/grid",
     "GET /v1/datasets",
     "GET /v1/sessions",
 )
@@ -46,7 +46,7 @@ BODIES: dict[str, Any] = {
     "POST /v1/releases/{release}/distances": {"points": [[1, 2]], "group": "west"},
     "POST /v1/releases/{release}/nearest": {"points": [[1, 2]]},
     "POST /v1/releases/{release}/center": {"group": "east"},
-    "POST /v1/releases/{release}/field": {"steps": 4, "group": "east"},
+    "POST /v1/releases/{release}/grid": {"steps": 4, "group": "east"},
     "POST /v1/sessions/{session}/ask": {"point": [1, 2]},
 }
 

@@ -59,13 +59,13 @@ def test_groups(service: ServiceFixture) -> None:
 
 def test_fields(service: ServiceFixture) -> None:
     anna = service.client("anna")
-    field = anna.post("/v1/releases/city/field", {"steps": 10}).json()
+    field = anna.post("/v1/releases/city/grid", {"steps": 10}).json()
     synopsis = mp.load(service.state.directory.release("city"))
     values = np.array(field["values"], dtype=float)
     assert values.shape == (11, 11)
     assert values[5, 5] == pytest.approx(synopsis.mean_distance([field["y"][5], field["x"][5]]))
     assert field["values"][0][0] is None
-    curve = anna.post("/v1/releases/ages/field", {"steps": 20}).json()
+    curve = anna.post("/v1/releases/ages/grid", {"steps": 20}).json()
     assert curve["y"] is None
     assert len(curve["errors"]) == len(curve["values"]) == 21
 
@@ -91,13 +91,13 @@ def test_fields(service: ServiceFixture) -> None:
         ("mixed/distances", {"points": [[1, 2]]}, "bad_point", ["body", "points"]),
         ("words/distances", {"points": ["north"]}, "bad_point", ["body", "points"]),
         ("city/nearest", {"points": [[52.5, 13.4]]}, "not_supported", None),
-        ("mixed/field", {}, "not_supported", None),
-        ("given/field", {}, "not_supported", None),
-        ("city/field", {"steps": 257}, "too_large", ["body", "steps"]),
-        ("city/field", {"steps": 1}, "invalid", ["body", "steps"]),
-        ("city/field", {"steps": 10.5}, "invalid", ["body", "steps"]),
-        ("nothing/field", {}, "not_found", None),
-        ("NOT%20A%20NAME/field", {}, "invalid", ["path", "release"]),
+        ("mixed/grid", {}, "not_supported", None),
+        ("given/grid", {}, "not_supported", None),
+        ("city/grid", {"steps": 257}, "too_large", ["body", "steps"]),
+        ("city/grid", {"steps": 1}, "invalid", ["body", "steps"]),
+        ("city/grid", {"steps": 10.5}, "invalid", ["body", "steps"]),
+        ("nothing/grid", {}, "not_found", None),
+        ("NOT%20A%20NAME/grid", {}, "invalid", ["path", "release"]),
     ],
 )
 def test_refusals_are_fixed_texts(service: ServiceFixture, path: str, body: Any, code: str, where: Any) -> None:

@@ -96,8 +96,8 @@ def test_a_transcript_has_what_was_answered_while_it_was_closed(
             await wait_in_loop(lambda: started.is_set() or first.done())
             calls = [close, close, *(ask([7, k], f"{k}") for k in range(1, 4))]
             rest = [asyncio.create_task(send(fresh_service, client, call)) for call in calls]
-            lane = fresh_service.state.workers._lanes["session", "annas"]
-            await wait_in_loop(lambda: len(lane.waiting) == len(calls), "all others wait for the first")
+            queue = fresh_service.state.workers._queues["session", "annas"]
+            await wait_in_loop(lambda: len(queue.waiting) == len(calls), "all others wait for the first")
             proceed.set()
             return [answer.status_code for answer in await asyncio.gather(first, *rest)]
 
@@ -200,7 +200,7 @@ def test_nothing_waits_for_the_answers_of_sessions_but_these(tmp_path: Path, mon
     requests += [("GET", f"/v1/sessions/{path}", {}) for path in ("s0", "over", "over/transcript")]
     requests += [("GET", f"/v1/releases/ages{path}", {}) for path in ("", "/statement", "/file")]
     requests += [("POST", "/v1/releases/ages/distances", {"json": {"points": [[k]] * 2_000}}) for k in range(3)]
-    requests += [("POST", f"/v1/releases/ages/{path}", {"json": {}}) for path in ("center", "field")]
+    requests += [("POST", f"/v1/releases/ages/{path}", {"json": {}}) for path in ("center", "grid")]
 
     async def check_answers() -> None:
         async with open_client(service) as client:
@@ -324,7 +324,7 @@ def test_a_damaged_file_is_the_matter_of_one_release(tmp_path: Path, capsys: pyt
         releases = reopened.client("anna").get("/v1/releases").json()["releases"]
         assert [release["id"] for release in releases] == ["ages"]
         assert reopened.client("anna").get("/v1/releases").json()["releases"] == releases
-        assert capsys.readouterr().err.count("the release city is not listed: ") == 1
+        assert capsys.readouterr().err.count("cannot list the release city: ") == 1
         assert reopened.client("anna").get("/v1/releases/city").json()["error"]["code"] == "internal"
         assert reopened.client("carla").request("DELETE", "/v1/releases/city").status_code == 204
 

@@ -221,7 +221,7 @@ def check_charges(anna: httpx.Client, carla: httpx.Client, directory: DataDirect
     for session in sessions:
         answer = ask(anna, (session["id"], "first"), [30])
         assert answer.status_code == (200 if session["state"] == "open" else 409)
-    finished = {job["of"] for job in carla.get("/v1/jobs").json()["jobs"] if job["state"] == "done"}
+    finished = {job["subject"] for job in carla.get("/v1/jobs").json()["jobs"] if job["state"] == "done"}
     assert {name for name in finished if name.startswith("r")} <= {*releases}
     assert {name for name in finished if name.startswith("s")} <= {
         session["id"] for session in sessions if session["state"] == "open"

@@ -38,7 +38,7 @@ def test_a_release_is_built_charged_and_answered(fresh_service: ServiceFixture) 
     job = finish_job(
         fresh_service, carla.post("/v1/releases", {"id": "plane", "title": "A plane", "space": PLANE, **BUILD_PARAMS})
     )
-    assert (job["state"], job["detail"], job["of"]) == ("done", None, "plane")
+    assert (job["state"], job["detail"], job["subject"]) == ("done", None, "plane")
     after = carla.get("/v1/datasets").json()["datasets"][0]
     assert after["share"] > before["share"]
     assert carla.get("/v1/datasets/people/charges").json()["charges"][-1]["label"] == "carla"

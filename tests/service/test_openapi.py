@@ -235,7 +235,7 @@ def test_too_many_points_and_columns(target: FuzzTarget) -> None:
             check_refusal(client.post(path, json={"points": [[1] * 4_097]}), path, "too_large")
             check_refusal(client.post(path, json={"points": []}), path, "invalid")
             check_refusal(client.post(path, json={"points": [[1, 2], [1]]}), path, "bad_point", "bad_group")
-        check_refusal(client.post("/v1/releases/city/field", json={"steps": 257}), "field", "too_large")
+        check_refusal(client.post("/v1/releases/city/grid", json={"steps": 257}), "grid", "too_large")
         key = {"idempotency-key": "large"}
         check_refusal(
             client.post("/v1/sessions/annas/ask", json={"point": [1] * 4_097}, headers=key), "ask", "too_large"

@@ -91,7 +91,7 @@ def test_names_and_places_for_sessions(fresh_service: ServiceFixture) -> None:
     params = {"id": "annas", "analyst": "anna", "max_queries": 5, "space": PLANE, **BUILD_PARAMS}
     assert carla.post("/v1/sessions", params).json()["error"]["code"] == "exists"
     for more, reason in (
-        ({"analyst": "nobody"}, "nobody called"),
+        ({"analyst": "nobody"}, "has no key"),
         ({"table": "../service.db"}, "no table"),
         ({"dataset": "other"}, "no dataset"),
         ({"space": {"space": "l9"}}, "unknown space"),

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from milepost.errors import MilepostError
 from milepost.service.auth import CURATOR
-from milepost.service.errors import BY_STATUS, RefusedError, error_responses, response
+from milepost.service.errors import CODE_BY_STATUS, RefusedError, error_responses, response
 from milepost.service.middleware import RequestMiddleware, report
 from milepost.service.routes.budgets import budgets
 from milepost.service.routes.curation import curation
@@ -41,7 +41,7 @@ def make_app(state: ServiceState) -> FastAPI:
     app = FastAPI(
         title="Milepost",
         version=version,
-        summary="Average distances to the people in private tables, under differential privacy.",
+        summary="Mean distances to the people in private tables, with differential privacy.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -51,30 +51,30 @@ def make_app(state: ServiceState) -> FastAPI:
 
     @app.get("/v1/health", response_model=Health, tags=["service"])
     async def health() -> Any:
-        """That the service runs; no key is needed."""
+        """Report that the service runs. This address needs no key."""
         return JSONResponse({"status": "ok"})
 
     @app.get("/v1/me", response_model=Me, responses=error_responses(), tags=["service"])
     async def me(key: Caller) -> Any:
-        """Whose key this is, and what the service allows."""
+        """Return the name and the role of your key, and the limits of the service."""
         return JSONResponse({"name": key.name, "role": key.role, "version": version, "limits": asdict(state.settings)})
 
     @app.get(
         "/v1/metrics",
         response_class=Response,
         responses=error_responses("forbidden")
-        | {200: {"content": {"text/plain": {}}, "description": "Prometheus's format."}},
+        | {200: {"content": {"text/plain": {}}, "description": "Metrics in the text format of Prometheus."}},
         tags=["service"],
     )
     async def metrics(_: Curator) -> Any:
-        """Requests, times, sessions, jobs and budgets, for Prometheus."""
+        """Return metrics for Prometheus: requests, response times, open sessions, jobs and spent budgets."""
 
-        def page() -> bytes:
+        def render() -> bytes:
             accounts = state.ledger.datasets() if state.ledger else ()
             spent = {account.name: account.spent.nano / account.cap.nano for account in accounts}
-            return state.telemetry.page(state.sessions.open, state.jobs.waiting, spent)
+            return state.telemetry.render(state.sessions.open, state.jobs.waiting, spent)
 
-        return Response(await state.workers.run(page), media_type="text/plain; version=0.0.4")
+        return Response(await state.workers.run(render), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def interface(_: Caller) -> Any:
@@ -103,7 +103,7 @@ def make_app(state: ServiceState) -> FastAPI:
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document, in which every address except health needs a key."""
+    """Return the OpenAPI document, which requires a key at every address except `/v1/health`."""
     document = app.openapi()
     document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"key": []}]
@@ -112,7 +112,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 
 def _add_error_handlers(app: FastAPI) -> None:
-    """Turn every exception into an error response of the same form."""
+    """Make every exception an error response of the same form."""
 
     @app.exception_handler(RefusedError)
     async def refuse(request: Request, problem: RefusedError) -> JSONResponse:
@@ -121,7 +121,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(MilepostError)
     async def report_library_error(request: Request, error: MilepostError) -> JSONResponse:
-        """Report an error of the library, for example a damaged data directory; only curators read its text."""
+        """Report an error of the library, such as a damaged data directory; only curators read its text."""
         if request.state.key.role == CURATOR:
             return response(RefusedError("refused", detail=str(error)), trusted=True)
         report(error)
@@ -133,4 +133,4 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refuse_http_error(_: Request, error: HTTPException) -> JSONResponse:
-        return response(RefusedError(BY_STATUS.get(error.status_code, "invalid")))
+        return response(RefusedError(CODE_BY_STATUS.get(error.status_code, "invalid")))

@@ -19,7 +19,7 @@ from milepost.service.database import ApiKey, DatabaseWatch, ServiceDatabase, no
 ROLES = CURATOR, ANALYST = ("curator", "analyst")
 PREFIX = "mp"
 ID = re.compile(r"[0-9a-f]{12}")
-NOBODY = bytes(32)  # the digest that a secret is compared with if there is no such key
+UNKNOWN_KEY_DIGEST = bytes(32)  # compared with the secret of a key that does not exist
 
 
 def create_key(database: ServiceDatabase, name: str, role: str, share: float = 1.0) -> tuple[ApiKey, str]:
@@ -28,17 +28,22 @@ def create_key(database: ServiceDatabase, name: str, role: str, share: float = 1
     A secret of 256 random bits cannot be guessed from its digest, so the digest needs no salt and no slow function.
     """
     if not (1 <= len(name) <= 64 and name.isprintable() and name == unicodedata.normalize("NFC", name.strip())):
-        raise MilepostError(f"a name has 1 to 64 printable characters, composed ones as one (NFC), got {name!r}")
+        raise MilepostError(
+            f"NAME must have 1 to 64 printable characters, in Unicode's composed form (NFC), got {name!r}. "
+            "Choose another name."
+        )
     if ID.fullmatch(name):
-        raise MilepostError(f"{name!r} could be the id of a key; choose a name that could not")
+        raise MilepostError(
+            f"NAME {name!r} looks like the id of a key. Choose a name that is not 12 hexadecimal digits."
+        )
     if role not in ROLES:
-        raise MilepostError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
+        raise MilepostError(f"the role must be one of {', '.join(ROLES)}, got {role!r}")
     if not (isinstance(share, int | float) and math.isfinite(share) and 0 < share <= 1):
-        raise MilepostError(f"share is a part of every dataset's cap, more than 0 and at most 1, got {share!r}")
+        raise MilepostError(f"the share of every dataset's cap must be above 0 and at most 1, got {share!r}")
     secret = secrets.token_hex(32)
     key = ApiKey(secrets.token_hex(6), name, role, float(share), _digest(secret), now(), "")
     if not database.add(key):
-        raise ConflictError("there is a key of this id already; try again")
+        raise ConflictError("a key with this random id exists already. Try again.")
     return key, f"{PREFIX}_{key.id}_{secret}"
 
 
@@ -46,7 +51,7 @@ def revoke_key(database: ServiceDatabase, name: str) -> list[ApiKey]:
     """Revoke a key by its id, or all keys of a person by name, and return those that were valid until now."""
     matches = [key for key in database.all(ApiKey) if name in (key.id, key.name)]
     if not matches:
-        raise MilepostError(f"there is no key with the id or name {name!r}; `milepost keys list` shows all")
+        raise MilepostError(f"no key has the id or name {name!r}. `milepost keys list` shows all keys.")
     revoked_keys = [replace(key, revoked=now()) for key in matches if not key.revoked]
     for key in revoked_keys:
         database.change(key)
@@ -54,7 +59,7 @@ def revoke_key(database: ServiceDatabase, name: str) -> list[ApiKey]:
 
 
 class Keys:
-    """The keys that are valid now, including changes that another process has just made."""
+    """The valid keys, including the latest changes of other processes."""
 
     def __init__(self, watch: DatabaseWatch) -> None:
         self._watch, self._valid_keys, self._lock = watch, dict[str, ApiKey](), Lock()
@@ -65,7 +70,7 @@ class Keys:
         prefix, _, rest = text.partition("_")
         name, _, secret = rest.partition("_")
         key = valid_keys.get(name)
-        secret_matches = hmac.compare_digest(_digest(secret), NOBODY if key is None else key.digest)
+        secret_matches = hmac.compare_digest(_digest(secret), UNKNOWN_KEY_DIGEST if key is None else key.digest)
         return key if secret_matches and key is not None and prefix == PREFIX else None
 
     def share(self, name: str) -> float | None:
@@ -115,7 +120,7 @@ class Quota(Ledger):
         if used > self._share * account.cap.nano:
             charge.refund()
             raise QuotaError(
-                f"{self._name} may spend {self._share:.0%} of the cap of {dataset!r}, {account.cap}, and this would be "
-                f"{used / account.cap.nano:.1%}; nothing was read or spent"
+                f"{self._name} may spend {self._share:.0%} of the cap of {dataset!r} ({account.cap}). This charge "
+                f"would raise it to {used / account.cap.nano:.1%}. Nothing was read or spent."
             )
         return charge

@@ -20,7 +20,7 @@ from milepost.privacy.accounting.ledger import Ledger
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 SUFFIXES = (".csv", ".txt", ".parquet")
-UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # files that were to become releases
+UNFINISHED = re.compile(r"\.upload-.+|\..+\.milepost\..+")  # of uploads and releases that were not completed
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class DataDirectory:
             for folder in (directory.root, directory.releases, directory.sessions, directory.tables):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise MilepostError(f"{root} cannot be used as a data directory: {error.strerror}") from None
+            raise MilepostError(f"cannot use {root} as a data directory: {error.strerror}") from None
         return directory
 
     @property
@@ -81,7 +81,8 @@ class DataDirectory:
     def table(self, name: str) -> Path:
         """Return the path of a private table, and refuse a name that `table_names` does not list."""
         if name not in self.table_names():
-            raise MilepostError(f"there is no table {name!r} in {self.tables}: it has {self.table_names() or 'none'}")
+            names = ", ".join(map(repr, self.table_names())) or "no tables"
+            raise MilepostError(f"there is no table {name!r} in {self.tables}. The folder has {names}.")
         return self.tables / name
 
     def table_names(self) -> list[str]:
@@ -111,7 +112,7 @@ class DataDirectory:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise MilepostError(
-                f"{path} is in the place of a release and cannot be removed: {error.strerror}; move it elsewhere"
+                f"cannot remove {path}, which is in the place of a release: {error.strerror}. Move it elsewhere."
             ) from None
 
     def lock(self) -> TextIO:
@@ -119,7 +120,7 @@ class DataDirectory:
         try:
             lock_file = (self.root / ".lock").open("w")
         except OSError as error:
-            raise MilepostError(f"{self.root} cannot be used as a data directory: {error.strerror}") from None
+            raise MilepostError(f"cannot use {self.root} as a data directory: {error.strerror}") from None
         try:
             import fcntl
 
@@ -128,13 +129,15 @@ class DataDirectory:
             pass
         except OSError:
             lock_file.close()
-            raise MilepostError(f"{self.root} is served by another process already; stop that one first") from None
+            raise MilepostError(f"{self.root} is served by another process. Stop that process first.") from None
         os.set_inheritable(lock_file.fileno(), False)
         return lock_file
 
 
 def check_name(name: str) -> str:
-    """Return the name of a release or a session, and refuse one that could lead out of its folder."""
+    """Return the id of a release or a session, and refuse one that could lead out of its folder."""
     if not NAME.fullmatch(name):
-        raise MilepostError(f"a name has 1 to 64 of a-z, 0-9 and -, and begins with a letter or digit, got {name!r}")
+        raise MilepostError(
+            f"an id must have 1 to 64 characters of a-z, 0-9 and -, and begin with a letter or digit, got {name!r}"
+        )
     return name

@@ -17,7 +17,7 @@ class ApiKey:
     """The key of a person or a program. digest: SHA-256 of its secret, which is stored nowhere.
 
     name: its owner, who may have several keys. share: the part of each dataset's cap that the owner may spend.
-    revoked: when it was revoked, or empty.
+    revoked: the time of its revocation, or empty.
     """
 
     id: str
@@ -93,7 +93,7 @@ def _schema(kind: type) -> str:
 
 
 SCHEMA = SqliteSchema(
-    noun="register of a service",
+    noun="database of a service",
     application_id=0x4D505356,  # "MPSV"
     version=1,
     statements=tuple(_schema(kind) for kind in TABLES),

@@ -1,4 +1,4 @@
-"""Jobs: releases and sessions that are created in the background, one after another."""
+"""Jobs, which create releases and sessions in the background, one after another."""
 
 import secrets
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from rich.progress import Progress
 from milepost.errors import MilepostError, collected_warnings
 from milepost.ingest.progress import bars, current_pass, listening
 from milepost.service.database import JobRecord, ServiceDatabase, now
-from milepost.service.errors import CODES, RefusedError
+from milepost.service.errors import CODES, RefusedError, http_text
 from milepost.service.schemas.requests import CreateRequest
 
 QUEUED, RUNNING, DONE, FAILED, INTERRUPTED = ("queued", "running", "done", "failed", "interrupted")
-MAX_LISTED = 100  # jobs that a list contains, the newest ones
+MAX_LISTED = 100  # jobs in a list, the newest ones
 
 
 class Jobs:
-    """The jobs of curators. A job is on the disk before it starts; a crash leaves it as interrupted."""
+    """The jobs of curators. A job is on the disk before it starts; after a crash, its state is interrupted."""
 
     def __init__(self, database: ServiceDatabase, max_waiting: int) -> None:
         self._database, self._max_waiting, self._lock = database, max_waiting, Lock()
@@ -32,7 +32,7 @@ class Jobs:
         self.interrupted_runs = [job for job in unfinished if job.state == RUNNING]  # these may have written a release
         for job in unfinished:
             self._set_state(
-                job, INTERRUPTED, "the service ended before this was done; what was charged for it stays spent"
+                job, INTERRUPTED, "The service stopped before the job was done. What was charged for it stays spent."
             )
 
     @property
@@ -68,13 +68,13 @@ class Jobs:
         job = self._jobs.get(name)
         if job is None:
             raise RefusedError("not_found")
-        doing, rows, share = current_pass(self._displays.get(name))
+        activity, rows, share = current_pass(self._displays.get(name))
         return {
             "id": job.id,
             "kind": job.kind,
-            "of": job.of,
+            "subject": job.of,
             "state": job.state,
-            "doing": doing,
+            "activity": activity,
             "rows": rows,
             "share": share,
             "detail": job.detail or None,
@@ -92,13 +92,13 @@ class Jobs:
             with listening(display), collected_warnings() as notes:
                 work()
         except MilepostError as error:
-            self._set_state(job, FAILED, str(error))
+            self._set_state(job, FAILED, http_text(str(error)))
         except RefusedError as error:
             self._set_state(job, FAILED, CODES[error.code].message)
         except Exception as error:  # noqa: BLE001
-            self._set_state(job, FAILED, f"something went wrong ({type(error).__name__}); what was charged stays spent")
+            self._set_state(job, FAILED, f"The job failed ({type(error).__name__}). What was charged stays spent.")
         else:
-            self._set_state(job, DONE, "; ".join(notes))
+            self._set_state(job, DONE, http_text("; ".join(notes)))
         finally:
             self._displays.pop(job.id, None)
 

@@ -102,7 +102,7 @@ class RequestBody:
 
     def __init__(self, receive: Receive, headers: Headers) -> None:
         self._receive, self._more = receive, True
-        # such a client sends nothing before the body is read
+        # with this header, a client sends nothing before the service reads the body
         self._expects_continue = headers.get("expect", "").lower() == "100-continue"
 
     async def next(self) -> Message:

@@ -77,19 +77,19 @@ class ReleaseCatalog:
                 raise RefusedError("exists")
             self._claimed_names.add(name)
         try:
-            self._directory.clear_release(name)  # a file without a record, such as one that could not be removed
+            self._directory.clear_release(name)  # a file without a record, which could not be removed earlier
             yield
         finally:
             self._claimed_names.discard(name)
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Return a summary of every release; skip those whose file is damaged or missing, which can be removed."""
+        """Return a summary of every release; skip those whose file is damaged or missing, which curators can remove."""
         summaries = []
         for record in self.all():
             key = *self._key(record.id), "summary"
             try:
                 summaries.append(self._small_answers.get(key, partial(self._summary, record.id)))
-            except RefusedError:  # it was removed meanwhile
+            except RefusedError:  # another request removed it
                 continue
             except MilepostError as error:
                 self._report(key, record.id, error)
@@ -99,7 +99,7 @@ class ReleaseCatalog:
         """Log once that a release cannot be read."""
         if key not in self._reported_keys:
             self._reported_keys.add(key)
-            print(f"the release {name} is not listed: {error}", file=sys.stderr, flush=True)
+            print(f"cannot list the release {name}: {error}", file=sys.stderr, flush=True)
 
     def _summary(self, name: str) -> bytes:
         return to_json_bytes(summary(*self.find(name)))
@@ -149,12 +149,12 @@ class ReleaseCatalog:
         self._database.remove(ReleaseRecord, name)
         self._directory.clear_release(name)
 
-    def field(self, name: str, steps: int, group: Any) -> bytes:
+    def grid(self, name: str, steps: int, group: Any) -> bytes:
         """Return mean distances on a grid, as JSON."""
         if steps > self._settings.max_steps:
             raise RefusedError("too_large", ["body", "steps"])
         synopsis = select_group(self.find(name)[1], group)
-        key = *self._key(name), "field", steps, type(group), group
+        key = *self._key(name), "grid", steps, type(group), group
         return self._grids.get(key, lambda: to_json_bytes(distance_grid(synopsis, steps)))
 
     def center(self, name: str, group: Any) -> bytes:
@@ -211,15 +211,18 @@ def cost_of(synopsis: Synopsis) -> list[Guarantee]:
 
 
 def load_uploaded(path: Path) -> Synopsis:
-    """Return the synopsis of an uploaded file, and refuse a file that is none or cannot be shown."""
+    """Return the synopsis of an uploaded file, and refuse a file that is no synopsis or cannot be shown."""
     try:
         synopsis = load(path)
         to_json_bytes(description(ReleaseRecord("", "", "", ""), synopsis))
         to_json_bytes(statement(synopsis))
     except MilepostError as error:
         raise RefusedError("refused", detail=str(error).replace(str(path), "the file")) from None
-    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # of an edited card
-        raise RefusedError("refused", detail="the file is not a synopsis that milepost has written") from None
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # the card was edited
+        raise RefusedError(
+            "refused",
+            detail="the file is not a synopsis that milepost has written. Upload a file that `milepost release` made.",
+        ) from None
     return synopsis
 
 

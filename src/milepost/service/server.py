@@ -53,8 +53,8 @@ class Address:
 
 def run(root: Path, address: Address, settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve a data directory. ready: called with the URL of the page when the service accepts requests."""
-    warnings.simplefilter("ignore", AccuracyWarning)  # warnings about queries, which nobody would read
-    if current_thread() is main_thread():  # uvicorn shuts down on it, and then raises it again
+    warnings.simplefilter("ignore", AccuracyWarning)  # warnings about queries: nobody reads them in a service
+    if current_thread() is main_thread():  # uvicorn shuts down at this signal, and then raises it again
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener = _listen(address)
     with ServiceState(root, settings) as state:
@@ -84,7 +84,9 @@ def _listen(address: Address) -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
-        raise MilepostError(f"{address.host}:{address.port} cannot be listened at: {error}") from None
+        raise MilepostError(
+            f"cannot listen at {address.host}:{address.port}: {error}. Choose another host or port."
+        ) from None
     return listener
 
 
@@ -95,12 +97,12 @@ DEMO_CAP = 4.0  # ε of the demo dataset
 def serve_demo(n: int, port: int, console: Console, *, show: bool) -> None:
     """Create demo data, serve it, and open the page; the data is removed at the end."""
     with TemporaryDirectory(prefix="milepost-demo-") as folder:
-        with console.status("Making up people, releases and a session …"):
+        with console.status("Creating made-up people, releases and a session …"):
             key = create_demo(Path(folder), n)
 
         def ready(url: str) -> None:
             page = f"{url}#key={key}&release=homes"
-            console.print(f"The page is at\n\n  {page}\n\nand stays until Ctrl-C.", soft_wrap=True, markup=False)
+            console.print(f"Open the page:\n\n  {page}\n\nCtrl-C stops the service.", soft_wrap=True, markup=False)
             if show:
                 webbrowser.open(page)
 

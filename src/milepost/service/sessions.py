@@ -39,7 +39,7 @@ class SessionService:
         self._closed_records: dict[str, SessionRecord] = {}  # closed sessions, also before the clock reveals it
         for record in [record for record in self._records.values() if record.state == OPENING]:
             self._recover(record)
-        # read tables before the first question: the time this takes would reveal to an analyst how large they are
+        # read tables before the first question: the time of reading would reveal to an analyst how large they are
         for record in [record for record in self._records.values() if record.state == OPEN]:
             with suppress(MilepostError, OSError):  # a table that is missing now may be there at the first question
                 self._session(record)
@@ -50,7 +50,7 @@ class SessionService:
         return sum(record.state in (OPENING, OPEN) for record in list(self._records.values()))
 
     def exists(self, name: str) -> bool:
-        """Return whether there is or was a session of this name."""
+        """Return whether there is or was a session with this name."""
         return name in self._records
 
     def reserve(self, request: SessionRequest, space: Space) -> None:
@@ -59,7 +59,8 @@ class SessionService:
             raise RefusedError("exists")
         if self.open >= self._max_sessions:
             raise RefusedError(
-                "busy", detail=f"{self._max_sessions} sessions are open, the most by max_sessions; close one"
+                "busy",
+                detail=f"{self._max_sessions} sessions are open, which is the limit max_sessions. Close one first.",
             )
         row_columns = RowColumns(
             None, (), request.privacy_unit, request.contributions, request.row_weights, request.max_row_weight
@@ -101,7 +102,7 @@ class SessionService:
             )
         except BaseException:
             record = self._records[request.id] = replace(self._records[request.id], state=FAILED)
-            with suppress(MilepostError):  # of a database that cannot be written: report the first error
+            with suppress(MilepostError):  # the database cannot be written: report the first error
                 self._database.change(record)
             raise
         self._sessions[request.id] = session

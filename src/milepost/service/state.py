@@ -22,11 +22,11 @@ from milepost.service.workers import Workers
 
 
 class ServiceState:
-    """A data directory that is being served, locked against other services, and everything that serves it."""
+    """A locked data directory, and the parts of the service that use it."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.settings, self.directory, self.telemetry = settings, DataDirectory.create(root), Telemetry()
-        with ExitStack() as stack:  # closes what is open if a later step fails
+        with ExitStack() as stack:  # closes everything if a later step fails
             stack.enter_context(self.directory.lock())
             self.directory.remove_unfinished()
             self.database = ServiceDatabase(self.directory.database_path)
@@ -59,9 +59,9 @@ class ServiceState:
         ):
             if dataset not in datasets:
                 raise MilepostError(
-                    f"{path} does not know the dataset {dataset!r}, which {what} names: its budget would begin anew. "
-                    "Restore the ledger from its backup. If the budget is to begin anew, remove what names it, or "
-                    f"create it: milepost ledger create {path} {dataset} --epsilon …"
+                    f"{path} does not know the dataset {dataset!r}, which {what} names: its budget would start again. "
+                    "Restore the ledger from its backup. To start the budget again on purpose, run "
+                    f"milepost ledger create {path} {dataset} --epsilon …"
                 )
         for store, card in stores:
             check_charge(card, store, self.directory.ledger)
@@ -70,7 +70,7 @@ class ServiceState:
         """Return the ledger, limited to the share that a person may spend."""
         share = self.keys.share(name)
         if share is None:
-            raise RefusedError("refused", detail=f"nobody called {name!r} has a key; `milepost keys create` makes one")
+            raise RefusedError("refused", detail=f"{name!r} has no key. Create one with `milepost keys create`.")
         return Quota(self.directory.ledger_path, name, share)
 
     def close(self) -> None:

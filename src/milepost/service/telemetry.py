@@ -11,20 +11,24 @@ class Telemetry:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         labels = ["route", "method", "status"]
-        self._requests = Counter("milepost_requests", "Requests that were answered.", labels, registry=self._registry)
+        self._requests = Counter(
+            "milepost_requests", "Requests that the service answered.", labels, registry=self._registry
+        )
         self._seconds = Histogram(
             "milepost_request_seconds",
-            "Time until an answer left.",
+            "Seconds until the service sent the response.",
             ["route"],
             buckets=BUCKETS,
             registry=self._registry,
         )
         self._late = Counter(
-            "milepost_late_answers", "Answers of sessions that missed their moment.", registry=self._registry
+            "milepost_late_answers", "Answers of sessions that left after their moment.", registry=self._registry
         )
-        self._sessions = Gauge("milepost_open_sessions", "Sessions that are open.", registry=self._registry)
+        self._sessions = Gauge("milepost_open_sessions", "Open sessions.", registry=self._registry)
         self._jobs = Gauge("milepost_waiting_jobs", "Jobs that wait or run.", registry=self._registry)
-        self._spent = Gauge("milepost_budget_spent", "Share of the cap.", ["dataset"], registry=self._registry)
+        self._spent = Gauge(
+            "milepost_budget_spent", "Spent share of the cap of a dataset.", ["dataset"], registry=self._registry
+        )
 
     def record_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request and its time."""
@@ -36,7 +40,7 @@ class Telemetry:
         """Count an answer that took longer than a period of the clock."""
         self._late.inc()
 
-    def page(self, sessions: int, jobs: int, spent: dict[str, float]) -> bytes:
+    def render(self, sessions: int, jobs: int, spent: dict[str, float]) -> bytes:
         """Return all metrics in the Prometheus text format."""
         self._sessions.set(sessions)
         self._jobs.set(jobs)

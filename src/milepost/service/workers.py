@@ -22,8 +22,8 @@ CALLER: ContextVar[str] = ContextVar("caller", default="")  # the person who sen
 
 
 @dataclass
-class Lane:
-    """A queue of tasks that run in order, on at most `width` threads of a pool; a thread runs one task at a time."""
+class TaskQueue:
+    """Tasks that run in order, on at most `width` threads of a pool; a thread runs one task at a time."""
 
     pool: ThreadPoolExecutor
     width: int
@@ -35,16 +35,16 @@ class Workers:
     """A few threads for work on files and in memory, and one thread for each session.
 
     Only a session itself waits for its answers: the waiting time of others would reveal how long an answer took.
-    No person can block the shared threads: each person has a lane, at most `max_waiting` requests wait, and at most
+    No person can block the shared threads: each person has a queue, at most `max_waiting` requests wait, and at most
     half of them are one person's. The clock limits how many requests wait for a session. If a request is cancelled, its
     thread completes the work: a question is still answered and stored.
     """
 
     def __init__(self, max_waiting: int, sessions: int) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="milepost")
-        self._answering = ThreadPoolExecutor(max(1, sessions), thread_name_prefix="milepost-session")
+        self._session_pool = ThreadPoolExecutor(max(1, sessions), thread_name_prefix="milepost-session")
         self._free_slots, self._max_waiting_per_person = BoundedSemaphore(max_waiting), max(1, max_waiting // 2)
-        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._queues: dict[tuple[str, str], TaskQueue] = {}
         self._lock = Lock()
 
     async def run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -53,9 +53,9 @@ class Workers:
             raise RefusedError("busy")
         future: Future[Result] = Future()
         future.add_done_callback(lambda _: self._free_slots.release())
-        lane = Lane(self._pool, THREADS_PER_PERSON)
+        queue = TaskQueue(self._pool, THREADS_PER_PERSON)
         if not self._enqueue(
-            ("person", CALLER.get()), lane, future, lambda: work(*args, **kwargs), self._max_waiting_per_person
+            ("person", CALLER.get()), queue, future, lambda: work(*args, **kwargs), self._max_waiting_per_person
         ):
             future.cancel()
             raise RefusedError("busy")
@@ -66,47 +66,47 @@ class Workers:
     ) -> Result:
         """Run a function on the session's own thread, in the order of arrival, and return its result."""
         future: Future[Result] = Future()
-        self._enqueue(("session", session), Lane(self._answering, 1), future, lambda: work(*args, **kwargs))
+        self._enqueue(("session", session), TaskQueue(self._session_pool, 1), future, lambda: work(*args, **kwargs))
         return await asyncio.wrap_future(future)
 
     def _enqueue(
         self,
         name: tuple[str, str],
-        new_lane: Lane,
+        new_queue: TaskQueue,
         future: Future[Result],
         work: Callable[[], Result],
         max_waiting: float = math.inf,
     ) -> bool:
-        """Add work to a lane, and return False if the lane is full. new_lane: used if there is no lane of this name."""
+        """Add work to the queue of this name, or to `new_queue` if there is none; return False if it is full."""
         with self._lock:
-            lane = self._lanes.setdefault(name, new_lane)
-            if len(lane.waiting) >= max_waiting:
+            queue = self._queues.setdefault(name, new_queue)
+            if len(queue.waiting) >= max_waiting:
                 return False
-            lane.waiting.append(lambda: _complete(future, work))
-            start = lane.busy < lane.width
-            lane.busy += start
+            queue.waiting.append(lambda: _complete(future, work))
+            start = queue.busy < queue.width
+            queue.busy += start
         if start:
-            lane.pool.submit(self._run_next, name, lane)
+            queue.pool.submit(self._run_next, name, queue)
         return True
 
-    def _run_next(self, name: tuple[str, str], lane: Lane) -> None:
+    def _run_next(self, name: tuple[str, str], queue: TaskQueue) -> None:
         with self._lock:
-            task = lane.waiting.popleft() if lane.waiting else None
+            task = queue.waiting.popleft() if queue.waiting else None
         if task is not None:
             task()
         with self._lock:
-            if not lane.waiting:
-                lane.busy -= 1
-                if not lane.busy:
-                    self._lanes.pop(name, None)
+            if not queue.waiting:
+                queue.busy -= 1
+                if not queue.busy:
+                    self._queues.pop(name, None)
                 return
         with suppress(RuntimeError):  # the pool is being closed
-            lane.pool.submit(self._run_next, name, lane)
+            queue.pool.submit(self._run_next, name, queue)
 
     def close(self) -> None:
         """Wait for the running work, and cancel the rest."""
         self._pool.shutdown(cancel_futures=True)
-        self._answering.shutdown(cancel_futures=True)
+        self._session_pool.shutdown(cancel_futures=True)
 
 
 def _complete(future: Future[Any], work: Callable[[], Any]) -> None:

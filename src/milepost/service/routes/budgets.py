@@ -1,4 +1,4 @@
-"""Routes of datasets: their budgets, and the charges to them."""
+"""Routes of datasets: their budgets and charges."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,13 +20,13 @@ DatasetName = Annotated[str, Path(min_length=1, max_length=64)]
 
 
 def budgets(state: ServiceState) -> APIRouter:
-    """Return the routes of datasets: both roles see what is left; curators create budgets and see charges."""
+    """Return the routes of datasets: both roles see what remains; curators create budgets and see charges."""
     router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
     workers = state.workers
 
     @router.get("", response_model=DatasetList, responses=error_responses())
     async def list_datasets(key: Caller) -> Any:
-        """Every dataset's cap, and what is spent and left; for analysts, by charges that cannot be given back."""
+        """Return the cap of every dataset, what is spent and what remains. For analysts, only final charges count."""
 
         def list_accounts() -> list[dict[str, Any]]:
             ledger = state.ledger
@@ -41,11 +41,11 @@ def budgets(state: ServiceState) -> APIRouter:
 
     @router.post("", status_code=201, response_model=Dataset, responses=error_responses("forbidden", "refused"))
     async def create_dataset(request: BudgetRequest, _: Curator) -> Any:
-        """A budget for a dataset, for good; the same one again changes nothing."""
+        """Create the budget of a dataset, which nobody can change later. The same request again has no effect."""
 
         def create() -> dict[str, Any]:
             with refuse_library_errors():
-                state.check_ledger()  # a lost dataset must not start again with a new budget
+                state.check_ledger()  # a lost dataset must not get a new budget
                 return account_view(state.directory.ledger.create(request.name, **request.model_dump(exclude={"name"})))
 
         return JSONResponse(await workers.run(create), 201)
@@ -54,7 +54,7 @@ def budgets(state: ServiceState) -> APIRouter:
         "/{name}/charges", response_model=ChargeList, responses=error_responses("forbidden", "not_found", "refused")
     )
     async def list_charges(name: DatasetName, _: Curator) -> Any:
-        """Every charge, in order, those that were given back included. `label`: whose share it counts to."""
+        """Return all charges of a dataset in order, including refunded ones. `label` names the person who pays."""
 
         def list_entries() -> list[dict[str, Any]]:
             with refuse_library_errors():

@@ -12,7 +12,7 @@ from milepost.errors import BudgetExceededError, MilepostError
 from milepost.pipeline.plan import plan
 from milepost.pipeline.space_spec import space_from_spec
 from milepost.service.auth import QuotaError
-from milepost.service.errors import RefusedError, error_responses
+from milepost.service.errors import RefusedError, error_responses, http_text
 from milepost.service.releases import cost_of, load_uploaded, receive_upload
 from milepost.service.routes.dependencies import Curator
 from milepost.service.schemas import views
@@ -30,7 +30,7 @@ def curation(state: ServiceState) -> APIRouter:
 
     def space_of(spec: dict[str, Any]) -> Space:
         if isinstance(spec.get("queries"), str):
-            raise MilepostError("queries must be a list here, not the name of a file")
+            raise MilepostError("queries must be a list, got the name of a file. Send the points themselves.")
         dim, max_dimension = spec.get("dim", 0), state.settings.max_dimension
         if isinstance(dim, int) and dim > max_dimension:
             raise RefusedError("too_large", ["body", "space", "dim"])
@@ -39,22 +39,25 @@ def curation(state: ServiceState) -> APIRouter:
             raise RefusedError("too_large", ["body", "space"])
         return space
 
+    def check_dataset(name: str) -> None:
+        if state.ledger is None:
+            raise MilepostError("there is no dataset yet. Create one with POST /v1/datasets.")
+        state.ledger.account(name)
+
     def check_request(request: CreateRequest) -> Space:
         """Return the space of a request; refuse one whose table or dataset does not exist."""
         state.directory.table(request.table)
-        if state.ledger is None:
-            raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
-        state.ledger.account(request.dataset)
+        check_dataset(request.dataset)
         return space_of(request.space)
 
     @router.get("/tables", response_model=TableList, responses=error_responses("forbidden"))
     async def list_tables(_: Curator) -> Any:
-        """Files and folders in the data directory's `tables`, of which releases and sessions can be made."""
+        """Return the names of the tables in the data directory, for releases and sessions."""
         return JSONResponse({"tables": await workers.run(state.directory.table_names)})
 
     @router.post("/plan", response_model=Plan, responses=error_responses("forbidden", "refused"))
     async def make_plan(request: PlanRequest, _: Curator) -> Any:
-        """What each mechanism would promise; no data is touched and nothing is spent."""
+        """Predict the error of each mechanism. This reads no data and spends nothing."""
 
         def predict() -> dict[str, Any]:
             with refuse_library_errors():
@@ -71,7 +74,10 @@ def curation(state: ServiceState) -> APIRouter:
                 }
                 for prediction in result.predictions
             ]
-            return result.guarantee.to_json() | {"predictions": predictions, "refused": result.refused}
+            return result.guarantee.to_json() | {
+                "predictions": predictions,
+                "refused": {name: http_text(reason) for name, reason in result.refused.items()},
+            }
 
         return JSONResponse(await workers.run(predict))
 
@@ -82,7 +88,7 @@ def curation(state: ServiceState) -> APIRouter:
         responses=error_responses("forbidden", "exists", "refused"),
     )
     async def build_release(request: ReleaseRequest, key: Curator) -> Any:
-        """Make a release from a table of the data directory; the job says how far it is."""
+        """Create a release from a table. The response is a job; its address reports the progress."""
 
         def start() -> dict[str, Any]:
             with refuse_library_errors():
@@ -100,7 +106,7 @@ def curation(state: ServiceState) -> APIRouter:
         responses=error_responses("forbidden", "exists", "refused"),
     )
     async def open_session(request: SessionRequest, key: Curator) -> Any:
-        """Open a session for an analyst; the job says how far it is."""
+        """Open a session for an analyst. The response is a job; its address reports the progress."""
 
         def start() -> dict[str, Any]:
             with refuse_library_errors():
@@ -116,12 +122,12 @@ def curation(state: ServiceState) -> APIRouter:
 
     @router.get("/jobs", response_model=JobList, responses=error_responses("forbidden"))
     async def list_jobs(_: Curator) -> Any:
-        """What is being made, and what was."""
+        """Return the latest jobs, the newest first."""
         return JSONResponse({"jobs": jobs.all()})
 
     @router.get("/jobs/{job}", response_model=JobStatus, responses=error_responses("forbidden", "not_found"))
     async def show_job(job: Name, _: Curator) -> Any:
-        """One job, and how far it is."""
+        """Return the state and the progress of a job."""
         return JSONResponse(jobs.status(job))
 
     @router.put(
@@ -142,9 +148,9 @@ def curation(state: ServiceState) -> APIRouter:
         request: Request,
         title: Annotated[Line | None, Query()] = None,
         dataset: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
-        paid: Annotated[bool, Query(description="Whether the dataset's budget was charged already.")] = False,
+        paid: Annotated[bool, Query(description="Whether the dataset's budget was charged earlier.")] = False,
     ) -> Any:
-        """Store a file that `milepost release` wrote. With a dataset, its guarantee is charged to that budget."""
+        """Store a file that `milepost release` wrote. With `dataset`, this charges the guarantee to its budget."""
         if releases.exists(release) or jobs.in_progress("release", release):
             raise RefusedError("exists")
         path = await receive_upload(request, state.directory.releases, state.settings.max_upload)
@@ -159,9 +165,7 @@ def curation(state: ServiceState) -> APIRouter:
             synopsis = load_uploaded(path)
             if dataset is not None:
                 with refuse_library_errors():
-                    if state.ledger is None:
-                        raise MilepostError("there is no dataset yet; POST /v1/datasets creates one with its budget")
-                    state.ledger.account(dataset)
+                    check_dataset(dataset)
                     if not paid:
                         charge = state.quota(key.name).charge(
                             dataset, cost_of(synopsis), synopsis.mechanism, protects=synopsis.change.protects
@@ -182,7 +186,7 @@ def curation(state: ServiceState) -> APIRouter:
         responses=error_responses("forbidden", "not_found"),
     )
     async def remove_release(release: Name, _: Curator) -> None:
-        """Take a release away. What was spent on it stays spent, and copies of it may be anywhere."""
+        """Remove a release. What was spent on it stays spent, and copies of the file may exist elsewhere."""
         await workers.run(releases.remove, release)
 
     return router
@@ -190,7 +194,7 @@ def curation(state: ServiceState) -> APIRouter:
 
 @contextmanager
 def refuse_library_errors() -> Iterator[None]:
-    """Turn errors of the library into refusals of the service, with their reason for curators."""
+    """Make errors of the library refusals of the service, with a reason that curators read."""
     try:
         yield
     except QuotaError as error:

@@ -1,4 +1,4 @@
-"""Dependencies of routes: the key of a request, and what its role allows."""
+"""Dependencies of routes: the key of a request, and the permissions of its role."""
 
 from typing import Annotated
 

@@ -23,7 +23,7 @@ from milepost.service.schemas.responses import (
 from milepost.service.state import ServiceState
 from milepost.synopsis.synopsis import Synopsis
 
-MAX_INLINE_NUMBERS = 1024  # coordinates of points that are answered without a thread
+MAX_INLINE_NUMBERS = 1024  # numbers in a request that is answered without a thread
 
 
 def releases(state: ServiceState) -> APIRouter:
@@ -41,27 +41,27 @@ def releases(state: ServiceState) -> APIRouter:
 
     @router.get("", response_model=ReleaseList, responses=error_responses())
     async def list_releases(_: Caller) -> Any:
-        """All releases."""
+        """Return a summary of every release."""
         return JSONResponse({"releases": await workers.run(releases.summaries)})
 
     @router.get("/{release}", response_model=ReleaseDescription, responses=error_responses("not_found"))
     async def show_release(release: Name, _: Caller) -> Any:
-        """One release with its card."""
+        """Return a release with its card and the fields of its points."""
         return JSONResponse(views.description(*await workers.run(releases.find, release)))
 
     @router.get("/{release}/statement", response_model=Statement, responses=error_responses("not_found"))
     async def show_statement(release: Name, _: Caller) -> Any:
-        """Who is protected, how much, and what was treated as public."""
+        """Return the privacy statement: who is protected, how strongly, and which facts are public."""
         return JSONResponse(views.statement(await synopsis_of(release)))
 
     @router.get(
         "/{release}/file",
         response_class=FileResponse,
         responses=error_responses("not_found")
-        | {200: {"description": "The file.", "content": {"application/octet-stream": {}}}},
+        | {200: {"description": "The file of the release.", "content": {"application/octet-stream": {}}}},
     )
     async def download_release(release: Name, _: Caller) -> Any:
-        """The file itself, for `mp.load`."""
+        """Return the file of a release, for `mp.load`."""
         await synopsis_of(release)
         return FileResponse(
             state.directory.release(release), media_type="application/octet-stream", filename=f"{release}.milepost"
@@ -73,7 +73,7 @@ def releases(state: ServiceState) -> APIRouter:
         responses=error_responses("not_found", "bad_point", "bad_group", "not_supported"),
     )
     async def ask_distances(release: Name, request: DistanceRequest, _: Caller) -> Any:
-        """The mean distance of each point, and its error."""
+        """Return the mean distance of each point, and its error."""
         check(request.points)
         synopsis = views.select_group(await synopsis_of(release), request.group)
         answer = partial(views.distances, synopsis, request.points, request.confidence)
@@ -87,24 +87,24 @@ def releases(state: ServiceState) -> APIRouter:
         responses=error_responses("not_found", "bad_point", "not_supported"),
     )
     async def ask_nearest(release: Name, request: CompareRequest, _: Caller) -> Any:
-        """How far each point is from every group, and which group is nearest."""
+        """Return the mean distance from each point to every group, and the nearest group."""
         check(request.points)
         synopsis = await synopsis_of(release)
         return await workers.run(lambda: JSONResponse(views.nearest(synopsis, request.points)))
 
     @router.post("/{release}/center", response_model=CenterPoint, responses=error_responses("not_found", "bad_group"))
     async def ask_center(release: Name, request: CenterRequest, _: Caller) -> Any:
-        """The point with the least mean distance."""
+        """Return the point with the smallest mean distance."""
         return Response(await workers.run(releases.center, release, request.group), media_type="application/json")
 
     @router.post(
-        "/{release}/field",
+        "/{release}/grid",
         response_model=DistanceGrid,
         responses=error_responses("not_found", "bad_group", "not_supported"),
     )
-    async def ask_field(release: Name, request: GridRequest, _: Caller) -> Any:
-        """Mean distances on a grid, for maps and curves."""
-        content = await workers.run(releases.field, release, request.steps, request.group)
+    async def ask_grid(release: Name, request: GridRequest, _: Caller) -> Any:
+        """Return mean distances on a grid, for maps and curves."""
+        content = await workers.run(releases.grid, release, request.steps, request.group)
         return Response(content, media_type="application/json")
 
     return router

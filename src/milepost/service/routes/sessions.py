@@ -23,12 +23,12 @@ def sessions(state: ServiceState) -> APIRouter:
 
     @router.get("", response_model=SessionList, responses=error_responses())
     async def list_sessions(key: Caller) -> Any:
-        """The sessions that were opened for you; all of them for a curator."""
+        """Return the sessions of an analyst, or all sessions for a curator."""
         return JSONResponse({"sessions": await workers.run(sessions.summaries, visible_owner(key))})
 
     @router.get("/{session}", response_model=SessionDescription, responses=error_responses("not_found"))
     async def show_session(session: Name, key: Caller) -> Any:
-        """One session."""
+        """Return a session with the fields of its points."""
         return JSONResponse(await workers.run(sessions.description, sessions.find(session, visible_owner(key))))
 
     @router.post(
@@ -41,9 +41,9 @@ def sessions(state: ServiceState) -> APIRouter:
     async def ask_session(
         session: Name, question: QuestionRequest, key: Caller, idempotency_key: IdempotencyKey
     ) -> Any:
-        """The mean distance of one point. Sent again with the same Idempotency-Key, it has the same answer, free.
+        """Return the mean distance of one point. The same Idempotency-Key returns the same answer again, at no cost.
 
-        Answers leave at fixed moments: how long one takes tells nothing.
+        The service sends answers at fixed moments, so that the response time reveals nothing about the data.
         """
         record = sessions.find(session, key.name)
         if len(question.point) > state.settings.max_dimension:
@@ -57,9 +57,10 @@ def sessions(state: ServiceState) -> APIRouter:
         "/{session}/transcript", response_model=Transcript, responses=error_responses("not_found", "session_closed")
     )
     async def show_transcript(session: Name, key: Caller) -> Any:
-        """All questions and answers, in order.
+        """Return all questions and answers, in order.
 
-        It comes after the questions that were sent before it, and leaves as they do; of a closed session, at once.
+        The service answers earlier questions first, and sends the transcript at a fixed moment. For a closed session,
+        it sends the transcript at once.
         """
         record = sessions.find(session, visible_owner(key))
         if record.state == CLOSED:
@@ -74,7 +75,7 @@ def sessions(state: ServiceState) -> APIRouter:
         responses=error_responses("forbidden", "not_found", "session_closed"),
     )
     async def close_session(session: Name, _: Curator) -> None:
-        """Forget the table; the transcript stays."""
+        """Close a session. The service drops the table and keeps the transcript."""
         record = sessions.find(session, None)
         try:
             async with clock.answering(session):

@@ -252,9 +252,9 @@ class JobStatus(ApiModel):
 
     id: str
     kind: Literal["release", "session"]
-    of: str
+    subject: str
     state: Literal["queued", "running", "done", "failed", "interrupted"]
-    doing: str
+    activity: str
     rows: int
     share: float | None
     detail: str | None

@@ -1,4 +1,4 @@
-/** The service behind the page, as one person's key sees it. */
+/** A client of the HTTP interface, with the key of one person. */
 
 import { ApiError } from "./api_error.js";
 
@@ -22,7 +22,7 @@ export class ApiClient {
     });
   }
 
-  /** @returns {Promise<Blob>} the release as the file that may be published */
+  /** @returns {Promise<Blob>} the file of a release */
   async file(id) {
     return (await this.#fetch(`/v1/releases/${encodeURIComponent(id)}/file`, {})).blob();
   }
@@ -43,7 +43,7 @@ export class ApiClient {
       });
     } catch (thrown) {
       if (thrown instanceof TypeError && /header|ISO-8859/i.test(thrown.message)) {
-        throw new ApiError({ code: "unauthorized", status: 401 }); // a key with signs that no key has
+        throw new ApiError({ code: "unauthorized", status: 401 }); // the key has characters that a header cannot contain
       }
       throw new ApiError({ code: "network", status: 0 });
     }
@@ -52,38 +52,40 @@ export class ApiClient {
     try {
       error = (await response.json()).error;
     } catch {
-      // a proxy in between may answer with a page of its own
+      // a proxy may respond with an HTML page
     }
     throw new ApiError(error ?? { code: "internal", status: response.status }, response.headers.get("Retry-After"));
   }
 }
 
-/** Paths of a release or session. */
+/** @returns {string} the path of a release, or of one of its addresses */
 export function releasePath(id, verb = "") {
   return `/v1/releases/${encodeURIComponent(id)}${verb && `/${verb}`}`;
 }
 
-/** @see releasePath */
+/** @returns {string} the path of a session, or of one of its addresses */
 export function sessionPath(id, verb = "") {
   return `/v1/sessions/${encodeURIComponent(id)}${verb && `/${verb}`}`;
 }
 
 /**
- * Calls of `task` where only the newest matters: one at a time, the last one wanted runs when the one before has ended.
- * The answers of a dragged site come as fast as the service gives them, and no faster than `pause` milliseconds.
+ * Return a function that calls `task`, one call at a time. If several calls arrive while one runs, only the last of them
+ * follows, after a pause.
+ * @param {(...args: any[]) => Promise<void>} task
+ * @param {number} pause  in milliseconds
  */
 export function latestOnly(task, pause = 80) {
   let running = false;
-  let requested = null;
+  let latest = null;
   return async function call(...args) {
-    requested = args;
+    latest = args;
     if (running) return;
     running = true;
     try {
-      while (requested) {
-        const now = requested;
-        requested = null;
-        await task(...now);
+      while (latest) {
+        const current = latest;
+        latest = null;
+        await task(...current);
         await new Promise((done) => setTimeout(done, pause));
       }
     } finally {

@@ -1,30 +1,28 @@
-/** A request the service did not grant, and what to tell a person about it. */
+/** Errors of requests, with messages for people. */
 
 const SENTENCES = {
-  unauthorized: "This key is not known here, or it was revoked. Check it, or ask your curator for a new one.",
-  forbidden: "Your key does not allow this. It is for the curator, or for the person a session was opened for.",
-  not_found: "There is nothing by this name here, or it is not yours to see.",
-  method_not_allowed: "The service does not know this request. The page may be older than the service: load it again.",
-  exists: "This name is taken. Choose another one.",
+  unauthorized: "The service does not know this key, or it was revoked. Check the key, or ask your curator for a new one.",
+  forbidden: "Your key does not allow this. Ask your curator.",
+  not_found: "This does not exist, or your key has no access to it.",
+  method_not_allowed: "The service does not support this request. Reload the page: it may be older than the service.",
+  exists: "This name exists already. Choose another name.",
   question_differs: "This question was sent before with another point. Ask it again as a new question.",
   question_limit_reached:
-    "This session has answered all its questions. Its answers stay below; ask your curator for a new session.",
-  session_closed: "This session is closed. Its answers stay below, but it takes no more questions.",
-  budget_exceeded: "The privacy budget of this dataset does not allow it. What was released before stays usable.",
-  quota_exceeded: "Your own share of this dataset's privacy budget is used up. Ask your curator.",
-  refused: "This cannot be done as asked.",
-  too_large: "That is too much for one request. Ask for fewer points at once.",
-  invalid: "Something in this request is missing or is not of the kind expected.",
-  bad_point:
-    "This point does not belong to the space of this release. Check that it lies inside, with every part filled in.",
-  bad_group: "This release has groups, and this is none of them; or it has none. Choose one of the list.",
-  not_supported: "This release cannot answer that kind of question.",
-  rate_limited: "These were many questions in a short time. Wait a moment, then go on.",
-  busy: "The service has too much to do right now. Try again in a moment.",
-  timeout: "The answer took too long and was given up. Try again, or ask for less.",
-  internal:
-    "Something went wrong in the service; the fault is not yours. Try again, and tell your curator if it stays.",
-  network: "The service cannot be reached. Check the connection; nothing was lost.",
+    "This session has answered all its questions. You can still read its answers below. Ask your curator for a new session.",
+  session_closed: "This session is closed. You can still read its answers below.",
+  budget_exceeded: "The remaining privacy budget of the dataset is too small. Nothing was spent.",
+  quota_exceeded: "The remaining share of the dataset's privacy budget is too small. Nothing was spent. Ask your curator.",
+  refused: "The service refuses this request.",
+  too_large: "This request exceeds a limit of the service. Ask about fewer points at a time.",
+  invalid: "A field is missing or has a wrong value.",
+  bad_point: "This point does not belong to the space. Check that all values are given and within their limits.",
+  bad_group: "The release does not have this group. Choose a group from the list.",
+  not_supported: "This release cannot answer this kind of question.",
+  rate_limited: "You have sent too many requests. Wait a moment, and try again.",
+  busy: "The service has too much to do. Try again in a moment.",
+  timeout: "The request took too long. Try again, or ask about fewer points.",
+  internal: "The service failed to answer. Try again. If it fails again, tell your curator.",
+  network: "The page cannot reach the service. Check your connection, and try again.",
 };
 
 export class ApiError extends Error {
@@ -38,23 +36,23 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** Whether the same request may yet be granted: it failed on the way, not on its content. */
-  get passing() {
+  /** Whether the same request may succeed later: its content is not the reason. */
+  get temporary() {
     return ["network", "busy", "timeout", "internal", "rate_limited"].includes(this.code);
   }
 
-  /** What to tell a person. */
+  /** The message for a person. */
   get errorMessage() {
     const wait = this.code === "rate_limited" && this.retryAfter ? ` (${this.retryAfter} s)` : "";
-    const where = this.path?.length > 1 ? ` Look at: ${this.path.slice(1).join(" › ")}.` : "";
-    const detail = this.detail ? ` ${this.detail}` : "";
-    return `${SENTENCES[this.code] ?? this.message}${wait}${["invalid"].includes(this.code) ? where : ""}${detail}`;
+    const where = this.path?.length > 1 ? ` The field is ${this.path.slice(1).join(" › ")}.` : "";
+    const detail = this.detail ? ` ${this.detail.charAt(0).toUpperCase()}${this.detail.slice(1)}` : "";
+    return `${SENTENCES[this.code] ?? this.message}${wait}${this.code === "invalid" ? where : ""}${detail}`;
   }
 }
 
-/** The message for whatever was thrown. */
+/** @returns {string} the message for any exception */
 export function errorMessage(thrown) {
   if (thrown instanceof ApiError) return thrown.errorMessage;
   console.error(thrown);
-  return "Something went wrong in this page. Load it again.";
+  return "This page has failed. Reload it.";
 }

@@ -1,25 +1,25 @@
-/** The key: in this tab only, from the form or from a link's fragment. */
+/** The key of this tab, from the login form or from the fragment of a link. */
 
-const PLACE = "milepost.key";
+const STORAGE_KEY = "milepost.key";
 
-/** The key of a link `/#key=…`, which then leaves the address bar and the history; or the one this tab has. */
+/** Return the key of a link `/#key=…`, and remove it from the address and the history; or the key of this tab. */
 export function readKey() {
-  const words = new URLSearchParams(location.hash.slice(1));
-  const given = words.get("key");
-  if (given !== null) {
-    words.delete("key");
-    const rest = words.toString();
+  const params = new URLSearchParams(location.hash.slice(1));
+  const key = params.get("key");
+  if (key !== null) {
+    params.delete("key");
+    const rest = params.toString();
     history.replaceState(null, "", `${location.pathname}${rest && `#${rest}`}`);
-    if (given.trim()) storeKey(given.trim());
+    if (key.trim()) storeKey(key.trim());
   }
-  return sessionStorage.getItem(PLACE);
+  return sessionStorage.getItem(STORAGE_KEY);
 }
 
 export function storeKey(key) {
-  sessionStorage.setItem(PLACE, key);
+  sessionStorage.setItem(STORAGE_KEY, key);
 }
 
-/** Forget the key, and with it everything else of this tab. */
+/** Remove the key and all other data of this tab. */
 export function removeKey() {
   sessionStorage.clear();
 }

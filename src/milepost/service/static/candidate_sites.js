@@ -1,16 +1,16 @@
-/** Candidate sites of one release: where they are, their names, and their answers; kept in this tab. */
+/** Candidate sites of one release: points, names and answers. The tab stores them. */
 
 export class CandidateSites extends EventTarget {
   constructor(release) {
     super();
-    this.place = `milepost.sites.${release.id}`;
+    this.storageKey = `milepost.sites.${release.id}`;
     /** @type {{id: number, letter: string, name: string, point: number[], value?: number, error?: number}[]} */
     this.all = [];
     try {
-      const stored = JSON.parse(sessionStorage.getItem(this.place) ?? "[]");
+      const stored = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "[]");
       for (const { name, point } of stored) this.#append(point, name);
     } catch {
-      sessionStorage.removeItem(this.place);
+      sessionStorage.removeItem(this.storageKey);
     }
   }
 
@@ -23,16 +23,16 @@ export class CandidateSites extends EventTarget {
     return site;
   }
 
-  /** A new site. */
+  /** Add a site. */
   add(point, name = "") {
     const site = this.#append(point, name);
-    this.#changed("places");
+    this.#changed("points");
     return site;
   }
 
   move(site, point) {
     site.point = point;
-    this.#changed("places");
+    this.#changed("points");
   }
 
   rename(site, name) {
@@ -42,34 +42,34 @@ export class CandidateSites extends EventTarget {
 
   remove(site) {
     this.all = this.all.filter((other) => other !== site);
-    this.#changed("places");
+    this.#changed("points");
   }
 
-  /** Take over answers; a site that moved on meanwhile keeps its old one until the next. */
-  answer(asked, values, errors, joint) {
-    asked.forEach((site, index) =>
+  /** Set the answers of sites. A site that has moved since keeps this answer until the next one. */
+  setAnswers(sites, values, errors, joint) {
+    sites.forEach((site, index) =>
       Object.assign(site, { value: values[index], error: errors[index], joint: joint[index] }),
     );
     this.#changed("answers");
   }
 
-  /** The answers are for something else now, another group say. */
-  ask() {
-    this.#changed("places");
+  /** Request new answers, for example for another group. */
+  refresh() {
+    this.#changed("points");
   }
 
-  /** Sites with an answer, the nearest first. */
+  /** Return the sites with an answer, the nearest first. */
   ranked() {
     return this.all.filter((site) => site.value !== undefined).sort((one, other) => one.value - other.value);
   }
 
-  /** Whether noise alone may be why `site` is behind `first`: intervals that hold for all sites at once do meet. */
+  /** Return whether noise may explain the difference: the joint intervals of the two sites overlap. */
   static tied(first, site) {
     return site.value - site.joint <= first.value + first.joint;
   }
 
-  #changed(what) {
-    sessionStorage.setItem(this.place, JSON.stringify(this.all.map(({ name, point }) => ({ name, point }))));
-    this.dispatchEvent(new CustomEvent("change", { detail: what }));
+  #changed(change) {
+    sessionStorage.setItem(this.storageKey, JSON.stringify(this.all.map(({ name, point }) => ({ name, point }))));
+    this.dispatchEvent(new CustomEvent("change", { detail: change }));
   }
 }

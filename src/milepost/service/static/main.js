@@ -1,4 +1,4 @@
-/** The page: a login with a key, a sidebar to choose from, and the view of what was chosen. */
+/** The page: a login with a key, a sidebar with links, and the view of the current link. */
 
 import { currentRoute, navigate } from "./router.js";
 import { curatorView } from "./views/curator_view.js";
@@ -20,23 +20,23 @@ const VIEWS = { map: mapView, curve: curveView, list: listView, form: formView }
 /** @type {{service: ApiClient, me: any, releases: any[], sessions: any[], datasets: any[]} | null} */
 let workspace = null;
 let closeView = () => {};
-let turn = 0; // of what is being loaded; what comes late for an older one is dropped
+let loadCount = 0; // a response for an earlier count is too late, and is dropped
 
-function showLogin(words = "") {
+function showLogin(message = "") {
   closeView();
   workspace = null;
   byId("workspace").hidden = true;
   byId("login").hidden = false;
   byId("sign-out").hidden = true;
   byId("who").textContent = "";
-  byId("key-error").textContent = words;
+  byId("key-error").textContent = message;
   byId("key").value = "";
   byId("key").focus();
 }
 
-function signOut(words = "") {
+function signOut(message = "") {
   removeKey();
-  showLogin(words);
+  showLogin(message);
 }
 
 async function loadSidebar() {
@@ -49,12 +49,12 @@ async function loadSidebar() {
 }
 
 function showSidebar() {
-  const now = currentRoute();
-  byId("sidebar").replaceChildren(...sidebar(workspace, now));
-  const things = { release: workspace.releases, session: workspace.sessions }[now.kind] ?? [];
-  const thing = things.find(({ id }) => id === now.id);
+  const route = currentRoute();
+  byId("sidebar").replaceChildren(...sidebar(workspace, route));
+  const things = { release: workspace.releases, session: workspace.sessions }[route.kind] ?? [];
+  const thing = things.find(({ id }) => id === route.id);
   byId("menu-label").textContent =
-    now.kind === "curator" ? "Plan and build" : thing?.title || thing?.id || "Choose a release";
+    route.kind === "curator" ? "Plan and build" : thing?.title || thing?.id || "Choose a release";
 }
 
 function toggleSidebar(open) {
@@ -62,7 +62,7 @@ function toggleSidebar(open) {
   byId("sidebar").classList.toggle("open", open);
 }
 
-async function enter(key) {
+async function signIn(key) {
   const service = new ApiClient(key);
   const me = await service.get("/v1/me");
   storeKey(key);
@@ -81,29 +81,29 @@ async function enter(key) {
 async function show() {
   if (workspace === null) return;
   const { service, me } = workspace;
-  const [mine, now, content] = [(turn += 1), currentRoute(), byId("content")];
+  const [count, route, content] = [(loadCount += 1), currentRoute(), byId("content")];
   closeView();
   closeView = () => {};
   showSidebar();
   toggleSidebar(false);
   content.replaceChildren(element("p", { class: "waiting" }, "Loading …"));
   try {
-    const parts = await build(now, service, me);
-    if (mine !== turn) return parts.view?.close();
+    const parts = await build(route, service, me);
+    if (count !== loadCount) return parts.view?.close();
     content.replaceChildren(...parts.nodes);
     closeView = parts.view?.close ?? closeView;
     document.title = `${parts.title} · Milepost`;
     say(parts.title);
   } catch (thrown) {
     if (thrown.code === "unauthorized") return signOut(errorMessage(thrown));
-    if (mine === turn) content.replaceChildren(element("p", { class: "problem", role: "alert" }, errorMessage(thrown)));
+    if (count === loadCount) content.replaceChildren(element("p", { class: "problem", role: "alert" }, errorMessage(thrown)));
   }
 }
 
-/** The nodes of what was chosen. */
-async function build(now, service, me) {
-  if (now.kind === "release") {
-    const [release, statement] = await Promise.all([service.get(releasePath(now.id)), loadStatement(now, service)]);
+/** Return the nodes, the view and the title of a route. */
+async function build(route, service, me) {
+  if (route.kind === "release") {
+    const [release, statement] = await Promise.all([service.get(releasePath(route.id)), loadStatement(route, service)]);
     const view = (VIEWS[release.view] ?? formView)(release, service);
     const nodes = [
       heading(release, "release"),
@@ -113,8 +113,8 @@ async function build(now, service, me) {
     ];
     return { nodes, view, title: release.title || release.id };
   }
-  if (now.kind === "session") {
-    const session = await service.get(sessionPath(now.id));
+  if (route.kind === "session") {
+    const session = await service.get(sessionPath(route.id));
     const view = sessionView(session, service, me, (remaining) => {
       const listed = workspace?.sessions.find(({ id }) => id === session.id);
       if (!listed || listed.remaining === remaining) return;
@@ -127,15 +127,15 @@ async function build(now, service, me) {
       title: session.title || session.id,
     };
   }
-  if (now.kind === "curator" && me.role === "curator") {
+  if (route.kind === "curator" && me.role === "curator") {
     const view = curatorView(workspace, loadSidebar);
     return { nodes: [view.root], view, title: "Plan and build" };
   }
-  const words =
+  const hint =
     workspace.releases.length + workspace.sessions.length
       ? "Choose a release or a session."
-      : "Nothing was released yet, and no session is open for you.";
-  return { nodes: [element("p", { class: "hint empty" }, words)], view: null, title: "Milepost" };
+      : "There are no releases yet, and no session is open for you.";
+  return { nodes: [element("p", { class: "hint empty" }, hint)], view: null, title: "Milepost" };
 }
 
 async function start() {
@@ -144,7 +144,7 @@ async function start() {
     event.preventDefault();
     byId("key-error").textContent = "";
     const key = byId("key").value.trim();
-    await enter(key).catch((thrown) => signOut(errorMessage(thrown)));
+    await signIn(key).catch((thrown) => signOut(errorMessage(thrown)));
   });
   byId("sign-out").addEventListener("click", () => {
     history.replaceState(null, "", location.pathname);
@@ -152,7 +152,7 @@ async function start() {
   });
   byId("menu-button").addEventListener("click", () => toggleSidebar(byId("menu-button").getAttribute("aria-expanded") !== "true"));
   byId("skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the fragment is the choice's
+    event.preventDefault(); // the fragment belongs to the router
     (workspace ? byId("content") : byId("key")).focus();
   });
   addEventListener("hashchange", () => {
@@ -160,7 +160,7 @@ async function start() {
     else show();
   });
   const key = readKey();
-  if (key) await enter(key).catch((thrown) => signOut(errorMessage(thrown)));
+  if (key) await signIn(key).catch((thrown) => signOut(errorMessage(thrown)));
   else showLogin();
 }
 

@@ -1,72 +1,72 @@
-/** Numbers as people read them. */
+/** Numbers and points as text. */
 
 const formats = new Map();
 
-/** A number with so many decimals, thousands apart. */
+/** Format a number with a given number of decimals, and commas between thousands. */
 export function fixed(value, decimals) {
-  const places = Math.min(Math.max(decimals, 0), 12);
-  if (!formats.has(places)) {
-    formats.set(places, new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
+  const digits = Math.min(Math.max(decimals, 0), 12);
+  if (!formats.has(digits)) {
+    formats.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
   }
-  return formats.get(places).format(value);
+  return formats.get(digits).format(value);
 }
 
-/** Decimals that show two digits of an error. */
+/** Return the number of decimals that shows two significant digits of an error. */
 export function decimals(error) {
   return error > 0 ? Math.max(0, 1 - Math.floor(Math.log10(error))) : 4;
 }
 
-/** A number with four digits that count, without needless zeros. */
+/** Format a number with up to four significant digits. */
 export function brief(value) {
   if (!Number.isFinite(value)) return String(value);
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 });
 }
 
-/** "10.671 ± 0.032 km" */
+/** Format a value with its error: "10.671 ± 0.032 km". */
 export function amount(value, error, unit = "") {
   if (value === null || value === undefined) return "no answer";
   const tail = unit ? ` ${unit}` : "";
   if (error === null || error === undefined || !(error > 0)) return `${brief(value)}${tail}`;
-  const places = decimals(error);
-  return `${fixed(value, places)} ± ${fixed(error, places)}${tail}`;
+  const digits = decimals(error);
+  return `${fixed(value, digits)} ± ${fixed(error, digits)}${tail}`;
 }
 
-/** "± 0.032 km" */
+/** Format an error: "± 0.032 km". */
 export function plusMinus(error, unit = "") {
   return `± ${Number(error.toPrecision(2))}${unit ? ` ${unit}` : ""}`;
 }
 
-/** "mean distance (km)" */
-export function withUnit(words, unit) {
-  return unit ? `${words} (${unit})` : words;
+/** Add a unit to a name: "mean distance (km)". */
+export function withUnit(name, unit) {
+  return unit ? `${name} (${unit})` : name;
 }
 
-/** A share in per cent, with more digits where it is small. */
+/** Format a share as a percentage. */
 export function percent(share) {
   if (share < 0.0001) return share === 0 ? "0 %" : "less than 0.01 %";
   return `${Number((100 * share).toPrecision(share < 0.1 ? 1 : 2))} %`;
 }
 
-/** "ε = 1" that stays on one line. */
+/** Keep equations such as "ε = 1" on one line. */
 export function tight(text) {
   return text.replaceAll(" = ", "\u00a0=\u00a0");
 }
 
-/** Whole numbers with thousands apart. */
+/** Format an integer with commas between thousands. */
 export function whole(count) {
   return count.toLocaleString("en");
 }
 
-/** A point in one line: numbers as they are, words as they are. */
+/** Format a point on one line. */
 export function pointText(point) {
   const parts = Array.isArray(point) ? point : [point];
-  const words = parts.map((part) => (typeof part === "boolean" ? (part ? "yes" : "no") : String(part)));
-  return words.length > 6 ? `${words.slice(0, 5).join(", ")}, … (${words.length} numbers)` : words.join(", ");
+  const texts = parts.map((part) => (typeof part === "boolean" ? (part ? "yes" : "no") : String(part)));
+  return texts.length > 6 ? `${texts.slice(0, 5).join(", ")}, … (${texts.length} numbers)` : texts.join(", ");
 }
 
-/** A day and a time of the clock on the wall here. */
+/** Format a time in the local time zone. */
 export function moment(text) {
-  const when = new Date(text);
-  if (Number.isNaN(when.getTime())) return text ?? "";
-  return when.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return text ?? "";
+  return time.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 }

@@ -1,4 +1,4 @@
-/** A question to a session: sent under a name of its own, and again under the same one when the network failed. */
+/** Sends questions to a session. After a failure, it repeats a question with the same Idempotency-Key. */
 
 import { ApiError } from "./api_error.js";
 import { sessionPath } from "./api_client.js";
@@ -7,37 +7,37 @@ export class QuestionSender {
   constructor(session, service) {
     this.session = session;
     this.service = service;
-    this.place = `milepost.question.${session.id}`;
+    this.storageKey = `milepost.question.${session.id}`;
   }
 
-  /** The question that was sent without an answer coming back: {name, point} or null. */
+  /** The question that was sent and has no answer yet: {name, point}, or null. */
   get pending() {
     try {
-      return JSON.parse(sessionStorage.getItem(this.place) ?? "null");
+      return JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null");
     } catch {
       return null;
     }
   }
 
-  /** Ask for a point; the same point that is still pending goes out under its old name, and costs nothing twice. */
+  /** Ask about a point. A pending question about the same point keeps its name, so it is charged once. */
   async ask(point) {
-    const before = this.pending;
-    const same = before !== null && JSON.stringify(before.point) === JSON.stringify(point);
-    const question = same ? before : { name: crypto.randomUUID?.() ?? randomName(), point };
-    sessionStorage.setItem(this.place, JSON.stringify(question));
+    const pending = this.pending;
+    const same = pending !== null && JSON.stringify(pending.point) === JSON.stringify(point);
+    const question = same ? pending : { name: crypto.randomUUID?.() ?? randomName(), point };
+    sessionStorage.setItem(this.storageKey, JSON.stringify(question));
     try {
       const headers = { "Idempotency-Key": question.name };
       const answer = await this.service.post(sessionPath(this.session.id, "ask"), { point }, headers);
-      sessionStorage.removeItem(this.place);
+      sessionStorage.removeItem(this.storageKey);
       return answer;
     } catch (thrown) {
-      if (!(thrown instanceof ApiError && thrown.passing)) sessionStorage.removeItem(this.place);
+      if (!(thrown instanceof ApiError && thrown.temporary)) sessionStorage.removeItem(this.storageKey);
       throw thrown;
     }
   }
 }
 
-/** Where the page is not served by HTTPS or from this computer, randomUUID is not there. */
+/** Return a random name without `crypto.randomUUID`, which browsers offer for HTTPS and localhost only. */
 function randomName() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

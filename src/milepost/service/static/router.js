@@ -1,20 +1,20 @@
-/** What is being looked at, as the address says it: `#release=homes`, `#session=clinic`, `#curator`. */
+/** Routes of the page, in the fragment of its address: `#release=homes`, `#session=clinic`, `#curator`. */
 
-/** @typedef {{kind: "release" | "session" | "curator" | "none", id: string | null}} Choice */
+/** @typedef {{kind: "release" | "session" | "curator" | "none", id: string | null}} Route */
 
-/** @returns {Choice} */
+/** @returns {Route} */
 export function currentRoute() {
-  const words = new URLSearchParams(location.hash.slice(1));
-  for (const kind of ["release", "session"]) if (words.get(kind)) return { kind, id: words.get(kind) };
-  return words.has("curator") ? { kind: "curator", id: null } : { kind: "none", id: null };
+  const params = new URLSearchParams(location.hash.slice(1));
+  for (const kind of ["release", "session"]) if (params.get(kind)) return { kind, id: params.get(kind) };
+  return params.has("curator") ? { kind: "curator", id: null } : { kind: "none", id: null };
 }
 
-/** The address of a choice. */
+/** @returns {string} the fragment of a route */
 export function routeHash({ kind, id }) {
   return id === null ? `#${kind}` : `#${kind}=${encodeURIComponent(id)}`;
 }
 
-/** Choose without another entry in the history. */
-export function navigate(choice) {
-  history.replaceState(null, "", routeHash(choice));
+/** Go to a route without a new entry in the history. */
+export function navigate(route) {
+  history.replaceState(null, "", routeHash(route));
 }

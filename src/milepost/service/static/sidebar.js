@@ -1,4 +1,4 @@
-/** The sidebar: releases and sessions to choose from, budgets, and the curator's link. */
+/** The sidebar: links to releases and sessions, budgets, and the link for curators. */
 
 import { budgets } from "./charts/budget_bars.js";
 import { routeHash } from "./router.js";
@@ -7,53 +7,53 @@ import { whole } from "./numbers.js";
 
 const VIEWS = { map: "map", curve: "curve", list: "list", form: "form" };
 
-function entry(kind, thing, now, tail) {
-  const current = now.kind === kind && now.id === thing.id;
+function entry(kind, item, route, details) {
+  const current = route.kind === kind && route.id === item.id;
   return element(
     "li",
     {},
     element(
       "a",
-      { href: routeHash({ kind, id: thing.id }), "aria-current": current ? "page" : null },
-      element("span", {}, thing.title || thing.id),
-      element("small", {}, tail),
+      { href: routeHash({ kind, id: item.id }), "aria-current": current ? "page" : null },
+      element("span", {}, item.title || item.id),
+      element("small", {}, details),
     ),
   );
 }
 
-function left(session) {
+function stateText(session) {
   if (session.state !== "open") return session.state;
   return session.remaining === null ? "open" : `${whole(session.remaining)} left`;
 }
 
 /**
  * @param {{me: any, releases: any[], sessions: any[], datasets: any[]}} workspace
- * @param {import("./router.js").Route} now
+ * @param {import("./router.js").Route} route
  */
-export function sidebar(workspace, now) {
-  const part = (title, items, none) =>
+export function sidebar(workspace, route) {
+  const part = (title, items, emptyText) =>
     element(
       "section",
       { class: "sidebar-part" },
       element("h2", {}, title),
-      items.length ? element("ul", {}, ...items) : element("p", { class: "hint" }, none),
+      items.length ? element("ul", {}, ...items) : element("p", { class: "hint" }, emptyText),
     );
-  const tail = (release) => [VIEWS[release.view] ?? release.view, release.guarantee.text.split(",")[0]].join(" · ");
+  const details = (release) => [VIEWS[release.view] ?? release.view, release.guarantee.text.split(",")[0]].join(" · ");
   const parts = [
     part(
       "Releases",
-      workspace.releases.map((release) => entry("release", release, now, tail(release))),
-      "Nothing was released yet.",
+      workspace.releases.map((release) => entry("release", release, route, details(release))),
+      "There are no releases yet.",
     ),
     part(
       "Sessions",
-      workspace.sessions.map((session) => entry("session", session, now, left(session))),
+      workspace.sessions.map((session) => entry("session", session, route, stateText(session))),
       "No session is open for you.",
     ),
     budgets(workspace.datasets),
   ];
   if (workspace.me.role === "curator") {
-    const current = now.kind === "curator" ? "page" : null;
+    const current = route.kind === "curator" ? "page" : null;
     const link = element(
       "a",
       { href: "#curator", "aria-current": current },

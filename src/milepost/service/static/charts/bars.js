@@ -1,49 +1,49 @@
-/** Ranked bars from zero, each with its error bar. */
+/** A bar chart with error bars, in a given order. */
 
 import { element } from "../dom.js";
 import { amount } from "../numbers.js";
 
-const SHOWN = 30;
+const MAX_BARS = 30; // before the button that shows all
 
 /**
- * @typedef {{name: string, value: number | null, error: number | null, mark?: string, quiet?: boolean}} Bar
- * @param {Bar[]} bars  in the order they are shown
+ * @typedef {{name: string, value: number | null, error: number | null, mark?: string, undetectable?: boolean}} Bar
+ * @param {Bar[]} bars  in their order
  * @param {string} unit
- * @param {string} label  of the whole chart
+ * @param {string} label  of the chart
  */
 export function barChart(bars, unit, label) {
-  const visible = bars.filter((bar) => !bar.quiet);
+  const visible = bars.filter((bar) => !bar.undetectable);
   const largest = Math.max(...visible.map((bar) => (bar.value ?? 0) + (bar.error ?? 0)), 0) || 1;
   const share = (value) => `${Math.min(Math.max((100 * value) / largest, 0), 100)}%`;
   const list = element("ol", { class: "bars", "aria-label": label });
   const row = (bar, index) =>
     element(
       "li",
-      { class: bar.mark ? "marked" : bar.quiet ? "faint" : null, data: { name: bar.name } },
+      { class: bar.mark ? "marked" : bar.undetectable ? "faint" : null, data: { name: bar.name } },
       element("span", { class: "bar-name" }, bar.name, bar.mark ? element("em", {}, ` ${bar.mark}`) : null),
       element(
         "span",
         { class: "bar-value", data: { value: bar.value, error: bar.error } },
-        bar.quiet ? "too few rows to say" : amount(bar.value, bar.error, unit),
+        bar.undetectable ? "too few rows for an answer" : amount(bar.value, bar.error, unit),
       ),
       element(
         "span",
         { class: "track", "aria-hidden": "true" },
-        element("span", { class: "bar", style: { width: bar.quiet ? "0" : share(bar.value ?? 0) } }),
-        bar.error > 0 && !bar.quiet
+        element("span", { class: "bar", style: { width: bar.undetectable ? "0" : share(bar.value ?? 0) } }),
+        bar.error > 0 && !bar.undetectable
           ? element("span", {
               class: "whisker",
               style: { left: share(bar.value - bar.error), right: `calc(100% - ${share(bar.value + bar.error)})` },
             })
           : null,
       ),
-      element("span", { class: "unseen" }, `, place ${index + 1}`),
+      element("span", { class: "unseen" }, `, rank ${index + 1}`),
     );
-  list.append(...bars.slice(0, SHOWN).map(row));
-  if (bars.length <= SHOWN) return list;
+  list.append(...bars.slice(0, MAX_BARS).map(row));
+  if (bars.length <= MAX_BARS) return list;
   const more = element("button", { type: "button", class: "quiet" }, `Show all ${bars.length.toLocaleString("en")}`);
   more.addEventListener("click", () => {
-    list.append(...bars.slice(SHOWN).map((bar, index) => row(bar, index + SHOWN)));
+    list.append(...bars.slice(MAX_BARS).map((bar, index) => row(bar, index + MAX_BARS)));
     more.remove();
   });
   return element("div", {}, list, more);

@@ -1,18 +1,18 @@
-/** The world's coastline, Natural Earth's at 1:50 million, bundled with the page. */
+/** The land of the world, from Natural Earth at 1:50 million. */
 
 let land = null;
 
-/** A ring whose longitudes go on beyond 180° instead of jumping to the other side; one around a pole is closed there. */
+/** Return a ring with continuous longitudes, also beyond 180°. A ring around a pole is closed at the pole. */
 function unrolled(ring) {
-  let before = ring[0][0];
-  const places = ring.map(([x, y]) => [(before = x + 360 * Math.round((before - x) / 360)), y]);
-  const [start, end] = [places[0], places.at(-1)];
-  if (Math.abs(start[0] - end[0]) < 180) return places;
+  let previous = ring[0][0];
+  const points = ring.map(([x, y]) => [(previous = x + 360 * Math.round((previous - x) / 360)), y]);
+  const [start, end] = [points[0], points.at(-1)];
+  if (Math.abs(start[0] - end[0]) < 180) return points;
   const pole = 90 * Math.sign(start[1]);
-  return [...places, [end[0], pole], [start[0], pole], start];
+  return [...points, [end[0], pole], [start[0], pole], start];
 }
 
-/** @returns {Promise<{rings: [number, number][][], west: number, east: number}[]>} polygons, read once */
+/** @returns {Promise<{rings: [number, number][][], west: number, east: number}[]>} polygons, loaded once */
 function load() {
   land ??= fetch("/static/vendor/land-50m.json")
     .then((response) => response.json())
@@ -30,23 +30,23 @@ function load() {
 }
 
 /**
- * The land inside a map as the path of an SVG, or null where there is no basemap to see.
- * The projection is that of the map, straight degrees, so clipping on the plane is all it takes.
+ * Return the land inside a map as an SVG path, or null if the map has none.
+ * The map shows degrees without distortion, so a rectangle clips the land.
  */
 export async function basemapPath(projection) {
   const [[left, right], [bottom, top]] = projection.extent;
-  if (right - left < 0.6 && top - bottom < 0.6) return null; // finer than the data is
+  if (right - left < 0.6 && top - bottom < 0.6) return null; // the map is finer than the data
   const polygons = await load();
   const clip = d3.geoIdentity().clipExtent([
     [-2, -2],
     [projection.plotWidth + 2, projection.plotHeight + 2],
   ]);
   const draw = d3.geoPath({ stream: (sink) => clip.stream(sink) });
-  const paths = [-360, 0, 360].flatMap((turn) =>
+  const paths = [-360, 0, 360].flatMap((offset) =>
     polygons
-      .filter(({ west, east }) => west + turn < right && east + turn > left)
+      .filter(({ west, east }) => west + offset < right && east + offset > left)
       .map(({ rings }) => {
-        const coordinates = rings.map((ring) => ring.map(([x, y]) => [projection.x(x + turn), projection.y(y)]));
+        const coordinates = rings.map((ring) => ring.map(([x, y]) => [projection.x(x + offset), projection.y(y)]));
         return draw({ type: "Polygon", coordinates });
       }),
   );

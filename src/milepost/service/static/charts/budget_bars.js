@@ -1,4 +1,4 @@
-/** A bar for each dataset: how much of its privacy budget is spent. */
+/** A bar for each dataset with the spent share of its privacy budget. */
 
 import { element } from "../dom.js";
 import { percent, tight } from "../numbers.js";
@@ -6,9 +6,9 @@ import { percent, tight } from "../numbers.js";
 /** @returns {HTMLElement} */
 export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
-  // ρ says little to most people; its ε stands beside it in brackets
-  const left = dataset.remaining.match(/\((.+)\)/)?.[1] ?? dataset.remaining;
-  const words = `${percent(share)} of the budget of ${dataset.name} is spent; left: ${left}`;
+  // show ε, which the text has in brackets after ρ
+  const remaining = dataset.remaining.match(/\((.+)\)/)?.[1] ?? dataset.remaining;
+  const text = `${percent(share)} of the budget of ${dataset.name} is spent. Remaining: ${remaining}.`;
   return element(
     "div",
     { class: "budget", data: { dataset: dataset.name } },
@@ -21,12 +21,12 @@ export function budgetBar(dataset) {
         "aria-valuemin": 0,
         "aria-valuemax": 100,
         "aria-valuenow": Math.round(100 * share),
-        "aria-valuetext": words,
+        "aria-valuetext": text,
         "aria-label": `Budget of ${dataset.name}`,
       },
       element("span", { style: { width: `${100 * share}%` } }),
     ),
-    element("small", {}, tight(`${left} left of ${dataset.cap}`)),
+    element("small", {}, tight(`Remaining: ${remaining}, of ${dataset.cap}`)),
   );
 }
 
@@ -36,6 +36,6 @@ export function budgets(datasets) {
     "section",
     { class: "sidebar-part" },
     element("h2", {}, "Privacy budgets"),
-    ...(datasets.length ? datasets.map(budgetBar) : [element("p", { class: "hint" }, "There is no dataset yet.")]),
+    ...(datasets.length ? datasets.map(budgetBar) : [element("p", { class: "hint" }, "There are no datasets yet.")]),
   );
 }

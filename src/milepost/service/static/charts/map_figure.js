@@ -1,6 +1,6 @@
-/** The map as a figure: layers over one projection, a cross-hair, and a way to pick a point by mouse, touch or keys. */
+/** A map with layers, a cross-hair and a callout. A person picks a point with mouse, touch or keyboard. */
 
-import { axes, grid, scaleBar } from "./axes.js";
+import { axes, gridLines, scaleBar } from "./axes.js";
 import { basemapPath } from "./basemap.js";
 import { contourLines, legend } from "./contours.js";
 import { element, say, shape } from "../dom.js";
@@ -11,42 +11,42 @@ const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowD
 
 export class MapFigure {
   /**
-   * @param {any} release  or session: columns, extent, geographic, unit, title
+   * @param {any} release  a release or session
    * @param {(point: number[], byKey: boolean) => void} onpick
-   * @param {string} verb  what picking does, for those who hear the page
+   * @param {string} verb  what Enter does, for screen readers
    */
   constructor(release, onpick, verb) {
     this.release = release;
     this.onpick = onpick;
-    this.field = null;
+    this.grid = null;
     this.cross = null;
-    this.marked = () => []; // points that a callout should not cover
-    this.painters = []; // what is drawn over the map, called after every new projection
-    this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
+    this.markedPoints = () => []; // points that the callout should not cover
+    this.overlays = []; // functions that draw over the map, called after every change
+    this.canvas = element("canvas", { class: "colours", "aria-hidden": "true" });
     this.svg = shape("svg", {
       class: "map",
       tabindex: "0",
       role: "application",
-      "aria-label": `Map of ${release.title}. Arrow keys move the cross-hair, with shift slowly; Enter ${verb}.`,
+      "aria-label": `Map of ${release.title}. The arrow keys move the cross-hair, with Shift in small steps. Enter ${verb}.`,
     });
     this.callout = element("div", { class: "callout", hidden: true });
     this.stage = element("div", { class: "stage" }, this.canvas, this.svg, this.callout);
-    this.key = element("div", { class: "key" });
-    this.root = element("figure", { class: "figure" }, this.stage, this.key);
+    this.legend = element("div", { class: "legend-area" });
+    this.root = element("figure", { class: "figure" }, this.stage, this.legend);
     this.svg.addEventListener("click", (event) => this.#click(event));
-    this.svg.addEventListener("keydown", (event) => this.#press(event));
+    this.svg.addEventListener("keydown", (event) => this.#handleKey(event));
     this.svg.addEventListener("focus", () => this.#showCross());
     this.svg.addEventListener("blur", () => this.plot && d3.select(this.plot).selectAll(".cross").remove());
     this.observer = new ResizeObserver(([entry]) => {
       const width = Math.floor(entry.contentRect.width);
-      if (width > 0 && width !== this.seen) requestAnimationFrame(() => this.root.isConnected && this.redraw());
+      if (width > 0 && width !== this.drawnWidth) requestAnimationFrame(() => this.root.isConnected && this.redraw());
     });
     this.observer.observe(this.root);
   }
 
-  /** @param {import("./distance_grid.js").DistanceGrid | null} field */
-  setField(field) {
-    this.field = field;
+  /** @param {import("./distance_grid.js").DistanceGrid | null} grid */
+  setGrid(grid) {
+    this.grid = grid;
     this.redraw();
   }
 
@@ -54,42 +54,42 @@ export class MapFigure {
     this.observer.disconnect();
   }
 
-  /** Everything anew, for another width or field. */
+  /** Draw everything again, for another width or grid. */
   redraw() {
-    this.seen = Math.floor(this.key.clientWidth); // as wide as the figure within its padding
-    if (!this.seen) return;
-    const most = Math.max(320, Math.min(globalThis.innerHeight * 0.78, 720));
-    const projection = new Projection(this.release, this.seen, most);
+    this.drawnWidth = Math.floor(this.legend.clientWidth); // the width of the figure without its padding
+    if (!this.drawnWidth) return;
+    const maxHeight = Math.max(320, Math.min(globalThis.innerHeight * 0.78, 720));
+    const projection = new Projection(this.release, this.drawnWidth, maxHeight);
     this.projection = projection;
     const { margin } = projection;
     this.svg.setAttribute("viewBox", `0 0 ${projection.width} ${projection.height}`);
-    for (const [part, value] of [
+    for (const [attribute, value] of [
       ["width", projection.width],
       ["height", projection.height],
     ])
-      this.svg.setAttribute(part, value);
+      this.svg.setAttribute(attribute, value);
     this.stage.style.setProperty("width", `${projection.width}px`);
-    const place = { left: margin.left, top: margin.top, width: projection.plotWidth, height: projection.plotHeight };
-    for (const [side, value] of Object.entries(place)) this.canvas.style.setProperty(side, `${value}px`);
+    const position = { left: margin.left, top: margin.top, width: projection.plotWidth, height: projection.plotHeight };
+    for (const [side, value] of Object.entries(position)) this.canvas.style.setProperty(side, `${value}px`);
     this.plot = shape("g", { class: "plot", transform: `translate(${margin.left},${margin.top})` });
     const clip = shape("clipPath", { id: "border-clip" }, shape("path", { d: projection.outline() }));
-    const ground = shape("path", { class: this.field ? "ground with-field" : "ground", d: projection.outline() });
+    const background = shape("path", { class: this.grid ? "background with-colours" : "background", d: projection.outline() });
     const basemap = shape("g", { class: "basemap", "clip-path": "url(#border-clip)", "aria-hidden": "true" });
     const outline = shape("path", { class: "outline", d: projection.outline() });
-    this.plot.append(shape("defs", {}, clip), ground, basemap);
-    this.plot.append(this.field ? contourLines(this.field, projection) : grid(projection));
+    this.plot.append(shape("defs", {}, clip), background, basemap);
+    this.plot.append(this.grid ? contourLines(this.grid, projection) : gridLines(projection));
     this.plot.append(outline, axes(projection, this.release.distance_unit));
     const bar = scaleBar(projection);
     if (bar) this.plot.append(bar);
-    this.over = shape("g", { class: "over" });
-    this.top = shape("g", { class: "top-layer" }); // what can be focused is not drawn anew by `refresh`
-    this.plot.append(this.over, this.top);
+    this.overlay = shape("g", { class: "overlay" });
+    this.top = shape("g", { class: "top-layer" }); // `refresh` keeps these elements, because they can have the focus
+    this.plot.append(this.overlay, this.top);
     const focused = this.svg.contains(document.activeElement) ? document.activeElement.dataset.site : undefined;
     this.svg.replaceChildren(this.plot);
-    this.canvas.hidden = this.field === null;
-    if (this.field) this.field.paint(this.canvas, projection);
-    if (this.field)
-      this.key.replaceChildren(legend(this.field.low, this.field.high, this.field.levels, this.release.distance_unit));
+    this.canvas.hidden = this.grid === null;
+    if (this.grid) this.grid.paint(this.canvas, projection);
+    if (this.grid)
+      this.legend.replaceChildren(legend(this.grid.low, this.grid.high, this.grid.levels, this.release.distance_unit));
     if (projection.geographic) {
       basemapPath(projection).then((path) => path && this.projection === projection && basemap.append(shape("path", { d: path })));
     }
@@ -98,39 +98,39 @@ export class MapFigure {
     if (document.activeElement === this.svg) this.#showCross();
   }
 
-  /** Only what lies over the map. */
+  /** Draw the overlays again. */
   refresh() {
     if (!this.projection) return;
-    this.over.replaceChildren();
-    for (const paint of this.painters) paint();
+    this.overlay.replaceChildren();
+    for (const draw of this.overlays) draw();
   }
 
-  /** The callout beside a point; null hides it. */
-  call(point, ...content) {
+  /** Show the callout beside a point; null hides it. */
+  showCallout(point, ...content) {
     this.callout.hidden = point === null;
     if (point === null || !this.projection) return;
     this.callout.replaceChildren(...content);
     const [x, y] = this.projection.pixel(point);
     const [left, top] = [x + this.projection.margin.left, y + this.projection.margin.top];
     const [width, height] = [this.callout.offsetWidth, this.callout.offsetHeight];
-    const spots = [
+    const candidates = [
       [left - width / 2, top - height - 14],
       [left - width / 2, top + 14],
       [left + 16, top - height / 2],
       [left - width - 16, top - height / 2],
     ];
-    const within = spots.map(([sx, sy]) => [
+    const positions = candidates.map(([sx, sy]) => [
       Math.min(Math.max(sx, 4), Math.max(this.projection.width - width - 4, 4)),
       Math.min(Math.max(sy, -24), this.projection.height - height),
     ]);
     const covers = ([sx, sy], [px, py], room) =>
       px > sx - room && px < sx + width + room && py > sy - room && py < sy + height + room;
-    const marks = this.marked().map((mark) =>
+    const marks = this.markedPoints().map((mark) =>
       this.projection.pixel(mark).map((at, axis) => at + (axis ? this.projection.margin.top - 14 : this.projection.margin.left)),
     );
-    const cost = (spot) =>
-      (covers(spot, [left, top], 8) ? 100 : 0) + marks.filter((mark) => covers(spot, mark, 14)).length;
-    const [sx, sy] = d3.least(within, (spot) => cost(spot));
+    const cost = (position) =>
+      (covers(position, [left, top], 8) ? 100 : 0) + marks.filter((mark) => covers(position, mark, 14)).length;
+    const [sx, sy] = d3.least(positions, cost);
     this.callout.style.setProperty("left", `${sx}px`);
     this.callout.style.setProperty("top", `${sy}px`);
   }
@@ -138,7 +138,7 @@ export class MapFigure {
   #click(event) {
     if (event.target.closest("[data-site]")) return;
     const box = this.svg.getBoundingClientRect();
-    const scale = this.projection.width / box.width; // where the page is zoomed
+    const scale = this.projection.width / box.width; // if the page is zoomed
     const px = (event.clientX - box.left) * scale - this.projection.margin.left;
     const py = (event.clientY - box.top) * scale - this.projection.margin.top;
     if (px < -8 || py < -8 || px > this.projection.plotWidth + 8 || py > this.projection.plotHeight + 8) return;
@@ -146,7 +146,7 @@ export class MapFigure {
     this.onpick(this.cross, false);
   }
 
-  #press(event) {
+  #handleKey(event) {
     if (event.target !== this.svg) return;
     if (event.key in STEPS) {
       const size = event.shiftKey ? 1 : 12;
@@ -158,7 +158,7 @@ export class MapFigure {
       this.cross ??= this.#middle();
       this.onpick(this.cross, true);
     } else if (event.key === "Escape") {
-      this.call(null);
+      this.showCallout(null);
     } else return;
     event.preventDefault();
   }

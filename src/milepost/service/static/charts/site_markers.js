@@ -1,4 +1,4 @@
-/** Sites on the map: dragged by mouse or finger, moved by arrow keys, removed by Delete. */
+/** Markers of sites on the map. A person drags them, moves them with arrow keys, and removes them with Delete. */
 
 import { say, shape } from "../dom.js";
 import { amount, pointText } from "../numbers.js";
@@ -15,7 +15,7 @@ export class SiteMarkers {
     this.figure = figure;
     this.sites = sites;
     this.layer = null;
-    figure.painters.push(() => this.paint());
+    figure.overlays.push(() => this.paint());
     sites.addEventListener("change", () => this.paint());
   }
 
@@ -27,20 +27,20 @@ export class SiteMarkers {
       top.append(this.layer);
     }
     const first = this.sites.ranked()[0];
-    const drawn = new Map([...this.layer.children].map((mark) => [mark.dataset.site, mark]));
+    const oldMarks = new Map([...this.layer.children].map((mark) => [mark.dataset.site, mark]));
     for (const site of this.sites.all) {
-      const mark = drawn.get(String(site.id)) ?? this.#mark(site);
-      drawn.delete(String(site.id));
+      const mark = oldMarks.get(String(site.id)) ?? this.#mark(site);
+      oldMarks.delete(String(site.id));
       const [x, y] = projection.pixel(site.point);
       mark.setAttribute("transform", `translate(${x},${y})`);
       mark.classList.toggle("first", site === first && this.sites.all.length > 1);
       const text = site.value === undefined ? "" : ` ${amount(site.value, site.error, this.figure.release.distance_unit)}.`;
       mark.setAttribute(
         "aria-label",
-        `${site.name}, at ${pointText(site.point)}.${text} Arrow keys move it, Delete removes it.`,
+        `${site.name}, at ${pointText(site.point)}.${text} Arrow keys move the site, Delete removes it.`,
       );
     }
-    for (const gone of drawn.values()) gone.remove();
+    for (const mark of oldMarks.values()) mark.remove();
   }
 
   #mark(site) {
@@ -64,7 +64,7 @@ export class SiteMarkers {
       const [x, y] = this.figure.projection.pixel(site.point);
       offset = [x - event.clientX, y - event.clientY];
       mark.classList.add("dragged");
-      this.figure.call(null);
+      this.figure.showCallout(null);
     });
     mark.addEventListener("pointermove", (event) => {
       if (!offset) return;
@@ -75,7 +75,7 @@ export class SiteMarkers {
         if (!offset) return;
         offset = null;
         mark.classList.remove("dragged");
-        this.sites.ask();
+        this.sites.refresh();
         say(`${site.name} moved to ${pointText(site.point)}`);
       });
     }

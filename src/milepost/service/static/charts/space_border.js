@@ -1,10 +1,10 @@
-/** The border of a space on the map: the cap of a great-circle space, the disc of a plane one, or the box around it. */
+/** The border of a space on the map: a spherical cap, a disc or a box. */
 
-const KM_PER_DEGREE = 111.19492664455873; // on the sphere of the library, 6371.0088 km
+const KM_PER_DEGREE = 111.19492664455873; // on a sphere with the library's radius, 6371.0088 km
 
 /**
- * @typedef {[number, number]} Place
- * @typedef {{ring: Place[] | null, inside: (x: number, y: number) => boolean, middle: Place}} Border
+ * @typedef {[number, number]} Position
+ * @typedef {{ring: Position[] | null, inside: (x: number, y: number) => boolean, middle: Position}} Border
  */
 
 /** @returns {Border} of a cap, in degrees of longitude and latitude */
@@ -12,7 +12,7 @@ function cap([latitude, longitude], kilometres) {
   const degrees = kilometres / KM_PER_DEGREE;
   const middle = [longitude, latitude];
   const inside = (x, y) => (d3.geoDistance(middle, [x, y]) * 180) / Math.PI <= degrees * (1 + 1e-9);
-  if (Math.abs(latitude) + degrees >= 89.9) return { ring: null, inside, middle }; // it goes round a pole
+  if (Math.abs(latitude) + degrees >= 89.9) return { ring: null, inside, middle }; // it contains a pole
   const circle = d3.geoCircle().center(middle).radius(degrees).precision(0.5)().coordinates[0];
   const ring = circle.map(([x, y]) => [x + 360 * Math.round((longitude - x) / 360), y]);
   return { ring, inside, middle };
@@ -20,8 +20,8 @@ function cap([latitude, longitude], kilometres) {
 
 /** @returns {Border} of a disc in the plane */
 function disc([x0, y0], radius) {
-  const turns = d3.range(181).map((step) => (step * Math.PI) / 90);
-  const ring = turns.map((turn) => [x0 + radius * Math.cos(turn), y0 + radius * Math.sin(turn)]);
+  const angles = d3.range(181).map((step) => (step * Math.PI) / 90);
+  const ring = angles.map((angle) => [x0 + radius * Math.cos(angle), y0 + radius * Math.sin(angle)]);
   return { ring, inside: (x, y) => Math.hypot(x - x0, y - y0) <= radius * (1 + 1e-9), middle: [x0, y0] };
 }
 
@@ -39,7 +39,7 @@ function box([[left, right], [bottom, top]]) {
 }
 
 /**
- * The border as the card of a release tells it; a session has no card, but a cap is known by its extent.
+ * Return the border that the card of a release describes. A session has no card: its extent gives the border.
  * @param {[[number, number], [number, number]]} extent  along x, along y
  */
 export function borderOf(extent, geographic, space = null) {
@@ -53,16 +53,16 @@ export function borderOf(extent, geographic, space = null) {
   return box(extent);
 }
 
-/** The point itself, or the last one inside on the way to it from the middle. */
+/** Return the point if it is inside, or the last point inside on the line from the middle to it. */
 export function clampInside(border, x, y) {
   if (border.inside(x, y)) return [x, y];
   const [x0, y0] = border.middle;
   let [near, far] = [0, 1];
-  for (let turn = 0; turn < 30; turn += 1) {
+  for (let step = 0; step < 30; step += 1) {
     const half = (near + far) / 2;
     if (border.inside(x0 + half * (x - x0), y0 + half * (y - y0))) near = half;
     else far = half;
   }
-  const reach = near * 0.999; // a little inside, so that rounding does not put it out again
-  return [x0 + reach * (x - x0), y0 + reach * (y - y0)];
+  const share = near * 0.999; // slightly inside, so that the rounded point stays inside
+  return [x0 + share * (x - x0), y0 + share * (y - y0)];
 }

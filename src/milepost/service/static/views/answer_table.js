@@ -1,33 +1,33 @@
-/** Answers so far, the newest first, as a table. */
+/** A table of answers, the newest first. */
 
 import { element } from "../dom.js";
 import { amount, pointText, withUnit } from "../numbers.js";
 
-const KEPT = 20;
+const MAX_ROWS = 20;
 
 export class AnswerTable {
   /**
    * @param {string[]} columns
    * @param {string} unit
    */
-  constructor(columns, unit, words = "Answers so far") {
+  constructor(columns, unit, title = "Answers so far") {
     this.unit = unit;
     this.body = element("tbody");
-    const asked = columns.length > 0 && columns.length <= 6 ? columns.join(", ") : "point";
+    const pointName = columns.length > 0 && columns.length <= 6 ? columns.join(", ") : "point";
     this.root = element(
       "div",
-      { class: "answers", hidden: true, tabindex: "0", role: "region", "aria-label": words },
+      { class: "answers", hidden: true, tabindex: "0", role: "region", "aria-label": title },
       element(
         "table",
         {},
-        element("caption", {}, words),
+        element("caption", {}, title),
         element(
           "thead",
           {},
           element(
             "tr",
             {},
-            element("th", { scope: "col" }, asked),
+            element("th", { scope: "col" }, pointName),
             element("th", { scope: "col", class: "number" }, withUnit("mean distance", unit)),
           ),
         ),
@@ -36,7 +36,7 @@ export class AnswerTable {
     );
   }
 
-  /** One more answer on top. */
+  /** Add an answer at the top. */
   add(point, value, error, note = null) {
     this.root.hidden = false;
     const row = element(
@@ -46,6 +46,6 @@ export class AnswerTable {
       element("td", { class: "number", data: { value, error } }, amount(value, error)),
     );
     this.body.prepend(row);
-    while (this.body.children.length > KEPT) this.body.lastElementChild.remove();
+    while (this.body.children.length > MAX_ROWS) this.body.lastElementChild.remove();
   }
 }

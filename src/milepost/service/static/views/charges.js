@@ -1,4 +1,4 @@
-/** What a dataset's budget was spent on. */
+/** The charges to the budget of a dataset. */
 
 import { element, labelled } from "../dom.js";
 import { moment, tight } from "../numbers.js";
@@ -36,10 +36,10 @@ export function chargesPanel(workspace) {
       problem.textContent = errorMessage(thrown);
     }
   }
-  if (!workspace.datasets.length) return element("p", { class: "hint" }, "There is no dataset yet.");
+  if (!workspace.datasets.length) return element("p", { class: "hint" }, "There are no datasets yet.");
   show();
-  const head = ["charged", "for", "guarantee"].map((word, index) =>
-    element("th", { scope: "col", class: index === 2 ? "number" : null }, word),
+  const head = ["charged", "for", "guarantee"].map((title, index) =>
+    element("th", { scope: "col", class: index === 2 ? "number" : null }, title),
   );
   return element(
     "div",

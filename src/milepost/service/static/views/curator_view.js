@@ -1,4 +1,4 @@
-/** The curator's view: plan before spending, build releases, open sessions, and see how far and how much. */
+/** The view of curators: plan and create releases and sessions, and see jobs, tables and charges. */
 
 import { chargesPanel } from "./charges.js";
 import { card, element } from "../dom.js";
@@ -8,8 +8,8 @@ import { planForm } from "../forms/plan_form.js";
 import { errorMessage } from "../api_error.js";
 
 /**
- * @param {any} workspace  service and what is on the sidebar
- * @param {() => Promise<void>} reload  of the sidebar, after something was made
+ * @param {any} workspace  the client, and the content of the sidebar
+ * @param {() => Promise<void>} reload  reloads the sidebar after a job
  * @returns {{root: HTMLElement, close: () => void}}
  */
 export function curatorView(workspace, reload) {
@@ -19,12 +19,12 @@ export function curatorView(workspace, reload) {
   const names = element("datalist", { id: "table-names" });
   service
     .get("/v1/tables")
-    .then(({ tables: found }) => {
-      names.replaceChildren(...found.map((name) => element("option", { value: name })));
+    .then(({ tables: tableNames }) => {
+      names.replaceChildren(...tableNames.map((name) => element("option", { value: name })));
       tables.replaceChildren(
-        ...(found.length
-          ? found.map((name) => element("code", {}, name))
-          : ["There is no table yet. Put CSV or Parquet files into the folder “tables” of the data directory."]),
+        ...(tableNames.length
+          ? tableNames.map((name) => element("code", {}, name))
+          : ["There are no tables yet. Copy CSV or Parquet files to the folder “tables” of the data directory."]),
       );
     })
     .catch((thrown) => tables.replaceChildren(errorMessage(thrown)));
@@ -36,7 +36,7 @@ export function curatorView(workspace, reload) {
       "header",
       { class: "heading" },
       element("h1", {}, "Plan and build"),
-      element("p", {}, "Planning touches no data. Building spends a dataset's budget, for good."),
+      element("p", {}, "A plan reads no data and spends nothing. A build spends the budget of a dataset, and cannot be undone."),
     ),
     element(
       "div",
@@ -44,12 +44,12 @@ export function curatorView(workspace, reload) {
       card("Plan", planForm(service)),
       card(
         "Build",
-        createForm(workspace, () => jobs.look()),
+        createForm(workspace, () => jobs.update()),
       ),
       card("Jobs", jobs.root),
       element("div", { class: "view-main" }, card("Tables", tables), card("Charges", chargesPanel(workspace))),
     ),
   );
-  jobs.look();
+  jobs.update();
   return { root, close: () => jobs.close() };
 }

@@ -1,4 +1,4 @@
-/** A release that is asked by a form. */
+/** The view of a release with a form for one point. */
 
 import { AnswerTable } from "./answer_table.js";
 import { card, element, say } from "../dom.js";
@@ -31,7 +31,7 @@ export function formView(release, service) {
       const text = amount(value, error, answer.distance_unit);
       const data = { value, error, point: JSON.stringify(point) };
       latest.replaceChildren(
-        element("p", { class: "callout-words" }, "mean distance"),
+        element("p", { class: "callout-label" }, "mean distance"),
         element("strong", { class: "answer big", data }, text),
         element("p", { class: "hint" }, `with ${100 * answer.confidence} % confidence, for ${pointText(point)}`),
       );
@@ -49,6 +49,6 @@ export function formView(release, service) {
     element("div", { class: "view-main" }, card("Ask about one point", form, problem)),
     element("aside", { class: "view-side" }, card("Answer", latest, answers.root)),
   );
-  latest.append(element("p", { class: "hint" }, "Fill in the form; questions to a release cost nothing."));
+  latest.append(element("p", { class: "hint" }, "Fill in the form. Questions to a release are free."));
   return { root, close: () => {} };
 }

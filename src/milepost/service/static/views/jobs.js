@@ -1,20 +1,20 @@
-/** Jobs and how far they are, looked at again while one of them runs. */
+/** The list of jobs with their progress, updated while a job waits or runs. */
 
 import { element } from "../dom.js";
 import { percent, whole } from "../numbers.js";
 import { errorMessage } from "../api_error.js";
 
-const PAUSE = 1000;
+const INTERVAL = 1000; // milliseconds between two updates
 
 function line(job) {
   const running = job.state === "running";
-  const done = running
-    ? [job.doing, job.rows ? `${whole(job.rows)} rows` : "", job.share === null ? "" : percent(job.share)]
+  const progress = running
+    ? [job.activity, job.rows ? `${whole(job.rows)} rows` : "", job.share === null ? "" : percent(job.share)]
     : [job.state];
   const meter = running
     ? element(
         "div",
-        { class: "meter", role: "progressbar", "aria-label": job.of },
+        { class: "meter", role: "progressbar", "aria-label": job.subject },
         element("span", { style: { width: `${100 * (job.share ?? 0)}%` } }),
       )
     : null;
@@ -24,35 +24,35 @@ function line(job) {
     element(
       "p",
       {},
-      element("span", {}, `${job.kind} ${job.of}`),
-      element("span", { class: "hint" }, done.filter(Boolean).join(" · ")),
+      element("span", {}, `${job.kind} ${job.subject}`),
+      element("span", { class: "hint" }, progress.filter(Boolean).join(" · ")),
     ),
     meter,
     job.detail ? element("small", { class: "hint" }, job.detail) : null,
   );
 }
 
-/** @returns {{root: HTMLElement, look: () => Promise<void>, close: () => void}} */
-export function jobsPanel(service, onmade) {
+/** @returns {{root: HTMLElement, update: () => Promise<void>, close: () => void}} */
+export function jobsPanel(service, oncomplete) {
   const root = element("ul", { class: "columns-of-one" });
   let timer = null;
-  let before = 0;
-  async function look() {
+  let activeBefore = 0;
+  async function update() {
     clearTimeout(timer);
     try {
       const { jobs } = await service.get("/v1/jobs");
       root.replaceChildren(
         ...(jobs.length
           ? jobs.slice(0, 12).map(line)
-          : [element("li", { class: "hint" }, "Nothing was made here yet.")]),
+          : [element("li", { class: "hint" }, "There are no jobs yet.")]),
       );
-      const open = jobs.filter(({ state }) => state === "queued" || state === "running").length;
-      if (open < before) await onmade();
-      before = open;
-      if (open) timer = setTimeout(look, PAUSE);
+      const active = jobs.filter(({ state }) => state === "queued" || state === "running").length;
+      if (active < activeBefore) await oncomplete();
+      activeBefore = active;
+      if (active) timer = setTimeout(update, INTERVAL);
     } catch (thrown) {
       root.replaceChildren(element("li", { class: "problem" }, errorMessage(thrown)));
     }
   }
-  return { root, look, close: () => clearTimeout(timer) };
+  return { root, update, close: () => clearTimeout(timer) };
 }

@@ -1,4 +1,4 @@
-/** A release that answers the points it knows: all of them, ranked. */
+/** The view of a release with given points: all of them, ranked. */
 
 import { barChart } from "../charts/bars.js";
 import { card, element, labelled } from "../dom.js";
@@ -7,15 +7,15 @@ import { pointText } from "../numbers.js";
 import { errorMessage } from "../api_error.js";
 import { releasePath } from "../api_client.js";
 
-const AT_ONCE = 5000;
+const MAX_POINTS = 5000; // in one request
 
 /** @returns {{root: HTMLElement, close: () => void}} */
 export function listView(release, service) {
   let group = release.labels[0];
   let bars = [];
   const problem = element("p", { class: "problem", role: "alert" });
-  const chart = element("div", {}, element("p", { class: "waiting" }, "Asking for all points …"));
-  const filter = element("input", { type: "search", placeholder: "part of a name", oninput: () => show() });
+  const chart = element("div", {}, element("p", { class: "waiting" }, "Loading the answers …"));
+  const filter = element("input", { type: "search", placeholder: "part of a point", oninput: () => show() });
 
   function show() {
     const text = filter.value.trim().toLowerCase();
@@ -23,26 +23,26 @@ export function listView(release, service) {
     chart.replaceChildren(
       matching.length
         ? barChart(matching, release.distance_unit, "Points, the nearest first")
-        : element("p", { class: "hint" }, "No point has this in its name."),
+        : element("p", { class: "hint" }, "No point matches."),
     );
   }
 
   async function ask() {
-    const known = release.given_queries ?? [];
+    const allPoints = release.given_queries ?? [];
     problem.textContent = "";
     try {
-      const found = [];
-      for (let start = 0; start < known.length; start += AT_ONCE) {
-        const points = known.slice(start, start + AT_ONCE);
+      const answers = [];
+      for (let start = 0; start < allPoints.length; start += MAX_POINTS) {
+        const points = allPoints.slice(start, start + MAX_POINTS);
         const answer = await service.post(releasePath(release.id, "distances"), {
           points,
           ...(group === undefined ? {} : { group }),
         });
         points.forEach((point, index) =>
-          found.push({ name: pointText(point), value: answer.distances[index], error: answer.errors[index] }),
+          answers.push({ name: pointText(point), value: answer.distances[index], error: answer.errors[index] }),
         );
       }
-      bars = found.sort((one, other) => one.value - other.value);
+      bars = answers.sort((one, other) => one.value - other.value);
       show();
     } catch (thrown) {
       chart.replaceChildren();
@@ -57,6 +57,6 @@ export function listView(release, service) {
   const count = release.given_queries?.length ?? 0;
   ask();
   const tools = count > 12 ? labelled("Find", filter) : null;
-  const body = card(`The ${count.toLocaleString("en")} known points, nearest first`, picker, tools, problem, chart);
+  const body = card(`${count.toLocaleString("en")} given points, the nearest first`, picker, tools, problem, chart);
   return { root: element("div", { class: "view single" }, body), close: () => {} };
 }

@@ -1,4 +1,4 @@
-/** A release on the map: ask anywhere, compare sites, see the centre. */
+/** The view of a release as a map: answers at any point, a ranking of sites, and the centre. */
 
 import { card, element, say, shape } from "../dom.js";
 import { DistanceGrid } from "../charts/distance_grid.js";
@@ -19,17 +19,17 @@ export function mapView(release, service) {
   const path = (verb) => releasePath(release.id, verb);
   const sites = new CandidateSites(release);
   let group = release.labels[0];
-  const ofChosen = () => (group === undefined ? {} : { group });
-  let asked = null; // {point, value, error} or {point} while the answer is awaited
+  const groupParam = () => (group === undefined ? {} : { group });
+  let question = null; // {point, value, error}, or {point} before the answer
   let centre = null;
 
-  const figure = new MapFigure(release, (point, byKey) => ask(point, byKey), "asks there");
+  const figure = new MapFigure(release, (point, byKey) => ask(point, byKey), "asks about its point");
   const problem = element("p", { class: "problem", role: "alert" });
   const waiting = element("p", { class: "waiting" }, "Drawing the map …");
-  const groups = element("div", { class: "asked-groups" });
+  const groups = element("div", { class: "point-groups" });
   const centreLine = element("p", { class: "centre-line" });
 
-  figure.painters.push(() => {
+  figure.overlays.push(() => {
     if (centre) {
       const [x, y] = figure.projection.pixel(centre.point);
       const text = `Centre: ${amount(centre.distance, centre.error, release.distance_unit)}`;
@@ -38,47 +38,47 @@ export function mapView(release, service) {
         { class: "centre", d: STAR, transform: `translate(${x},${y})` },
         shape("title", {}, text),
       );
-      figure.over.append(star);
+      figure.overlay.append(star);
     }
-    if (asked) {
-      const [x, y] = figure.projection.pixel(asked.point);
-      figure.over.append(shape("circle", { class: "asked", cx: x, cy: y, r: 5 }));
+    if (question) {
+      const [x, y] = figure.projection.pixel(question.point);
+      figure.overlay.append(shape("circle", { class: "question-point", cx: x, cy: y, r: 5 }));
       callout(false);
     }
   });
   const ranking = new SiteRanking(sites, release.distance_unit);
   new SiteMarkers(figure, sites);
-  figure.marked = () => [...sites.all.map((site) => site.point), ...(centre ? [centre.point] : [])];
+  figure.markedPoints = () => [...sites.all.map((site) => site.point), ...(centre ? [centre.point] : [])];
 
   function callout(focus) {
     const close = () => {
-      asked = null;
+      question = null;
       figure.refresh();
-      figure.call(null);
+      figure.showCallout(null);
       figure.svg.focus({ preventScroll: true });
     };
     const add = element("button", { type: "button", class: "small", onclick: () => addHere() }, "Add site here");
-    const shown =
-      asked.value === undefined
+    const answerText =
+      question.value === undefined
         ? element("strong", { class: "answer waiting" }, "…")
         : element(
             "strong",
-            { class: "answer", data: { value: asked.value, error: asked.error, point: JSON.stringify(asked.point) } },
-            amount(asked.value, asked.error, release.distance_unit),
+            { class: "answer", data: { value: question.value, error: question.error, point: JSON.stringify(question.point) } },
+            amount(question.value, question.error, release.distance_unit),
           );
-    figure.call(
-      asked.point,
+    figure.showCallout(
+      question.point,
       element("button", { type: "button", class: "remove", "aria-label": "Close", onclick: close }, "×"),
-      element("span", { class: "callout-words" }, group === undefined ? "mean distance" : `mean distance to ${group}`),
-      shown,
-      element("span", { class: "where" }, pointText(asked.point)),
+      element("span", { class: "callout-label" }, group === undefined ? "mean distance" : `mean distance to ${group}`),
+      answerText,
+      element("span", { class: "where" }, pointText(question.point)),
       add,
     );
     if (focus) add.focus({ preventScroll: true });
     function addHere() {
-      const site = sites.add(asked.point);
-      asked = null;
-      figure.call(null);
+      const site = sites.add(question.point);
+      question = null;
+      figure.showCallout(null);
       figure.refresh();
       figure.svg.querySelector(`[data-site="${site.id}"]`)?.focus({ preventScroll: true });
       say(`${site.name} added`);
@@ -86,59 +86,59 @@ export function mapView(release, service) {
   }
 
   async function ask(point, byKey) {
-    asked = { point };
-    const mine = asked;
+    question = { point };
+    const current = question;
     problem.textContent = "";
     figure.refresh();
     try {
       if (group === undefined) {
         const answer = await service.post(path("distances"), { points: [point] });
-        Object.assign(mine, { value: answer.distances[0], error: answer.errors[0] });
+        Object.assign(current, { value: answer.distances[0], error: answer.errors[0] });
       } else {
         const answer = await service.post(path("nearest"), { points: [point] });
-        Object.assign(mine, ofGroup(answer, group));
-        if (mine === asked) groups.replaceChildren(card(`Groups at ${pointText(point)}`, groupChart(answer)));
+        Object.assign(current, ofGroup(answer, group));
+        if (current === question) groups.replaceChildren(card(`Groups at ${pointText(point)}`, groupChart(answer)));
       }
-      if (mine !== asked) return;
+      if (current !== question) return;
       callout(byKey);
-      say(`At ${pointText(point)}: ${amount(mine.value, mine.error, release.distance_unit)}`);
+      say(`At ${pointText(point)}: ${amount(current.value, current.error, release.distance_unit)}`);
     } catch (thrown) {
-      if (mine !== asked) return;
-      asked = null;
-      figure.call(null);
+      if (current !== question) return;
+      question = null;
+      figure.showCallout(null);
       figure.refresh();
       problem.textContent = errorMessage(thrown);
     }
   }
 
   const rank = latestOnly(async () => {
-    const now = [...sites.all];
-    if (!now.length) return;
-    const points = now.map((site) => site.point);
+    const all = [...sites.all];
+    if (!all.length) return;
+    const points = all.map((site) => site.point);
     try {
-      const alone = await service.post(path("distances"), { points, ...ofChosen() });
-      // to compare all at once each may fail with an equal share only; where that cannot be had, each one's own error
-      const confidence = 1 - (1 - alone.confidence) / now.length;
-      const joint = await service.post(path("distances"), { points, ...ofChosen(), confidence }).catch(() => alone);
+      const single = await service.post(path("distances"), { points, ...groupParam() });
+      // joint intervals split the failure probability among all sites; without them, use the error of each site
+      const confidence = 1 - (1 - single.confidence) / all.length;
+      const joint = await service.post(path("distances"), { points, ...groupParam(), confidence }).catch(() => single);
       problem.textContent = "";
-      sites.answer(now, alone.distances, alone.errors, joint.errors);
+      sites.setAnswers(all, single.distances, single.errors, joint.errors);
     } catch (thrown) {
       problem.textContent = errorMessage(thrown);
     }
   }, 100);
-  sites.addEventListener("change", (event) => event.detail === "places" && rank());
+  sites.addEventListener("change", (event) => event.detail === "points" && rank());
 
   async function draw() {
     waiting.hidden = false;
     centre = null;
     try {
-      figure.setField(new DistanceGrid(await service.post(path("field"), { steps: 100, ...ofChosen() })));
+      figure.setGrid(new DistanceGrid(await service.post(path("grid"), { steps: 100, ...groupParam() })));
       waiting.hidden = true;
-      centre = await service.post(path("center"), ofChosen());
+      centre = await service.post(path("center"), groupParam());
       const text = amount(centre.distance, centre.error, centre.distance_unit);
       const where = pointText(centre.point.map((part) => Number(part.toPrecision(6))));
       const star = element("span", { class: "star", "aria-hidden": "true" }, "★");
-      centreLine.replaceChildren(star, ` Centre, the place with the least mean distance: ${where}, ${text}`);
+      centreLine.replaceChildren(star, ` Centre, the point with the smallest mean distance: ${where}, ${text}`);
       figure.refresh();
     } catch (thrown) {
       waiting.hidden = true;
@@ -148,8 +148,8 @@ export function mapView(release, service) {
 
   const picker = groupPicker(release, (label) => {
     group = label;
-    asked = null;
-    figure.call(null);
+    question = null;
+    figure.showCallout(null);
     draw();
     rank();
   });

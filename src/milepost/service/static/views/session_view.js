@@ -1,4 +1,4 @@
-/** A session: questions one after another, how many are left, and the transcript. */
+/** The view of a session: questions, the number that remains, and the transcript. */
 
 import { card, element, say, shape } from "../dom.js";
 import { colourOf } from "../charts/distance_grid.js";
@@ -12,53 +12,53 @@ import { sessionPath } from "../api_client.js";
 import { transcriptTable } from "./transcript.js";
 
 /**
- * @param {(remaining: number | null) => void} onleft  is told how many questions are left
+ * @param {(remaining: number | null) => void} onremaining  receives the number of remaining questions
  * @returns {{root: HTMLElement, close: () => void}}
  */
-export function sessionView(session, service, me, onleft) {
+export function sessionView(session, service, me, onremaining) {
   const mine = session.analyst === me.name;
-  const questioner = new QuestionSender(session, service);
+  const sender = new QuestionSender(session, service);
   const status = element("p", { class: "session-status" });
   const problem = element("p", { class: "problem", role: "alert" });
-  const again = element("button", { type: "button", hidden: true }, "Send it again");
+  const repeat = element("button", { type: "button", hidden: true }, "Send it again");
   const waiting = element(
     "p",
     { class: "waiting calm", hidden: true },
-    "Waiting for the answer … answers leave on a clock.",
+    "Waiting for the answer … the service sends answers at fixed moments.",
   );
   const latest = element("div", { class: "latest" });
   const table = transcriptTable(session);
   let remaining = session.remaining;
   let questions = [];
-  let picked = null;
+  let pickedPoint = null;
   const onMap = session.view === "map" && session.extent;
   const figure = onMap ? new MapFigure(session, pick, "chooses that point") : null;
 
-  function exhausted() {
-    const many = session.limit === null ? "all its" : `all ${whole(session.limit)}`;
-    return `This session has answered ${many} questions. Its answers stay below; ask your curator for a new session.`;
+  function limitText() {
+    const count = session.limit === null ? "all its" : `all ${whole(session.limit)}`;
+    return `This session has answered ${count} questions. You can still read its answers below. Ask your curator for a new session.`;
   }
 
-  function tell() {
-    const words = {
-      opening: "This session is being opened.",
-      closed: "This session is closed. Its answers stay below, but it takes no more questions.",
-      failed: "This session could not be opened. Your curator knows why.",
+  function showStatus() {
+    const messages = {
+      opening: "The service is opening this session.",
+      closed: "This session is closed. You can still read its answers below.",
+      failed: "The service could not open this session. The list of jobs gives the reason.",
     };
     status.textContent =
-      words[session.state] ??
+      messages[session.state] ??
       (remaining === null
-        ? "This session takes any number of questions."
+        ? "This session has no limit of questions."
         : remaining === 0
-          ? exhausted()
-          : `${whole(remaining)} of ${whole(session.limit)} questions left.`);
+          ? limitText()
+          : `${whole(remaining)} of ${whole(session.limit)} questions remain.`);
     status.classList.toggle("ended", remaining === 0 || session.state !== "open");
     status.dataset.remaining = remaining;
-    onleft(remaining);
+    onremaining(remaining);
   }
 
   function pick(point, byKey) {
-    picked = point;
+    pickedPoint = point;
     figure.refresh();
     const close = element(
       "button",
@@ -66,59 +66,59 @@ export function sessionView(session, service, me, onleft) {
       "×",
     );
     const button = element("button", { type: "button", class: "small primary", onclick: () => ask(point) }, "Ask here");
-    const cost = remaining === null ? "" : `one of ${whole(remaining)} questions left`;
-    figure.call(
+    const cost = remaining === null ? "" : `uses one of ${whole(remaining)} remaining questions`;
+    figure.showCallout(
       point,
       close,
       element("span", { class: "where" }, pointText(point)),
-      element("span", { class: "callout-words" }, cost),
+      element("span", { class: "callout-label" }, cost),
       button,
     );
     if (byKey) button.focus({ preventScroll: true });
   }
 
   function unpick() {
-    picked = null;
-    figure?.call(null);
+    pickedPoint = null;
+    figure?.showCallout(null);
     figure?.refresh();
   }
 
   async function ask(point) {
     problem.textContent = "";
-    again.hidden = true;
+    repeat.hidden = true;
     waiting.hidden = false;
     say("Waiting for the answer");
     if (figure)
-      figure.call(
+      figure.showCallout(
         point,
         element("span", { class: "where" }, pointText(point)),
         element("strong", { class: "answer waiting calm" }, "waiting …"),
       );
     try {
-      const answer = await questioner.ask(point);
+      const answer = await sender.ask(point);
       remaining = answer.remaining;
       const text = amount(answer.value, answer.error, answer.distance_unit);
       const data = { value: answer.value, error: answer.error, point: JSON.stringify(point) };
       latest.replaceChildren(
-        element("p", { class: "callout-words" }, `mean distance, at ${pointText(point)}`),
+        element("p", { class: "callout-label" }, `mean distance, at ${pointText(point)}`),
         element("strong", { class: "answer big", data }, text),
       );
       unpick();
-      say(`Answer: ${text}. ${remaining ?? "Any number of"} questions left.`);
-      await read();
+      say(`Answer: ${text}. ${remaining === null ? "There is no limit." : `${remaining} questions remain.`}`);
+      await loadTranscript();
       figure?.svg.focus({ preventScroll: true });
     } catch (thrown) {
       unpick();
       if (thrown.code === "question_limit_reached") remaining = 0;
-      problem.textContent = thrown.code === "question_limit_reached" ? exhausted() : errorMessage(thrown);
-      again.hidden = questioner.pending === null;
+      problem.textContent = thrown.code === "question_limit_reached" ? limitText() : errorMessage(thrown);
+      repeat.hidden = sender.pending === null;
     }
     waiting.hidden = true;
-    tell();
+    showStatus();
   }
 
-  /** The transcript anew, and its points on the map. */
-  async function read() {
+  /** Load the transcript, and show its points on the map. */
+  async function loadTranscript() {
     try {
       const transcript = await service.get(sessionPath(session.id, "transcript"));
       questions = transcript.questions;
@@ -127,21 +127,21 @@ export function sessionView(session, service, me, onleft) {
       const values = questions.map((question) => question.value);
       if (figure && values.length > 1) {
         const [low, high] = d3.extent(values);
-        figure.key.replaceChildren(legend(low, high, d3.ticks(low, high, 5), session.distance_unit));
+        figure.legend.replaceChildren(legend(low, high, d3.ticks(low, high, 5), session.distance_unit));
       }
       figure?.refresh();
     } catch (thrown) {
       problem.textContent = errorMessage(thrown);
     }
-    tell();
+    showStatus();
   }
 
-  figure?.painters.push(() => {
+  figure?.overlays.push(() => {
     const [low, high] = d3.extent(questions, (question) => question.value);
     for (const { point, value, error } of questions) {
       const [x, y] = figure.projection.pixel(point);
       const text = amount(value, error, session.distance_unit);
-      figure.over.append(
+      figure.overlay.append(
         shape(
           "circle",
           { class: "answer-mark", cx: x, cy: y, r: 7, fill: colourOf((value - low) / (high - low || 1)) },
@@ -150,35 +150,35 @@ export function sessionView(session, service, me, onleft) {
         shape("text", { class: "answer-number", x: x + 11, y: y + 4 }, value.toPrecision(3)),
       );
     }
-    if (picked) {
-      const [x, y] = figure.projection.pixel(picked);
-      figure.over.append(shape("circle", { class: "asked", cx: x, cy: y, r: 5 }));
+    if (pickedPoint) {
+      const [x, y] = figure.projection.pixel(pickedPoint);
+      figure.overlay.append(shape("circle", { class: "question-point", cx: x, cy: y, r: 5 }));
     }
   });
-  if (figure) figure.marked = () => questions.map((question) => question.point);
-  again.addEventListener("click", () => ask(questioner.pending.point));
-  const takes = mine && session.state === "open";
+  if (figure) figure.markedPoints = () => questions.map((question) => question.point);
+  repeat.addEventListener("click", () => ask(sender.pending.point));
+  const canAsk = mine && session.state === "open";
   const form = pointForm(session.fields, isSingleText(session.fields), "Ask", ask);
-  const typed = figure
+  const typedForm = figure
     ? element("details", { class: "typed" }, element("summary", {}, "Type coordinates"), form)
     : form;
-  const foreign = mine ? null : element("p", { class: "hint" }, `Only ${session.analyst} may ask here.`);
-  const answered = card("Answer", status, foreign, waiting, problem, again, latest, figure && takes ? typed : null);
+  const ownerHint = mine ? null : element("p", { class: "hint" }, `Only ${session.analyst} may ask in this session.`);
+  const answerCard = card("Answer", status, ownerHint, waiting, problem, repeat, latest, figure && canAsk ? typedForm : null);
   const root = element(
     "div",
     { class: "view" },
-    element("div", { class: "view-main" }, figure ? figure.root : takes ? card("Ask about one point", form) : null),
-    element("aside", { class: "view-side" }, answered),
+    element("div", { class: "view-main" }, figure ? figure.root : canAsk ? card("Ask about one point", form) : null),
+    element("aside", { class: "view-side" }, answerCard),
     element("div", { class: "view-main" }, table.root),
   );
-  if (questioner.pending && takes) {
-    const about = pointText(questioner.pending.point);
-    problem.textContent = `The answer about ${about} did not arrive. Send the question again: it is charged only once.`;
-    again.hidden = false;
+  if (sender.pending && canAsk) {
+    const where = pointText(sender.pending.point);
+    problem.textContent = `The answer for ${where} did not arrive. Send the question again: it counts once.`;
+    repeat.hidden = false;
   }
-  if (figure && !takes) figure.onpick = () => {};
+  if (figure && !canAsk) figure.onpick = () => {};
   queueMicrotask(() => figure?.redraw());
-  tell();
-  read();
+  showStatus();
+  loadTranscript();
   return { root, close: () => figure?.close() };
 }

@@ -1,4 +1,4 @@
-/** The sites in the order of their mean distance, with error bars on one scale, and which of them are a tie. */
+/** A ranking of sites by mean distance, with error bars on one scale and ties. */
 
 import { element } from "../dom.js";
 import { amount, brief, decimals, fixed, pointText } from "../numbers.js";
@@ -14,14 +14,14 @@ export class SiteRanking {
     this.unit = unit;
     this.rows = new Map();
     this.list = element("ol", { class: "ranking", "aria-label": "Sites, the nearest first" });
-    this.ends = element("p", { class: "ends", "aria-hidden": "true" });
+    this.scale = element("p", { class: "scale", "aria-hidden": "true" });
     this.verdict = element("p", { class: "verdict", "aria-live": "polite" });
     this.empty = element(
       "p",
       { class: "hint" },
-      "Compare places: click on the map and choose “Add site here”, or type its coordinates. Then drag the pins.",
+      "To compare sites, click on the map and choose “Add site here”, or type coordinates. You can drag the pins.",
     );
-    this.root = element("div", {}, this.empty, this.list, this.ends, this.verdict);
+    this.root = element("div", {}, this.empty, this.list, this.scale, this.verdict);
     sites.addEventListener("change", () => this.show());
     this.show();
   }
@@ -39,26 +39,26 @@ export class SiteRanking {
     for (const site of all) if (!this.rows.has(site)) this.rows.set(site, this.#row(site));
     const rows = order.map((site) => this.rows.get(site).root);
     const moved = rows.some((row, index) => this.list.children[index] !== row);
-    const naming = this.list.contains(document.activeElement) && this.list.children.length === rows.length;
-    if (moved && !naming) this.list.replaceChildren(...rows); // a row that is being named stays where it is
+    const renaming = this.list.contains(document.activeElement) && this.list.children.length === rows.length;
+    if (moved && !renaming) this.list.replaceChildren(...rows); // rows do not move while a name is edited
     const low = Math.min(...ranked.map((site) => site.value - site.error));
     const high = Math.max(...ranked.map((site) => site.value + site.error));
     const pad = 0.06 * (high - low);
     const share = (value) => `${(100 * (value - low + pad)) / (high - low + 2 * pad || 1)}%`;
     ranked.forEach((site, index) => this.#fill(site, index, ranked, share));
-    this.ends.hidden = ranked.length < 2;
+    this.scale.hidden = ranked.length < 2;
     this.list.classList.toggle("alone", ranked.length < 2);
     if (ranked.length > 1) {
-      const places = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(high - low || 1))));
-      const last = `${fixed(high, places)}${this.unit && ` ${this.unit}`}`;
-      this.ends.replaceChildren(element("span", {}, fixed(low, places)), element("span", {}, last));
+      const digits = Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(high - low || 1))));
+      const last = `${fixed(high, digits)}${this.unit && ` ${this.unit}`}`;
+      this.scale.replaceChildren(element("span", {}, fixed(low, digits)), element("span", {}, last));
     }
     this.verdict.textContent = this.#verdict(ranked);
   }
 
   #row(site) {
     const row = {
-      place: element("span", { class: "place" }),
+      rank: element("span", { class: "rank" }),
       badge: element("span", { class: "badge", "aria-hidden": "true" }, site.letter),
       name: element("input", {
         class: "name",
@@ -88,7 +88,7 @@ export class SiteRanking {
     row.root = element(
       "li",
       { data: { site: site.letter } },
-      element("div", { class: "ranking-head" }, row.place, row.badge, row.name, row.behind, remove),
+      element("div", { class: "ranking-head" }, row.rank, row.badge, row.name, row.behind, remove),
       element("div", { class: "strip", "aria-hidden": "true" }, row.whisker, row.dot),
       element("div", { class: "ranking-foot" }, row.value, row.where),
     );
@@ -100,8 +100,8 @@ export class SiteRanking {
     const row = this.rows.get(site);
     const first = ranked[0];
     const tied = index > 0 && CandidateSites.tied(first, site);
-    const shared = ranked.length > 1 && (tied || (index === 0 && CandidateSites.tied(first, ranked[1])));
-    row.place.textContent = shared ? "1 =" : String(index + 1);
+    const isShared = ranked.length > 1 && (tied || (index === 0 && CandidateSites.tied(first, ranked[1])));
+    row.rank.textContent = isShared ? "1 =" : String(index + 1);
     row.root.classList.toggle("first", index === 0 || tied);
     row.value.textContent = amount(site.value, site.error, this.unit);
     Object.assign(row.value.dataset, { value: site.value, error: site.error });
@@ -124,9 +124,9 @@ export class SiteRanking {
     if (close.length > 1) {
       const names = close.map((site) => site.name);
       const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-      return `A tie between ${listed}: the noise that protects people is as large as the difference.`;
+      return `A tie between ${listed}: the differences are smaller than the noise.`;
     }
     const ahead = `${brief(second.value - first.value)}${unit}`;
-    return `${first.name} is nearest, ${ahead} ahead of ${second.name}; that is beyond the noise.`;
+    return `${first.name} is nearest, ${ahead} ahead of ${second.name}. The difference is larger than the noise.`;
   }
 }

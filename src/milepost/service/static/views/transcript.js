@@ -6,9 +6,9 @@ import { amount, pointText, withUnit } from "../numbers.js";
 /** @returns {{root: HTMLElement, show: (questions: any[]) => void}} */
 export function transcriptTable(session) {
   const body = element("tbody");
-  const none = element("p", { class: "hint" }, "No question was asked yet.");
+  const emptyHint = element("p", { class: "hint" }, "There are no questions yet.");
   const few = session.columns.length <= 6;
-  const head = (words, number) => element("th", { scope: "col", class: number ? "number" : null }, words);
+  const head = (title, number) => element("th", { scope: "col", class: number ? "number" : null }, title);
   const columns = few ? session.columns.map((column) => head(column)) : [head("point")];
   const table = element(
     "table",
@@ -22,9 +22,9 @@ export function transcriptTable(session) {
     table,
   );
   return {
-    root: card("Transcript", none, scroller),
+    root: card("Transcript", emptyHint, scroller),
     show(questions) {
-      none.hidden = questions.length > 0;
+      emptyHint.hidden = questions.length > 0;
       table.hidden = questions.length === 0;
       const rows = questions.map((question, index) => {
         const parts = few && Array.isArray(question.point) ? question.point.map(String) : [pointText(question.point)];
