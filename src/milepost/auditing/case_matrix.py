@@ -12,6 +12,7 @@ from milepost.auditing.fixtures import Fixture
 from milepost.auditing.worst_case_search import Rows, Search, SearchedCase
 from milepost.pipeline.interactive import interactive
 from milepost.pipeline.release import release
+from milepost.pipeline.selection import candidates
 from milepost.privacy.guarantee import Guarantee
 
 PURE, ZCDP = Guarantee(3.0), Guarantee(7.0, 1e-6)
@@ -95,20 +96,24 @@ RELATIONS = {
 }
 
 
+def release_options(
+    fixture: Fixture, relation: Relation, mechanism: Any, guarantee: Guarantee, rows: Rows
+) -> dict[str, Any]:
+    """Return the options with which `release` takes a table of these rows."""
+    options: dict[str, Any] = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mechanism": mechanism}
+    if fixture.queries is not None and candidates(fixture.space(), fixture.queries, mechanism).query:
+        options["queries"] = fixture.queries
+    columns = {name: [getattr(row, field) for row in rows] for name, field in relation.record_fields.items()}
+    return options | relation.params | columns
+
+
 def release_search(fixture: Fixture, relation: Relation, mechanism: str, guarantee: Guarantee) -> Search:
     """Return a search over the releases of a fixture's tables."""
     space = fixture.space()
-    queries: dict[str, Any] = (
-        {} if mechanism in ("slopes", "hats") or fixture.queries is None else {"queries": fixture.queries}
-    )
 
     def run(rows: Rows) -> object:
-        columns: dict[str, Any] = {
-            name: [getattr(row, field) for row in rows] for name, field in relation.record_fields.items()
-        }
-        table = fixture.rows([row.position for row in rows])
-        options: dict[str, Any] = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mechanism": mechanism}
-        return release(table, space, **options, **queries, **relation.params, **columns)
+        options = release_options(fixture, relation, mechanism, guarantee, rows)
+        return release(fixture.rows([row.position for row in rows]), space, **options)
 
     return Search(run, relation.pairs(fixture.positions))
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,24 +34,35 @@ class Call:
     noisy: IntArray
 
 
+NoiseFunction: TypeAlias = Callable[[str, IntArray, float], IntArray]
+
+
+@contextmanager
+def replaced_noise(add: NoiseFunction) -> Iterator[None]:
+    """Let every draw of the library call `add(law, values, scale)`, one after another; coordinates are not parallel."""
+    original, threads = noise._add, slopes.THREADS
+    with TRACE_LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows promise little
+        vars(noise)["_add"], vars(slopes)["THREADS"] = add, 1
+        try:
+            yield
+        finally:
+            vars(noise)["_add"], vars(slopes)["THREADS"] = original, threads
+
+
 @contextmanager
 def record_noise() -> Iterator[list[Call]]:
-    """Record every call of the noise in a block; the calls still add noise, and coordinates run one by one."""
+    """Record every call of the noise in a block, which still adds noise."""
     calls: list[Call] = []
-    add, threads = noise._add, slopes.THREADS
+    add = noise._add
 
     def add_and_record(law: str, values: IntArray, scale: float) -> IntArray:
         noisy = add(law, values, scale)
         calls.append(Call(law, float(scale), np.array(values, dtype=np.int64), noisy))
         return noisy
 
-    with TRACE_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows have large errors
-        vars(noise)["_add"], vars(slopes)["THREADS"] = add_and_record, 1
-        try:
-            yield calls
-        finally:
-            vars(noise)["_add"], vars(slopes)["THREADS"] = add, threads
+    with replaced_noise(add_and_record):
+        yield calls
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,204 @@
+"""`check_space` accepts every built-in space, and notices spaces that break their contract."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import milepost as mp
+from milepost._typing import AnyArray
+from milepost.auditing.check_space import CheckFailedError, check_space
+from milepost.spaces.embeddings.embedding import Embedding
+from milepost.spaces.registry import KINDS
+
+ROADS = [[0, 1, 4], [1, 0, 3], [4, 3, 0]]
+VECTORS = np.random.default_rng(0).standard_normal((60, 24))
+SPACES: dict[str, list[tuple[Any, Any]]] = {  # of each kind, with records where a space has no extent
+    "l1": [
+        (mp.L1([(0, 1)]), None),
+        (mp.L1({"a": (0, 100), "b": (-1, 1), "c": (5, 6)}, weights={"a": 0.02, "b": 3}), None),
+        (mp.L1({"age": (18, 90), "height": (0, 2.2)}, step={"age": 1}), None),
+        (mp.L1([(0, 1)] * 40), None),
+    ],
+    "l2": [
+        (mp.L2(center=[1, -2], radius=3), None),
+        (mp.L2([(0, 1), (0, 5), (2, 3)], directions=5), None),
+        (mp.L2([(0, 1)] * 8), None),
+    ],
+    "lp": [(mp.Lp(1.5, [(0, 1), (-1, 4)]), None)],
+    "great-circle": [(mp.GreatCircle((80, 170), 3000), None), (mp.GreatCircle((0, 0), 40, directions=4), None)],
+    "angular": [(mp.Angular(3, directions=6), VECTORS[:, :3]), (mp.Angular(24), VECTORS)],
+    "gower": [
+        (
+            mp.Gower([mp.number(0, 9, step=1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 0.5]),
+            [[4, "a", True], [-1, "b", False], [9, "c", True], [0, "new", False]],
+        )
+    ],
+    "hamming": [
+        (mp.Hamming(["ACGT"] * 6), [[letter] * 6 for letter in "ACGT"]),
+        (mp.Hamming(["ab", "xyz"]), [["a", "x"], ["b", "y"], ["b", "z"]]),
+    ],
+    "any": [
+        (mp.AnyMetric(mp.precomputed(ROADS), 4, list(range(len(ROADS))), repetitions=2), None),
+        (mp.AnyMetric(mp.edit_distance, 8, ["colour", "centre", "metre", "metric"]), ["", "colour", "zzzzzzzzz"]),
+    ],
+}
+CASES = [pytest.param(*case, id=f"{kind} {k}") for kind, cases in SPACES.items() for k, case in enumerate(cases)]
+TIGHT = [
+    case
+    for case in CASES
+    if case.id in ("l1 0", "l1 1", "l1 2", "l1 3", "l2 0", "angular 0", "gower 0", "hamming 0", "hamming 1")
+]
+
+
+def test_every_kind_is_checked() -> None:
+    assert set(KINDS) <= set(SPACES), "a registered space has no case here"
+
+
+@pytest.mark.parametrize(("space", "records"), CASES)
+def test_every_space_keeps_its_contract(space: Any, records: Any) -> None:
+    assert 0.3 < check_space(space, records) <= 1
+
+
+class Wrapped:
+    """A space of any class whose embedding is replaced."""
+
+    @staticmethod
+    def of(space: Any, **changes: Any) -> Any:
+        def embedding(_: Any) -> Embedding:
+            return dataclasses.replace(space.embedding, **changes)
+
+        kind = type(f"Wrong{type(space).__name__}", (type(space),), {"embedding": property(embedding)})
+        result = object.__new__(kind)
+        vars(result).update(vars(space))
+        return result
+
+
+@pytest.mark.parametrize(("space", "records"), TIGHT)
+def test_a_bound_that_is_one_per_cent_too_small_is_noticed(space: Any, records: Any) -> None:
+    """Where the bound is attained: boxes, labels, mixed tables, discs and angles of few directions."""
+    short = Wrapped.of(space, sensitivity_bound=0.99 * space.embedding.sensitivity_bound)
+    with pytest.raises(CheckFailedError, match="sensitivity_bound is too small"):
+        check_space(short, records)
+
+
+class Centred(mp.L1):
+    """Subtracts the mean of the batch."""
+
+    def quantize(self, points: AnyArray) -> Any:
+        return super().quantize(points - 0.01 * points.mean(axis=0))
+
+
+class ByOrder(mp.L1):
+    """The first row of a batch is moved."""
+
+    def read(self, batch: Any, first_row: int = 0) -> Any:
+        points = super().read(batch, first_row).copy()
+        points[0] += 0.25
+        return np.clip(points, 0, 1)
+
+
+class Normalised(mp.L1):
+    """Distances are divided by the largest of the batch."""
+
+    def distance(self, records: AnyArray, queries: AnyArray) -> Any:
+        distances = super().distance(records, queries)
+        return distances / max(1.0, float(distances.max()))
+
+
+class Dithered(mp.L1):
+    """Rounds at random."""
+
+    def quantize(self, points: AnyArray) -> Any:
+        return super().quantize(points + np.random.default_rng().uniform(-1e-3, 1e-3, points.shape))
+
+
+class Drifting(mp.L1):
+    """Gives another image from call to call, the same for all rows."""
+
+    calls = itertools.count()
+
+    def quantize(self, points: AnyArray) -> Any:
+        return super().quantize(points + 1e-3 * (next(self.calls) % 2))
+
+
+class Outside(mp.L1):
+    """Leaves its interval."""
+
+    def quantize(self, points: AnyArray) -> Any:
+        return super().quantize(points) + 1
+
+
+class Narrow(mp.L1):
+    """Has a diameter that distances exceed."""
+
+    @property
+    def diameter(self) -> float:
+        return 0.5 * super().diameter
+
+
+class Forgetful(mp.L1):
+    """Comes back from its card with other bounds."""
+
+    @classmethod
+    def from_json(cls, card: dict[str, Any], tensors: Any) -> Any:
+        return super().from_json(card | {"bounds": [[0, 2]] * len(card["bounds"])}, tensors)
+
+
+class Lenient(mp.L1):
+    """Takes a missing value for 0."""
+
+    def read(self, batch: Any, first_row: int = 0) -> Any:
+        return super().read(np.nan_to_num(batch), first_row)
+
+
+class Careless(mp.L1):
+    """Raises an error that is not the library's."""
+
+    def read_queries(self, batch: Any, first_row: int = 0) -> Any:
+        if np.isnan(batch).any():
+            raise ZeroDivisionError
+        return super().read_queries(batch, first_row)
+
+
+class Far(mp.L1):
+    """Measures a distance that its embedding does not have."""
+
+    def distance(self, records: AnyArray, queries: AnyArray) -> Any:
+        return 0.5 * super().distance(records, queries)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Centred, "quantize depends on other rows"),
+        (ByOrder, "read depends on other rows"),
+        (Normalised, "distance depends on other records"),
+        (Dithered, "quantize is not deterministic"),
+        (Drifting, "quantize is not deterministic"),
+        (Outside, "quantize leaves the interval"),
+        (Narrow, "exceeds the diameter"),
+        (Forgetful, "from_json"),
+        (Lenient, "read must refuse a missing value"),
+        (Careless, "read_queries must refuse a missing value with a MilepostError, and raises ZeroDivisionError"),
+        (Far, "embedded distances are"),
+    ],
+)
+def test_a_space_that_breaks_its_contract_is_noticed(kind: Any, message: str) -> None:
+    with pytest.raises(CheckFailedError, match=message):
+        check_space(kind([(0, 1), (0, 1)]))
+
+
+def test_a_space_without_an_extent_needs_records() -> None:
+    class Hidden(mp.L1):
+        @property
+        def extent(self) -> Any:
+            return None
+
+    with pytest.raises(mp.MilepostError, match="records="):
+        check_space(Hidden([(0, 1)]))
+    assert check_space(Hidden([(0, 1)]), records=np.linspace(-1, 2, 40)[:, None]) > 0.999
+    with pytest.raises(CheckFailedError, match="at least two records"):
+        check_space(mp.L1([(0, 1)]), records=[[0.5]])
