@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from milepost.sessions.session import Answer, Session
     from milepost.spaces.angular import Angular
     from milepost.spaces.arbitrary import AnyMetric
+    from milepost.spaces.base import Space
     from milepost.spaces.columns import category, flag, number
+    from milepost.spaces.embeddings.embedding import Embedding
+    from milepost.spaces.fields import SpaceField
     from milepost.spaces.geographic import GreatCircle
     from milepost.spaces.lp import L1, L2, Lp
     from milepost.spaces.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
     from milepost.spaces.mixed import Gower, Hamming
+    from milepost.spaces.registry import register_space
     from milepost.synopsis.serialization import load
     from milepost.synopsis.synopsis import Synopsis
 
@@ -45,6 +49,7 @@ __all__ = [
     "ConflictError",
     "Contours",
     "Description",
+    "Embedding",
     "Gower",
     "GreatCircle",
     "Grid",
@@ -60,6 +65,8 @@ __all__ = [
     "Session",
     "Site",
     "Sites",
+    "Space",
+    "SpaceField",
     "Synopsis",
     "audit",
     "category",
@@ -75,6 +82,7 @@ __all__ = [
     "precomputed",
     "progress",
     "register_mechanism",
+    "register_space",
     "release",
     "resume",
     "shortest_path",
@@ -98,11 +106,15 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "sessions.session": "Answer Session",
     "spaces.angular": "Angular",
     "spaces.arbitrary": "AnyMetric",
+    "spaces.base": "Space",
     "spaces.columns": "category flag number",
+    "spaces.embeddings.embedding": "Embedding",
+    "spaces.fields": "SpaceField",
     "spaces.geographic": "GreatCircle",
     "spaces.lp": "L1 L2 Lp",
     "spaces.metrics": "Metric edit_distance jaccard precomputed shortest_path",
     "spaces.mixed": "Gower Hamming",
+    "spaces.registry": "register_space",
     "synopsis.serialization": "load",
     "synopsis.synopsis": "Synopsis",
 }

@@ -1,16 +1,9 @@
 """`check_mechanism` accepts every built-in mechanism, and notices those that break their contract."""
 
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 import pytest
 
-from milepost.auditing import check_mechanism as module
 from milepost.auditing.check_mechanism import check_mechanism
-from milepost.auditing.check_space import CheckFailedError
 from milepost.mechanisms.registry import MECHANISM_NAMES
-from milepost.privacy import noise
 
 TIGHT = {
     "slopes": 0.999,

@@ -68,10 +68,11 @@ class Wrapped:
     @staticmethod
     def of(space: Any, **changes: Any) -> Any:
         def embedding(_: Any) -> Embedding:
-            return dataclasses.replace(space.embedding, **changes)
+            embedding: Embedding = space.embedding
+            return dataclasses.replace(embedding, **changes)
 
         kind = type(f"Wrong{type(space).__name__}", (type(space),), {"embedding": property(embedding)})
-        result = object.__new__(kind)
+        result: Any = object.__new__(kind)
         vars(result).update(vars(space))
         return result
 

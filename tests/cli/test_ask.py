@@ -101,7 +101,7 @@ def test_what_contradicts_the_session_is_refused(run: Run, options: str, message
         ("ask homes.db homes.csv --at 1,1", "no session yet; to begin one, give --space, --epsilon, --max-queries too"),
         (f"ask homes.db homes.csv {SPACE} --epsilon 1", "give --max-queries too"),
         (f"{BEGIN} --at 1,1 points.csv", "either as a file"),
-        (f"{BEGIN} --at 1,1 --name a --name b", "once a point: 1 points, 2 names"),
+        (f"{BEGIN} --at 1,1 --name a --name b", "once for each point, got 2 names for 1 points"),
         (f"{BEGIN} --at 1", "2 numbers"),
         (f"{BEGIN} --ledger ledger.db", "ledger= was given without dataset="),
         (BEGIN.replace("homes.csv", "nowhere.csv"), "no file"),

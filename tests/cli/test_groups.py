@@ -143,7 +143,10 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("query groups.milepost --at 1,2", "say which with --group budget, plain; `milepost query --nearest` compares"),
+        (
+            "query groups.milepost --at 1,2",
+            "Choose one with --group budget, plain, or compare all of them with `milepost query --nearest`",
+        ),
         (
             "query groups.milepost --at 1,2 --group rich",
             "there is no group 'rich'; there are 'budget, plain', 'family'",
@@ -153,13 +156,16 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
         ("show groups.milepost --plot map.png", "groups.milepost has groups (budget, plain, family, premium, empty)"),
         ("query plain.milepost --at 1,2 --nearest", "this release has no groups"),
         ("query plain.milepost --at 1,2 --group a", "this release has no groups"),
-        (f"release customers.csv {SPACE} --epsilon 1 --groups segment -o new.milepost", "groups needs labels"),
+        (f"release customers.csv {SPACE} --epsilon 1 --groups segment -o new.milepost", "--groups needs --labels A,B"),
         (f"release customers.csv {SPACE} --epsilon 1 --labels a,b -o new.milepost", "which is not given"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups segment --labels a,,b -o new.milepost", "--labels must"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups segment --labels '\"a' -o new.milepost", "--labels must"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups nope --labels a,b -o new.milepost", "'nope'"),
         (f"release customers.csv {SPACE} --epsilon 1 --contributions 3 -o new.milepost", "rows of whom"),
-        (f"release customers.csv {SPACE} --epsilon 1 --row-weights share -o new.milepost", "needs max_row_weight"),
+        (
+            f"release customers.csv {SPACE} --epsilon 1 --row-weights share -o new.milepost",
+            "--row-weights needs --max-row-weight",
+        ),
         (f"release customers.csv {SPACE} --epsilon 1 --row-weights spend=2 -o new.milepost", "--weights spend=2"),
         (f"release customers.csv {SPACE} --epsilon 1 --n 100 -o new.milepost", "leave it out"),
         (f"release customers.csv {SPACE} --epsilon 1 --neighbors none -o new.milepost", "neighbors= must be one of"),

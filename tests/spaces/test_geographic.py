@@ -18,9 +18,9 @@ import milepost as mp
 from milepost import cli
 from milepost._typing import FloatArray
 from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
 from milepost.spaces.geographic import EARTH_KM, QUARTER_KM
 from milepost.spaces.registry import space_from_json
-from milepost.spaces.trigonometry import angle, sine_cosine
 from tests.chance import FALSE_ALARM, assert_promised
 from tests.mechanisms.contract import Transcript
 

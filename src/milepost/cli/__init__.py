@@ -11,6 +11,7 @@ import typer
 import milepost as mp
 from milepost.cli.command_group import CommandGroup
 from milepost.cli.examples import BEGIN
+from milepost.cli.options import in_options
 from milepost.cli.terminal import fail, note
 
 app = typer.Typer(
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(args=None if arguments is None else list(arguments), prog_name="milepost")
         except mp.MilepostError as error:
-            fail(str(error))
+            fail(in_options(str(error)))
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}")
         finally:
             for warning in records:
-                note(str(warning.message))
+                note(in_options(str(warning.message)))

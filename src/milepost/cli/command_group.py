@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from milepost.cli.examples import epilog
+from milepost.cli.options import expand_groups
+from milepost.spaces.registry import named_spaces
 
 COMMANDS = {  # in the order of the help, each with a line that fits one of a narrow terminal
     "demo": "Find a place for a clinic, with made-up people.",
@@ -25,14 +27,36 @@ COMMANDS = {  # in the order of the help, each with a line that fits one of a na
 }
 
 
-@cache
+class SectionedCommand(TyperCommand):
+    """A command whose help lists options in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, those of a section together."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                default = "Arguments" if param.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(param, "rich_help_panel", None) or default, []).append(record)
+        first = {"Arguments": 0, "Options": 1}
+        for title in sorted(sections, key=lambda title: first.get(title, 2)):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
+
+
 def command(name: str) -> Any:
+    """Return a command or group of commands, with options for all spaces that are registered."""
+    return _command(name, tuple(named_spaces()))
+
+
+@cache
+def _command(name: str, _: tuple[str, ...]) -> Any:
     """Return a command or group of commands, from `app` or the function of its name in the module of its name."""
     module = import_module(f"milepost.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name, epilog=epilog(name))(getattr(module, name))
+        app.command(name, cls=SectionedCommand, epilog=epilog(name))(expand_groups(getattr(module, name)))
     click_command = typer.main.get_command(app)
     click_command.name = name
     return click_command

@@ -15,12 +15,13 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.box import RowSpace
-from milepost.spaces.embeddings.directions import MAX_DIRECTIONS, sphere
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
+from milepost.spaces.embeddings.trigonometry import angle
+from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
-from milepost.spaces.trigonometry import angle
 
 MAX_COLUMNS = 1 << 12
 MIN_DIRECTIONS = 8
@@ -33,7 +34,7 @@ BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
-class Angular(RowSpace):
+class Angular(Space):
     """Vectors of `dim` numbers and the angle between them, 0 to π; their lengths do not matter.
 
     directions: how many hyperplanes stand for it, one coordinate each: the side on which a vector lies. More are
@@ -46,9 +47,13 @@ class Angular(RowSpace):
     3.142
     """
 
-    extent: ClassVar[None] = None
     kind: ClassVar[str] = "angular"
-    embedding_columns: ClassVar[None] = None
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField("dim", INTEGER, "How many numbers a vector has.", 64, required=True),
+        DIRECTIONS,
+        SpaceField("columns", NAMES, "The names of the columns, in order.", ["x", "y"], on_command_line=False),
+    )
+    thread_safe: ClassVar[bool] = True
 
     dim: int
     directions: int | None
@@ -81,20 +86,6 @@ class Angular(RowSpace):
     def width(self) -> int:
         """The number of entries of a vector."""
         return self.dim
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names, or positions counted from 0."""
-        return self.columns or tuple(str(position) for position in range(self.dim))
-
-    @property
-    def center(self) -> FloatArray:
-        """Raise an error: angles have no centre."""
-        raise MilepostError("angles have no centre to start from: release with queries=[…] and take the best of them")
-
-    def points_around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
-        """Raise an error: without a centre there is no search."""
-        raise MilepostError("angles have no centre to search around")
 
     @property
     def diameter(self) -> float:
@@ -169,10 +160,6 @@ class Angular(RowSpace):
             integers = _scale_rows(vectors[part], VECTOR_BITS)
             np.greater_equal(directions @ np.rint(integers, out=integers).T, 0, out=result[part].T)
         return result
-
-    def point(self, positions: FloatArray) -> FloatArray:
-        """Raise an error: sides have no inverse here."""
-        raise MilepostError(f"{len(positions)} embedding positions of {self.kind} are sides and give no point back")
 
     def quantize(self, points: FloatArray) -> ImageArray:
         """Return embedding positions of records in quanta, 0 or 2²⁴."""

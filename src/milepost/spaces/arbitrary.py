@@ -1,7 +1,7 @@
 """AnyMetric: objects of any kind with a user-defined distance, and the queries that can be asked."""
 
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,12 +12,13 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
+from milepost.spaces.base import Space
 from milepost.spaces.embeddings.bourgain import Calibration, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
+from milepost.spaces.fields import BOOLEAN, INTEGER, NUMBER, OBJECTS, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.universe import Universe
-from milepost.spaces.metrics import NAMED, Metric, check_distances, pairwise
-from milepost.spaces.numeric import NO_ALIASES, Aliases
+from milepost.spaces.metrics import NAMED, Metric, check_distances, edit_distance, pairwise
 from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
 
 REPETITIONS = 32
@@ -27,7 +28,7 @@ BLOCK = 1 << 22  # distances in memory at a time
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class AnyMetric:
+class AnyMetric(Space):
     """Any objects, with any distance between them, asked about at `queries` only (Figure 3, Theorem 15).
 
     distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
@@ -49,21 +50,27 @@ class AnyMetric:
     """
 
     kind: ClassVar[str] = "any"
+    spec_name: ClassVar[str] = "edit"
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField(
+            "queries", OBJECTS, "The only points to ask about.", ["colour", "centre"], required=True, shared_option=True
+        ),
+        SpaceField("diameter", NUMBER, "The largest distance; longer ones count as this.", 12, required=True),
+        SpaceField("repetitions", INTEGER, "How often sets of queries are drawn.", 32, on_command_line=False),
+        SpaceField(
+            "calibrate",
+            BOOLEAN,
+            "Whether embedded distances are scaled to be right on average.",
+            True,
+            on_command_line=False,
+        ),
+    )
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
-    aliases: ClassVar[Aliases] = NO_ALIASES
     thread_safe: ClassVar[bool] = False  # a user's function may not be thread-safe
-    geographic: ClassVar[bool] = False
-    columns: ClassVar[None] = None
-    names: ClassVar[tuple[str, ...]] = ("query",)
-    width: ClassVar[int] = 1
-    embedding_columns: ClassVar[None] = None
-    distance_unit: ClassVar[str] = ""
-    bounds_provenance: ClassVar[None] = None
-    extent: ClassVar[None] = None
 
     metric: Metric | None  # None in a space from a file that cannot name its metric
-    diameter: float
+    _diameter: float
     queries: tuple[Any, ...]
     repetitions: int | str
     calibrate: bool
@@ -99,7 +106,7 @@ class AnyMetric:
         self._set(
             {
                 "metric": distance,
-                "diameter": float(diameter),
+                "_diameter": float(diameter),
                 "queries": points,
                 "repetitions": repetitions,
                 "calibrate": bool(calibrate),
@@ -117,7 +124,27 @@ class AnyMetric:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def from_fields(cls, values: Mapping[str, Any]) -> Self:
+        """Return a space of text by edit distance."""
+        return cls(edit_distance, **values)
+
     # points
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance between two points; longer ones count as this."""
+        return self._diameter
+
+    @property
+    def width(self) -> int:
+        """1: a point is one object."""
+        return 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The heading of queries in a table."""
+        return ("query",)
 
     @property
     def clipping_rule(self) -> str:
@@ -127,11 +154,6 @@ class AnyMetric:
                 f"a record that is not one of the {self.records:,} of the public universe counts as the first of them"
             )
         return "distances beyond the diameter, and those that the function cannot give, count as the diameter"
-
-    @property
-    def center(self) -> FloatArray:
-        """Raise an error: there is no centre."""
-        raise MilepostError("an arbitrary metric has no centre")
 
     @property
     def given_queries(self) -> IntArray:
@@ -164,10 +186,6 @@ class AnyMetric:
     def clip_points(self, queries: AnyArray) -> AnyArray:
         """Return queries unchanged: all are inside."""
         return queries
-
-    def points_around(self, point: FloatArray, distance: float) -> FloatArray:  # noqa: ARG002
-        """Raise an error: there are no points but the queries."""
-        raise MilepostError("an arbitrary metric has no points but its queries")
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Return the distances of private objects to the queries: float64[n, k], within 0..diameter."""
@@ -267,7 +285,7 @@ class AnyMetric:
     @property
     def _subsets(self) -> Subsets:
         if not isinstance(self.repetitions, int):
-            raise MilepostError('repetitions="paper" needs the number of rows: space.sized(n)[0] has it')
+            raise MilepostError('repetitions="paper" needs the number of rows: space.size_variants(n)[0] has it')
         return draw(len(self.queries), self.repetitions, self.random_state)
 
     @cached_property
@@ -319,12 +337,6 @@ class AnyMetric:
         """Return the embedding positions of queries, given by index."""
         return self.query_positions[queries].astype(np.float64)
 
-    def point(self, positions: FloatArray) -> FloatArray:
-        """Raise an error: distances to sets have no inverse here."""
-        raise MilepostError(
-            f"{len(positions)} embedding positions are distances to sets of queries and give no point back"
-        )
-
     def quantize(self, points: FloatArray) -> ImageArray:
         """Return the embedding positions of records, given by their distances to the queries."""
         nearest = self._subsets.nearest(points)
@@ -366,8 +378,11 @@ class AnyMetric:
         """Return the space that `to_json` and `tensors` described."""
         result = object.__new__(cls)
         _check_diameter(card["diameter"])
-        fields = {key: card[key] for key in ("diameter", "repetitions", "calibrate", "random_state")}
-        result._set(fields | {"metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])})
+        fields = {key: card[key] for key in ("repetitions", "calibrate", "random_state")}
+        result._set(
+            fields
+            | {"_diameter": card["diameter"], "metric": NAMED.get(card["metric"]), "queries": tuple(card["queries"])}
+        )
         result._set({"records": card.get("universe"), "_universe": None})
         if tensors:
             positions, weight, numbers = (tensors[name] for name in ("query_positions", "weight", "measured"))

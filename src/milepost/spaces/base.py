@@ -1,138 +1,243 @@
-"""The protocol of a space: what a point is and how far apart two points are."""
+"""The base class of spaces: what a point is and how far apart two points are."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.embeddings.embedding import Embedding
+from milepost.spaces.fields import SpaceField
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.numeric import Aliases
+from milepost.spaces.numeric import NO_ALIASES, Aliases
+
+MAX_TRIED_COLUMNS = 64  # up to which `width` tries how many columns a space reads
 
 
 def require_space(space: Any) -> None:
     """Refuse an argument that is not a space, such as a table or plain bounds."""
-    if isinstance(space, type) or not hasattr(type(space), "read_queries"):
+    if not isinstance(space, Space):
         got = f"the class {space.__name__}" if isinstance(space, type) else f"a {type(space).__name__}"
         raise MilepostError(
             f"space must be one such as mp.L1([(0, 10), (0, 10)]), got {got}; the order is mp.release(table, space, …)"
         )
 
 
-class Space(Protocol):
-    """Public knowledge only: frozen, stored as JSON in the card, and independent of the private table.
+class _ClassName:
+    """The name of the class through which the attribute is read."""
 
-    Records and queries are arrays with one row per point. Only the space interprets the numbers in a row.
+    def __get__(self, _: Any, owner: type) -> str:
+        return owner.__name__
+
+
+class Space(ABC):
+    """A metric space: what a point is, how far apart two points are, and an embedding of it into weighted ℓ₁.
+
+    A space is public knowledge, frozen, and independent of the private table. Records and queries are arrays with one
+    row per point, and only the space interprets the numbers in a row.
+
+    A subclass defines nine members: `read`, `read_queries`, `distance`, `diameter`, `embedding`, `quantize`,
+    `position`, `to_json` and `from_json`. The others have defaults for points that are rows of numbers, where `read`
+    and `read_queries` return rows of the same kind; override those that do not fit. `register_space` makes `load` know
+    the class.
     """
 
-    kind: ClassVar[str]
-    objects: ClassVar[bool]  # whether a point is any object rather than a row of numbers
+    kind: ClassVar[str] = cast(str, _ClassName())  # the name that cards and files have for the class
+    spec_name: ClassVar[str | None] = None  # the name on the command line and in TOML and HTTP; None for `kind`
+    fields: ClassVar[tuple[SpaceField, ...] | None] = None  # the parameters there; None where it is not available there
+    objects: ClassVar[bool] = False  # whether a point is any object rather than a row of numbers
     # False: embedding coordinates depend on the queries, so sessions are not possible (Remark 8.2)
-    oblivious: ClassVar[bool]
-    thread_safe: ClassVar[bool]  # whether several threads may read records and measure distances at once
-    geographic: ClassVar[bool]  # whether the columns are latitude and longitude in degrees
+    oblivious: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = False  # whether several threads may read records and measure distances at once
+    geographic: ClassVar[bool] = False  # whether the columns are latitude and longitude in degrees
+    aliases: ClassVar[Aliases] = NO_ALIASES  # other names that columns may have in a table
+
+    columns: tuple[str, ...] | None = None  # that a point is read from, by name; None where columns go by position
+    distance_unit: str = ""  # of distances, as labels show it; empty where it is unknown
+    bounds_provenance: BoundsProvenance | None = None  # of bounds that were found in the private table; else None
+
+    # the nine members of a space
+
+    @abstractmethod
+    def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
+        """Return the records of a batch of private rows, moved into the space; refuse missing values.
+
+        Each record depends on its own row only. Errors count rows from `first_row`, and quote no private value.
+        """
+
+    @abstractmethod
+    def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> AnyArray:
+        """Return a batch of public queries, which may lie outside the space; errors count rows from `first_row`."""
+
+    @abstractmethod
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Return the distances of records to queries: float64[n, k]; each row depends on its own record only."""
 
     @property
-    def bounds_provenance(self) -> BoundsProvenance | None:
-        """How the bounds were found in the private table; None where they are public knowledge."""
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance between two points of the space."""
 
     @property
-    def distance_unit(self) -> str:
-        """The unit of distances, as labels show it; empty where it is unknown."""
+    @abstractmethod
+    def embedding(self) -> Embedding:
+        """The embedding of the space into weighted ℓ₁."""
 
-    @property
-    def clipping_rule(self) -> str:
-        """The rule for private values outside the space, as text."""
+    @abstractmethod
+    def quantize(self, points: FloatArray) -> ImageArray:
+        """Return positions of records, int32[n, D] in 0..span; each row depends on its own record only."""
 
-    @property
-    def extent(self) -> tuple[tuple[float, float], ...] | None:
-        """The interval of each column, for plots; None where points are not rows of numbers in a box."""
+    @abstractmethod
+    def position(self, queries: AnyArray) -> FloatArray:
+        """Return positions of queries in quanta, float64[n, D]: 0..span inside the space, unrounded and unclipped."""
 
-    aliases: ClassVar[Aliases]  # other names that columns may have in a table
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON that the card stores; its entry `kind` is that of the class."""
 
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns that a point is read from; None where columns go by position."""
+    @classmethod
+    @abstractmethod
+    def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:
+        """Return the space that `to_json` and `tensors` described."""
 
-    @property
+    # points
+
+    @cached_property
     def width(self) -> int:
-        """The number of columns of a point."""
+        """The number of columns of a point.
+
+        By default the number of `columns`, else the one number of columns for which an empty batch can be read,
+        embedded and measured.
+        """
+        if self.columns is not None:
+            return len(self.columns)
+        widths = [width for width in range(1, MAX_TRIED_COLUMNS + 1) if self._takes(width)]
+        if len(widths) != 1:
+            found = f"it reads points of {len(widths)} different numbers of columns" if widths else "it reads no rows"
+            raise MilepostError(
+                f"space {self.kind} must say how many columns a point has, since {found}. Define columns, their "
+                "names, or width, their number"
+            )
+        return widths[0]
+
+    def _takes(self, width: int) -> bool:
+        """Return whether an empty batch of this many columns can be read, embedded and measured."""
+        with SuppressFailures():
+            batch = np.empty((0, width))
+            records, queries = self.read(batch), self.read_queries(batch)
+            shapes = self.quantize(records).shape, self.position(queries).shape, self.distance(records, queries).shape
+            return shapes == ((0, self.embedding.dimension), (0, self.embedding.dimension), (0, 0))
+        return False
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names, or positions counted from 0."""
+        return self.columns or tuple(str(position) for position in range(self.width))
+
+    @property
+    def extent(self) -> tuple[tuple[float, float], ...] | None:
+        """The interval of each column, for plots; None where points are not rows of numbers in a box."""
+        return None
 
     @property
     def center(self) -> FloatArray:
-        """A point in the middle: float64[columns]."""
+        """A point in the middle: float64[columns]. By default the middle of `extent`."""
+        if self.extent is None:
+            raise MilepostError(
+                f"space {self.kind} has no centre to start from: release with queries=[…] and take the best of them"
+            )
+        low, high = np.array(self.extent).T
+        result: FloatArray = low / 2 + high / 2
+        return result
+
+    @property
+    def clipping_rule(self) -> str:
+        """The rule for private values outside the space, as text."""
+        return "rows outside the space were moved into it"
 
     @property
     def given_queries(self) -> AnyArray | None:
         """The only points that can be queried, as `read_queries` returns them; None where any point can."""
-
-    @property
-    def embedding_columns(self) -> IntArray | None:
-        """The column of each embedding coordinate; None where embedding coordinates are not columns."""
-
-    @property
-    def diameter(self) -> float:
-        """The largest distance between two points."""
-
-    @property
-    def embedding(self) -> Embedding:
-        """The embedding of the space into weighted ℓ₁."""
-
-    def size_variants(self, n: int) -> Sequence["Space"]:
-        """Return variants of the space for a table of n rows, from few embedding coordinates to many."""
+        return None
 
     def is_point(self, point: Any) -> bool:
-        """Return whether an object is a single query point, rather than several."""
-
-    def read(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> FloatArray:
-        """Return the records of a batch of private rows, clipped into the space; refuse missing values."""
-
-    def read_queries(self, batch: "pa.RecordBatch | AnyArray", first_row: int = 0) -> AnyArray:
-        """Return a batch of public queries, unclipped; errors count rows from `first_row`."""
+        """Return whether an object is a single query point, rather than several: one number for each column."""
+        return tuple(np.shape(point)) == (self.width,)
 
     def clip_points(self, queries: AnyArray) -> AnyArray:
         """Return queries moved into the space, as `read` moves records."""
+        return self.read(queries)
 
     def points_around(self, point: FloatArray, distance: float) -> FloatArray:
-        """Return points on all sides of a point, at about this distance."""
+        """Return points on all sides of a point, at about this distance: by default along the axes."""
+        axes = distance * np.eye(self.width)
+        return np.vstack([point + axes, point - axes])
 
     def user_point(self, query: AnyArray) -> Any:
         """Return a query as a user writes it."""
+        return query
 
     def parse(self, text: str) -> Any:
-        """Return the query that a text on the command line stands for."""
+        """Return the query that a text on the command line stands for: numbers separated by commas."""
+        try:
+            row = [float(number) for number in text.split(",")]
+        except ValueError:
+            raise MilepostError(f"--at must be numbers separated by commas, such as 35,4, got {text!r}") from None
+        if len(row) != self.width:
+            raise MilepostError(f"--at must give {self.width} numbers ({', '.join(self.names)}), got {text!r}")
+        return row
 
     def column_values(self, query: Any) -> tuple[Any, ...]:
         """Return the cells of a query that a user wrote, a value for each of `names`."""
+        return tuple(query)
 
-    def position(self, queries: AnyArray) -> FloatArray:
-        """Return positions of queries in quanta, float64[n, D]: 0..2²⁴ inside the space, unrounded and unclipped."""
-
-    def point(self, positions: FloatArray) -> FloatArray:
-        """Return the points at embedding positions, where embedding coordinates are columns."""
-
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return positions of records, int32[n, D] in 0..2²⁴; each row depends on its own record only."""
-
-    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Return the distances of records to queries: float64[n, k]."""
+    # distances and embedding coordinates
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Return the distances of queries to queries: float64[m, k]."""
+        """Return the distances of queries to queries: float64[m, k]. By default queries are measured as records."""
+        return self.distance(left, right)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances for the noise of `field`; none where the metric may not be of negative type."""
+        return ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON that the card stores."""
+    @property
+    def embedding_columns(self) -> IntArray | None:
+        """The column of each embedding coordinate; None where embedding coordinates are not columns."""
+        return None
 
-    def tensors(self) -> dict[str, IntArray]:
-        """Return the arrays that a file stores beside the card, so that it answers without the metric."""
+    def point(self, positions: FloatArray) -> FloatArray:
+        """Return the points at embedding positions, where embedding coordinates are columns."""
+        raise MilepostError(
+            f"space {self.kind} has no points for {len(positions)} embedding positions: they are not columns"
+        )
+
+    def size_variants(self, n: int) -> Sequence["Space"]:  # noqa: ARG002
+        """Return variants of the space for a table of n rows, from few embedding coordinates to many."""
+        return (self,)
+
+    # the file, the command line and TOML
+
+    def by_column(self, values: Iterable[Any]) -> dict[str, Any] | list[Any]:
+        """Return values by the names of columns, or in a list where columns have no names."""
+        return list(values) if self.columns is None else dict(zip(self.columns, values, strict=True))
+
+    def tensors(self) -> dict[str, AnyArray]:
+        """Return the arrays that a file stores beside the card, where the card is not complete."""
+        return {}
+
+    @classmethod
+    def from_fields(cls, values: Mapping[str, Any]) -> Self:
+        """Return the space of field values by name, as TOML and JSON write them."""
+        return cls(**values)
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Self:
+        """Return the space of field values by name, as the command line gives them."""
+        return cls.from_fields(values)

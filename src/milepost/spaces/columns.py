@@ -1,7 +1,7 @@
 """Columns of a mixed table: numbers, categories and flags, as float64 points and as embedding coordinates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -241,15 +241,32 @@ def flag() -> Flag:
     return Flag()
 
 
+_FROM_JSON: dict[str, Callable[..., Column]] = {
+    Number.kind: lambda low, high, step: number(low, high, step=step or None),
+    Category.kind: category,
+    Flag.kind: flag,
+}
+
+
 def column_from_json(card: Sequence[Any]) -> Column:
     """Return the column that `to_json` described."""
     kind, *params = card
-    if kind == Category.kind:
-        return category(*params)
-    if kind == Number.kind:
-        low, high, step = params
-        return number(low, high, step=step or None)
-    return Flag()
+    return _FROM_JSON[kind](*params)
+
+
+def column_from_spec(name: str, spec: Any) -> Column:
+    """Return a column as TOML and JSON write it: `{number = [18, 90]}`, `{category = ["a", "b"]}` or `"flag"`."""
+    if spec == Flag.kind:
+        return flag()
+    params = dict(spec) if isinstance(spec, Mapping) else {}
+    if params.keys() == {Category.kind}:
+        return category(params[Category.kind])
+    pair = params.get(Number.kind)
+    if isinstance(pair, list | tuple) and len(pair) == 2 and params.keys() <= {Number.kind, "step"}:
+        return number(*pair, step=params.get("step"))
+    raise MilepostError(
+        f'column {name!r} must be {{number = [low, high]}}, {{category = ["a", "b"]}} or "flag", got {spec!r}'
+    )
 
 
 def _label(cell: Any) -> str:

@@ -16,13 +16,14 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
-from milepost.spaces.box import RowSpace
-from milepost.spaces.embeddings.directions import MAX_DIRECTIONS
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
+from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
+from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.reference_measures import POINTS, around_cap
 from milepost.spaces.numeric import Aliases, find_column, read_matrix, refuse_missing
-from milepost.spaces.trigonometry import angle, sine_cosine
 
 COLUMNS = ("lat", "lon")
 MAX_SWAP_RADIUS = 10.0  # degrees, about 1,100 km, up to which a cap tells (lat, lon) from (lon, lat)
@@ -38,7 +39,7 @@ ROUNDING_KM = 1e-10  # of a computed distance
 
 
 @dataclass(frozen=True, init=False)
-class GreatCircle(RowSpace):
+class GreatCircle(Space):
     """Places (lat, lon) in degrees within `radius_km` of a centre, and great-circle distances in km.
 
     center: (lat, lon), or by name. Longitudes count modulo 360, so that caps may cross the antimeridian or hold a pole.
@@ -53,11 +54,15 @@ class GreatCircle(RowSpace):
     """
 
     kind: ClassVar[str] = "great-circle"
-    columns: ClassVar[tuple[str, ...]] = COLUMNS
-    names: ClassVar[tuple[str, ...]] = COLUMNS
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField("center", POINT, "The centre of a cap as LAT,LON, in degrees.", [52.5, 13.4], required=True),
+        SpaceField("radius_km", NUMBER, "The radius of a cap, in km.", 40, required=True),
+        DIRECTIONS,
+    )
     aliases: ClassVar[Aliases] = ALIASES
-    embedding_columns: ClassVar[None] = None
+    thread_safe: ClassVar[bool] = True
     geographic: ClassVar[bool] = True
+    columns = COLUMNS
     distance_unit = "km"
 
     latitude: float
@@ -83,11 +88,6 @@ class GreatCircle(RowSpace):
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def width(self) -> int:
-        """The number of columns, lat and lon."""
-        return 2
 
     @property
     def center(self) -> FloatArray:
@@ -249,12 +249,6 @@ class GreatCircle(RowSpace):
         """Sines and cosines of D equal angles in 0..π."""
         return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
 
-    def point(self, positions: FloatArray) -> FloatArray:
-        """Raise an error: directions have no inverse here."""
-        raise MilepostError(
-            f"{len(positions)} embedding positions of {self.kind} are directions and give no point back"
-        )
-
     def quantize(self, points: FloatArray) -> ImageArray:
         """Return embedding positions of records in whole quanta."""
         return quantize(points, self._positions, self.embedding)
@@ -313,7 +307,7 @@ class GreatCircle(RowSpace):
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """Return the space that `to_json` described."""
-        return cls(card["center"], card["radius_km"], card["directions"])
+        return cls(**{name: value for name, value in card.items() if name != "kind"})
 
 
 def _angles(left: FloatArray, right: FloatArray) -> FloatArray:

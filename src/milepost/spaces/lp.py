@@ -1,6 +1,6 @@
 """Spaces with ℓp distances: L1, L2, Lp."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -9,10 +9,11 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
-from milepost.spaces.box import Box
-from milepost.spaces.embeddings.directions import length_factor, sphere, stable
+from milepost.spaces.box import BOUNDS, BOUNDS_PROVENANCE, DISTANCE_UNIT, STEP, WEIGHTS, Box
+from milepost.spaces.embeddings.directions import DIRECTIONS, length_factor, sphere, stable
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells, quantize
-from milepost.spaces.embeddings.projected import Projected
+from milepost.spaces.embeddings.projected import CLIP, DISTORTION, Projected
+from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
 from milepost.spaces.numeric import named_numbers, named_pairs, sum_over_columns, unit_of
@@ -29,7 +30,7 @@ class L1(Box):
     step: for columns of whole steps (ages in years: 1), by name or position; answers then have no interpolation error.
     A record off the steps is moved to the nearest, low + k·step; the reported error does not include this.
     None or 0: records can be anywhere.
-    unit: of distances, for labels: "km".
+    distance_unit: of distances, for labels: "km".
     bounds_provenance: as `find_bounds` reports it, where bounds come from there.
 
     >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
@@ -37,6 +38,7 @@ class L1(Box):
     """
 
     kind: ClassVar[str] = "l1"
+    fields: ClassVar[tuple[SpaceField, ...]] = (BOUNDS, WEIGHTS, STEP, DISTANCE_UNIT, BOUNDS_PROVENANCE)
     weights: tuple[float, ...]
     step: tuple[float, ...]
 
@@ -151,10 +153,9 @@ class L1(Box):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""
-        bounds = [list(pair) for pair in zip(self.low, self.high, strict=True)]
         return {
             "kind": self.kind,
-            "bounds": dict(zip(self.columns, bounds, strict=True)) if self.columns else bounds,
+            "bounds": self.by_column(map(list, self.extent)),
             "weights": list(self.weights),
             "step": list(self.step),
             "distance_unit": self.distance_unit,
@@ -164,13 +165,7 @@ class L1(Box):
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """Return the space that `to_json` described."""
-        return cls(
-            card["bounds"],
-            card["weights"],
-            card["step"],
-            distance_unit=card["distance_unit"],
-            bounds_provenance=card.get("bounds_provenance"),
-        )
+        return cls(**{name: value for name, value in card.items() if name != "kind"})
 
 
 @dataclass(frozen=True, init=False)
@@ -180,7 +175,7 @@ class L2(Projected):
     directions: how many projections stand for it; more are closer to the metric, and cost time and, but for slopes,
     noise. By default as many as give the smallest error (Remark 7.1); in the plane the largest deviation is (π/2D)²/3.
     distortion: or as many as bring distances within this share of the metric's.
-    unit: of distances, for labels: "km".
+    distance_unit: of distances, for labels: "km".
     clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
     bounds_provenance: as `find_bounds` reports it, where bounds come from there.
 
@@ -189,6 +184,22 @@ class L2(Projected):
     """
 
     kind: ClassVar[str] = "l2"
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        replace(BOUNDS, or_else=("center",)),
+        SpaceField(
+            "center",
+            POINT,
+            "The centre of a ball, one number for each column.",
+            {"x": 0, "y": 0},
+        ),
+        SpaceField("radius", NUMBER, "The radius of a ball.", 5),
+        DIRECTIONS,
+        DISTORTION,
+        CLIP,
+        DISTANCE_UNIT,
+        BOUNDS_PROVENANCE,
+    )
+    even_widths: ClassVar[tuple[int, ...]] = (2, 3)
     min_directions: ClassVar[int] = 8
 
     def __init__(
@@ -243,6 +254,15 @@ class Lp(Projected):
     """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
 
     kind: ClassVar[str] = "lp"
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField("p", NUMBER, "The power, between 1 and 2.", 1.5, required=True),
+        BOUNDS,
+        DIRECTIONS,
+        DISTORTION,
+        CLIP,
+        DISTANCE_UNIT,
+        BOUNDS_PROVENANCE,
+    )
     min_directions: ClassVar[int] = 32
     p: float
 

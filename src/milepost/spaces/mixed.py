@@ -1,9 +1,9 @@
 """Spaces over mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories."""
 
 import csv
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json
+from milepost.spaces.base import Space
+from milepost.spaces.box import STEP, WEIGHTS
+from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json, column_from_spec
 from milepost.spaces.embeddings.embedding import (
     CategoryBlock,
     Distortion,
@@ -22,27 +24,30 @@ from milepost.spaces.embeddings.embedding import (
     quantize,
     round_up,
 )
+from milepost.spaces.fields import (
+    ALPHABETS,
+    COLUMN_TYPES,
+    INTEGER,
+    INTERVALS,
+    LABELS,
+    NAMES,
+    TEXT,
+    SpaceField,
+    split_labels,
+)
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
-from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, NO_ALIASES, Aliases, named_numbers, sum_over_columns
+from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, named_numbers, sum_over_columns
 from milepost.spaces.objects import cells_of, is_series, join_names
 
 MIN_SHARE = 1e-9  # of the weight of a column in the sum of all weights
 
 
 @dataclass(frozen=True, init=False)
-class MixedTable(ABC):
+class MixedTable(Space):
     """Columns of different kinds, each with a weight; the distance is the weighted sum of their differences."""
 
-    kind: ClassVar[str]
     objects: ClassVar[bool] = True
-    oblivious: ClassVar[bool] = True
-    given_queries: ClassVar[None] = None
-    aliases: ClassVar[Aliases] = NO_ALIASES
     thread_safe: ClassVar[bool] = True
-    geographic: ClassVar[bool] = False
-    distance_unit: ClassVar[str] = ""
-    bounds_provenance: ClassVar[None] = None
-    extent: ClassVar[None] = None
 
     columns: tuple[str, ...] | None
     parts: tuple[Column, ...]
@@ -97,11 +102,6 @@ class MixedTable(ABC):
         return len(self.parts)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Column names, or positions counted from 0."""
-        return self.columns or tuple(str(position) for position in range(self.width))
-
-    @property
     def diameter(self) -> float:
         """The distance between points that differ as much as possible in every column."""
         return sum(self.weights)
@@ -146,10 +146,6 @@ class MixedTable(ABC):
             step=step.astype(np.int64),
             blocks=blocks,
         )
-
-    def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
-        """Return the space alone: its number of embedding coordinates is fixed."""
-        return (self,)
 
     def distortion(self) -> Distortion:
         """Return no distortion: embedded distances are those of the metric."""
@@ -227,10 +223,6 @@ class MixedTable(ABC):
         """Return the weighted sum of differences for every pair."""
         return sum_over_columns(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
 
-    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
-        """Return the distances of queries to queries, which are points like records."""
-        return self.distance(left, right)
-
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on both ends of every number and flag, and evenly on all labels of a category."""
@@ -241,16 +233,11 @@ class MixedTable(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""
-        parts = [part.to_json() for part in self.parts]
         return {
             "kind": self.kind,
-            "columns": dict(zip(self.columns, parts, strict=True)) if self.columns else parts,
+            "columns": self.by_column(part.to_json() for part in self.parts),
             "weights": list(self.weights),
         }
-
-    def tensors(self) -> dict[str, IntArray]:
-        """Return no arrays: the card is complete."""
-        return {}
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
@@ -277,9 +264,66 @@ class Gower(MixedTable):
     """
 
     kind: ClassVar[str] = "gower"
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField(
+            "columns",
+            COLUMN_TYPES,
+            "The type of each column: its interval, its labels, or flag.",
+            {"age": {"number": [18, 90]}, "plan": {"category": ["a", "b"]}, "member": "flag"},
+            required=True,
+            on_command_line=False,
+        ),
+        SpaceField(
+            "number",
+            INTERVALS,
+            "A column of numbers, and its public interval.",
+            {"age": [18, 90]},
+            required=True,
+            or_else=("category", "flag"),
+            in_files=False,
+        ),
+        SpaceField(
+            "category", LABELS, "A column of labels, and their public list.", {"plan": ["a", "b"]}, in_files=False
+        ),
+        SpaceField("flag", NAMES, "A column that is true or false.", "member", in_files=False),
+        replace(STEP, in_files=False),
+        WEIGHTS,
+    )
 
     def __init__(self, columns: Any, weights: Any = None) -> None:
         self._set_fields(columns, weights)
+
+    @classmethod
+    def from_fields(cls, values: Mapping[str, Any]) -> Self:
+        """Return the space of columns such as `{"age": {"number": [18, 90]}, "pays": "flag"}`."""
+        columns = values["columns"]
+        if isinstance(columns, Mapping):
+            typed: Any = {name: column_from_spec(name, spec) for name, spec in columns.items()}
+        elif isinstance(columns, list):
+            typed = [column_from_spec(str(index), spec) for index, spec in enumerate(columns)]
+        else:
+            raise MilepostError(f"columns must be a table or a list, got {columns!r}")
+        return cls(**{**values, "columns": typed})
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Self:
+        """Return the space of columns by type: numbers, then categories, then flags."""
+        by_type = {name: values.get(name, {}) for name in ("number", "category", "step")}
+        for field in cls.fields:
+            if not isinstance(by_type.get(field.name, {}), Mapping):
+                raise MilepostError(f"{field.option} must name its column, such as {field.option_example}")
+        flags = values.get("flag", [])
+        names = [*by_type["number"], *by_type["category"], *flags]
+        for name in (*names, *by_type["step"]):
+            if names.count(name) > 1:
+                raise MilepostError(f"the column {name!r} is named twice")
+            if name in by_type["step"] and name not in by_type["number"]:
+                raise MilepostError(f"--step names {name!r}, which is not a --number")
+        columns: dict[str, Any] = {name: {"number": pair} for name, pair in by_type["number"].items()}
+        for name, step in by_type["step"].items():
+            columns[name]["step"] = step
+        columns |= {name: {"category": labels} for name, labels in by_type["category"].items()}
+        return cls.from_fields({"columns": columns | dict.fromkeys(flags, "flag"), "weights": values.get("weights")})
 
     @staticmethod
     def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
@@ -298,14 +342,36 @@ class Hamming(MixedTable):
     """
 
     kind: ClassVar[str] = "hamming"
+    fields: ClassVar[tuple[SpaceField, ...]] = (
+        SpaceField(
+            "alphabets",
+            ALPHABETS,
+            "The labels of each position, as letters of a text or as a list.",
+            ["ACGT", "ACGT"],
+            required=True,
+            on_command_line=False,
+        ),
+        SpaceField(
+            "alphabet", TEXT, "The letters of every position, or labels with commas.", "ACGT", True, in_files=False
+        ),
+        SpaceField("length", INTEGER, "The number of positions of a sequence.", 8, required=True, in_files=False),
+    )
 
     def __init__(self, alphabets: Any) -> None:
         if isinstance(alphabets, str) or not isinstance(alphabets, Mapping | Sequence):
-            raise MilepostError(f"alphabets must be a list of alphabets, one a place, got {alphabets!r}")
+            raise MilepostError(f"alphabets must be a list with one alphabet for each position, got {alphabets!r}")
         if isinstance(alphabets, Mapping):
             self._set_fields({name: _alphabet(labels) for name, labels in alphabets.items()}, None)
         else:
             self._set_fields([_alphabet(labels) for labels in alphabets], None)
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Self:
+        """Return the space of sequences over one alphabet: letters, or labels separated by commas."""
+        alphabet, length = values["alphabet"], values["length"]
+        if not length > 0:
+            raise MilepostError(f"--length must be a whole number of at least 1, got {length}")
+        return cls([split_labels("--alphabet", alphabet) if "," in alphabet else alphabet] * length)
 
     @staticmethod
     def _scale_weights(weights: tuple[float, ...]) -> tuple[float, ...]:

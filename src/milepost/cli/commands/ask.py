@@ -1,5 +1,6 @@
 """`milepost ask`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,36 +8,17 @@ import typer
 
 import milepost as mp
 from milepost.cli.options import (
-    AlphabetOption,
+    OPTIONS,
     AnswersOption,
     AtOption,
-    BoundsOption,
-    CategoryOption,
-    CenterOption,
-    ColumnsOption,
-    DatasetOption,
-    DiameterOption,
-    DimOption,
-    DirectionsOption,
-    DistanceUnitOption,
-    FlagOption,
     ForceOption,
-    LedgerOption,
-    LengthOption,
-    MaxRowWeightOption,
-    NumberOption,
+    OptionalSpaceOptions,
     PointsArgument,
-    PowerOption,
-    PrivacyUnitOption,
-    RadiusKmOption,
-    RadiusOption,
-    RowsOption,
-    RowWeightsOption,
-    StepOption,
     TableArgument,
-    WeightsOption,
     check_row_weights,
     open_ledger,
+    option_name,
+    options,
     split_names,
 )
 from milepost.cli.query_input import parse_points, read_points
@@ -52,61 +34,45 @@ from milepost.spaces.base import Space
 def ask(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The session's file, such as homes.db.")],
     table: TableArgument,
+    space_options: OptionalSpaceOptions,
+    options_given: Annotated[
+        dict[str, Any],
+        options(
+            "epsilon",
+            "delta",
+            "max_queries",
+            "mechanism",
+            "neighbors",
+            "failure_probability",
+            "columns",
+            "privacy_unit",
+            "contributions",
+            "row_weights",
+            "max_row_weight",
+            "n",
+            "ledger",
+            "dataset",
+            optional=True,
+            mechanism=replace(
+                OPTIONS["mechanism"], help="auto (the smallest predicted error), field, tangents, slopes or hats."
+            ),
+        ),
+    ],
     points: PointsArgument = None,
     at: AtOption = None,
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="NAME", help="A name for the question, once a point; a name has one answer for good."
+            "--name", metavar="NAME", help="A name for the question, once for each point; it has one answer forever."
         ),
     ] = None,
     output: AnswersOption = None,
     force: ForceOption = False,
-    space: Annotated[
-        str | None, typer.Option("--space", help="To begin: the distance, in the words of `release`.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="To begin: the ε of the guarantee.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="The δ of the guarantee; 0 is pure ε.")] = None,
-    max_queries: Annotated[
-        int | None, typer.Option("--max-queries", help="To begin: how many different points may be asked.")
-    ] = None,
-    bounds: BoundsOption = None,
-    weights: WeightsOption = None,
-    step: StepOption = None,
-    center: CenterOption = None,
-    radius: RadiusOption = None,
-    radius_km: RadiusKmOption = None,
-    p: PowerOption = None,
-    dim: DimOption = None,
-    directions: DirectionsOption = None,
-    distance_unit: DistanceUnitOption = None,
-    diameter: DiameterOption = None,
-    number: NumberOption = None,
-    category: CategoryOption = None,
-    flag: FlagOption = None,
-    alphabet: AlphabetOption = None,
-    length: LengthOption = None,
-    columns: ColumnsOption = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option("--mechanism", help="auto (the smallest predicted error), field, tangents, slopes or hats."),
-    ] = None,
-    neighbors: Annotated[str | None, typer.Option("--neighbors", help="replace or add-remove.")] = None,
-    privacy_unit: PrivacyUnitOption = None,
-    contributions: Annotated[
-        int | None, typer.Option("--contributions", help="How many rows of one person are used at most.")
-    ] = None,
-    row_weights: RowWeightsOption = None,
-    max_row_weight: MaxRowWeightOption = None,
-    n: RowsOption = None,
-    failure_probability: Annotated[
-        float | None,
-        typer.Option("--failure-probability", help="The probability with which the promised error may fail."),
-    ] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
 ) -> None:
-    """Begin a session that a file keeps, or go on with it: ask about points, one call after another."""
+    """Begin a session that a file keeps, or go on with it: ask about points, one call after another.
+
+    A new session needs --space, --epsilon and --max-queries; a later call takes what the file has.
+    """
     if at and points is not None:
         raise mp.MilepostError("give the points to ask about either as a file, points.csv, or with --at 35,4")
     if output is not None:
@@ -114,38 +80,30 @@ def ask(
         if any(output.exists() and path.exists() and output.samefile(path) for path in (store, table)):
             raise mp.MilepostError(f"{output} is the session or the private table itself; choose another output")
         check_suffix(output)
-    space_options: dict[str, Any] = {"bounds": bounds, "weights": weights, "step": step}
-    space_options |= {"center": center, "radius": radius, "p": p}
-    space_options |= {"radius_km": radius_km, "dim": dim, "directions": directions}
-    space_options |= {"distance_unit": distance_unit, "diameter": diameter}
-    space_options |= {"number": number, "category": category, "flag": flag, "alphabet": alphabet, "length": length}
-    new_space = None if space is None else space_from_options(space, space_options)
+    kind = space_options.pop("space")
+    new_space = None if kind is None else space_from_options(kind, space_options)
     if new_space is None and any(value not in (None, []) for value in space_options.values()):
-        raise mp.MilepostError("these options say what --space is like; give --space too, or none of them")
-    options = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "max_queries": max_queries,
-        "mechanism": mechanism,
-        "failure_probability": failure_probability,
-    }
-    options |= {"neighbors": neighbors, "privacy_unit": privacy_unit, "contributions": contributions}
-    options |= {"row_weights": row_weights, "max_row_weight": max_row_weight, "n": n}
-    arguments: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
-    check_row_weights(row_weights, max_row_weight)
+        given = next(option_name(name) for name, value in space_options.items() if value not in (None, []))
+        raise mp.MilepostError(f"{given} describes a space; give --space too, or leave it out")
+    ledger, columns = open_ledger(options_given.pop("ledger")), split_names(options_given.pop("columns"))
+    dataset = options_given.pop("dataset")
+    check_row_weights(options_given["row_weights"], options_given["max_row_weight"])
+    arguments = {option: value for option, value in options_given.items() if value is not None}
     session_space, call_arguments = _session_arguments(store, new_space, arguments)
     query_points = (
         [session_space.parse(text) for text in at or []] if points is None else read_points(points, session_space)
     )
     if name and len(name) != len(query_points):
-        raise mp.MilepostError(f"--name is given once a point: {len(query_points)} points, {len(name)} names")
+        raise mp.MilepostError(
+            f"--name must be given once for each point, got {len(name)} names for {len(query_points)} points"
+        )
     with progress(f"Reading {table}"):
         session = mp.interactive(
             table,
             session_space,
-            columns=split_names(columns),
+            columns=columns,
             store=store,
-            ledger=open_ledger(ledger),
+            ledger=ledger,
             dataset=dataset,
             **call_arguments,
         )
@@ -161,7 +119,7 @@ def _session_arguments(store: Path, space: Space | None, arguments: dict[str, An
     if not Store(store).empty:
         stored_space, stored_arguments = stored_call(store)
         return stored_space if space is None else space, stored_arguments | arguments
-    missing = [f"--{option.replace('_', '-')}" for option in ("epsilon", "max_queries") if option not in arguments]
+    missing = [option_name(option) for option in ("epsilon", "max_queries") if option not in arguments]
     if space is None or missing:
         options = ", ".join(["--space"] * (space is None) + missing)
         raise mp.MilepostError(f"{store} has no session yet; to begin one, give {options} too")

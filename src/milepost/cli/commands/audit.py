@@ -1,26 +1,26 @@
 """`milepost audit`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import milepost as mp
+from milepost.cli.options import PLOT, Option, described, options
 from milepost.cli.terminal import console, progress
 from milepost.reporting.plotting import style
 
+MECHANISM = Option(
+    str,
+    "Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, net, field, tangents or bounds.",
+    section=None,
+)
+
 
 def audit(
+    arguments: Annotated[dict[str, Any], options("mechanism", mechanism=MECHANISM)],
     samples: Annotated[int, typer.Option("--samples", help="How many outcomes of each table are drawn.")] = 5000,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            "--mechanism",
-            help="Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, net, field, tangents or "
-            "bounds.",
-        ),
-    ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the findings: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, described(PLOT, "Draw the findings: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Try to refute the privacy claims on made-up neighboring tables; exit code 1 when one is refuted."""
     if plot is not None:
@@ -28,7 +28,7 @@ def audit(
     with progress("Auditing") as status:
         report = mp.audit(
             samples=samples,
-            mechanism=mechanism,
+            mechanism=arguments["mechanism"],
             progress=lambda case: status.update(f"Auditing {case.mechanism}: {case.pair} …"),
         )
     console(170).print(report.table())

@@ -1,65 +1,61 @@
 """`milepost bounds`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import milepost as mp
 from milepost.cli.options import (
-    ColumnsOption,
-    ContributionsOption,
-    DatasetOption,
-    EpsilonOption,
+    OUTPUT,
+    SPACE,
     ForceOption,
-    LedgerOption,
-    NeighborsOption,
-    PrivacyUnitOption,
+    Option,
     TableArgument,
+    described,
     open_ledger,
+    options,
     split_names,
 )
 from milepost.cli.terminal import check_output, progress
 from milepost.pipeline.space_spec import options_of, toml_of
 from milepost.storage.atomic_file import atomic_write
 
+METRICS: dict[str, type[mp.L1] | type[mp.L2]] = {space.kind: space for space in (mp.L1, mp.L2)}
+
 
 def bounds(
     table: TableArgument,
-    epsilon: EpsilonOption,
-    columns: ColumnsOption = None,
-    space: Annotated[str, typer.Option("--space", help="The distance: l1 or l2.")] = "l1",
-    neighbors: NeighborsOption = "replace",
-    privacy_unit: PrivacyUnitOption = None,
-    contributions: ContributionsOption = 1,
+    arguments: Annotated[
+        dict[str, Any],
+        options(
+            "space",
+            "epsilon",
+            "neighbors",
+            "columns",
+            "privacy_unit",
+            "contributions",
+            "ledger",
+            "dataset",
+            space=Option(str, f"The distance: {' or '.join(METRICS)}.", SPACE, default="l1"),
+        ),
+    ],
     coverage: Annotated[float, typer.Option("--coverage", help="The share of the rows to hold, roughly.")] = 0.99,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A space file to write, such as homes.toml.")
-    ] = None,
+    output: Annotated[Path | None, described(OUTPUT, "A space file to write, such as homes.toml.")] = None,
     force: ForceOption = False,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
 ) -> None:
     """Spend ε once to find bounds for columns of a private table that nobody knows any for."""
-    metrics: dict[str, type[mp.L1] | type[mp.L2]] = {"l1": mp.L1, "l2": mp.L2}
-    if space not in metrics:
-        raise mp.MilepostError(f"--space must be one of {', '.join(metrics)}, got {space!r}")
+    kind = arguments.pop("space")
+    if kind not in METRICS:
+        raise mp.MilepostError(f"--space must be one of {', '.join(METRICS)}, got {kind!r}")
     if output is not None:
         if output.suffix.lower() != ".toml":
             raise mp.MilepostError(f"--output must be a .toml file, which --space takes, got {output}")
         check_output(output, force)
+    columns, ledger = split_names(arguments.pop("columns")), open_ledger(arguments.pop("ledger"))
     with progress(f"Reading {table} and finding bounds"):
         bounded_space = mp.find_bounds(
-            table,
-            split_names(columns),
-            epsilon=epsilon,
-            neighbors=neighbors,
-            privacy_unit=privacy_unit,
-            contributions=contributions,
-            metric=metrics[space],
-            coverage=coverage,
-            ledger=open_ledger(ledger),
-            dataset=dataset,
+            table, columns, metric=METRICS[kind], coverage=coverage, ledger=ledger, **arguments
         )
     typer.echo(f"{bounded_space.bounds_provenance}; this adds to the guarantee of what is released with them")
     typer.echo(options_of(bounded_space))

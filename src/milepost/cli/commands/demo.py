@@ -5,15 +5,16 @@ from typing import Annotated
 
 import typer
 
+from milepost.cli.options import OUTPUT, PORT, described
 from milepost.cli.terminal import console
 from milepost.errors import MilepostError
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")] = Path("demo.png"),
+    output: Annotated[Path, described(OUTPUT, "The picture: .png, .svg or .pdf.")] = Path("demo.png"),
     n: Annotated[int, typer.Option("--n", help="How many homes the made-up table has.")] = 200_000,
     serve: Annotated[bool, typer.Option("--serve", help="Serve it, and open the page in a browser.")] = False,
-    port: Annotated[int, typer.Option("--port", help="With --serve: the port; 0 takes a free one.")] = 8000,
+    port: Annotated[int, described(PORT, "With --serve: the port; 0 takes a free one.")] = 8000,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="With --serve: open the page.")] = True,
 ) -> None:
     """Find a place for a clinic from a made-up private table: a plan, a release, answers, a picture."""

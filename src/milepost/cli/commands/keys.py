@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost.cli.examples import epilog
+from milepost.cli.options import DATA_DIR
 from milepost.cli.terminal import console
 from milepost.service.auth import create_key, revoke_key
 from milepost.service.data_directory import DataDirectory
@@ -22,7 +23,7 @@ app = typer.Typer(
     help="Keys of people and programs who use a service.",
 )
 
-DataDirOption = Annotated[Path, typer.Option("--data-dir", help="The data directory of the service.")]
+DataDirOption = Annotated[Path, DATA_DIR]
 
 
 @app.command(epilog=epilog("keys create"))

@@ -4,7 +4,7 @@ import csv as tables
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE
@@ -13,7 +13,7 @@ from rich.table import Table
 
 import milepost as mp
 from milepost.cli.examples import epilog
-from milepost.cli.options import ForceOption
+from milepost.cli.options import ForceOption, described
 from milepost.cli.terminal import check_output, console, progress
 from milepost.storage.atomic_file import atomic_write
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.db.")]
 DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset in the ledger.")]
-AtOption = Annotated[float | None, typer.Option("--delta", help="The δ at which ρ is told as ε, too.")]
+DELTA: Any = typer.Option("--delta", help="The δ at which ρ is also shown as ε.")
 
 
 @app.command(epilog=epilog("ledger create"))
@@ -34,7 +34,7 @@ def create(
     ledger: LedgerArgument,
     dataset: DatasetArgument,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="The cap's ε.")] = None,
-    delta: Annotated[float, typer.Option("--delta", help="The cap's δ; 0 takes pure ε only.")] = 0.0,
+    delta: Annotated[float, described(DELTA, "The cap's δ; 0 takes pure ε only.")] = 0.0,
     rho: Annotated[float | None, typer.Option("--rho", help="The cap as ρ of zCDP, instead of ε.")] = None,
 ) -> None:
     """Give a dataset a budget, for good; the file is made where there is none."""
@@ -45,7 +45,7 @@ def create(
 
 
 @app.command(epilog=epilog("ledger show"))
-def show(ledger: LedgerArgument, delta: AtOption = None) -> None:
+def show(ledger: LedgerArgument, delta: Annotated[float | None, DELTA] = None) -> None:
     """Print every dataset's cap, and what is spent and left."""
     with progress(f"Reading {ledger}"):
         rows = []

@@ -17,12 +17,12 @@ from milepost.answers.comparison import compare_queries
 from milepost.cli.options import (
     AnswersOption,
     AtOption,
-    ColumnsOption,
     ForceOption,
     GroupOption,
     PointsArgument,
     SynopsisArgument,
     load_synopsis,
+    options,
     split_names,
 )
 from milepost.cli.query_input import QueryPoints, first_points, known_points, parse_points, point_batches
@@ -38,9 +38,9 @@ from milepost.spaces.base import Space
 
 def query(
     file: SynopsisArgument,
+    arguments: Annotated[dict[str, Any], options("columns")],
     points: PointsArgument = None,
     at: AtOption = None,
-    columns: ColumnsOption = None,
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="A,B", help="Columns of POINTS to write beside the answers.")
     ] = None,
@@ -68,7 +68,9 @@ def query(
     if geojson_ is not None:
         geojson.check(synopsis.space)
     max_points = batch_size(synopsis) if outputs else MAX_ROWS + 1
-    batches = _point_batches(synopsis, at, points, split_names(columns), split_names(keep) or [], max_points)
+    batches = _point_batches(
+        synopsis, at, points, split_names(arguments["columns"]), split_names(keep) or [], max_points
+    )
     if not outputs:
         _print(synopsis, batches, nearest)
         return

@@ -8,16 +8,15 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
+from milepost.cli.options import DATA_DIR, PORT
 from milepost.cli.terminal import console, note
 from milepost.errors import MilepostError
 
 
 def serve(
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Where keys, budgets, releases and tables are.")
-    ] = None,
+    data_dir: Annotated[Path | None, DATA_DIR] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The port to listen at; 0 takes a free one.")] = 8000,
+    port: Annotated[int, PORT] = 8000,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="The certificate for HTTPS, a PEM file.")
     ] = None,
@@ -47,10 +46,10 @@ def serve(
         return
     if data_dir is None:
         raise MilepostError(
-            "--data-dir is needed: the folder of keys, budgets, releases and tables, made where it is new"
+            "--data-dir is missing; give the folder of keys, budgets, releases and tables, which may be new"
         )
     if (certificate is None) != (private_key is None):
-        raise MilepostError("--certificate and --private-key go together, for HTTPS")
+        raise MilepostError("HTTPS needs both --certificate and --private-key")
     try:
         from milepost.service.server import Address, run
     except ImportError:

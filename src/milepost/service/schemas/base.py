@@ -4,6 +4,9 @@ import math
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import TypeAliasType
+
+from milepost.spaces.registry import specs_schema
 
 MAX_NUMBER = 1 << 53  # the largest integer of a request; floats represent it exactly
 MAX_LENGTH = 10_000  # characters of a text
@@ -30,6 +33,13 @@ def _check_spec(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
+class _SpecSchema:
+    """Describes a space in OpenAPI by the fields of all registered spaces."""
+
+    def __get_pydantic_json_schema__(self, _: Any, __: Any) -> dict[str, Any]:
+        return specs_schema()
+
+
 Item = TypeVar("Item")
 # stop at the first error: a list of all errors can be larger than the request
 Several = Annotated[list[Item], Field(fail_fast=True)]
@@ -41,7 +51,7 @@ Label = Annotated[str, Field(max_length=1_000)] | Whole | bool
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["homes"])]
 Line = Annotated[str, Field(min_length=1, max_length=200)]
 Interval = tuple[float, float]
-SpaceSpec = Annotated[dict[str, Any], AfterValidator(_check_spec)]
+SpaceSpec = TypeAliasType("SpaceSpec", Annotated[dict[str, Any], AfterValidator(_check_spec), _SpecSchema()])
 
 
 class ApiModel(BaseModel):
@@ -54,7 +64,7 @@ class ApiModel(BaseModel):
     def check_size(cls, data: Any) -> Any:
         """Refuse many unknown fields with one error, not with one for each."""
         if isinstance(data, dict) and len(data) > MAX_PARAMS:
-            raise ValueError("too many words")
+            raise ValueError("too many fields")
         return data
 
 

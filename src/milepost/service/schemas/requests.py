@@ -58,7 +58,7 @@ class QuestionRequest(ApiModel):
 
 
 class PlanRequest(ApiModel):
-    """What would be released of how many rows: epsilon, to see the error, or error, to see the least epsilon."""
+    """What would be released of n rows: give epsilon to see the error, or error to see the smallest epsilon."""
 
     model_config = example(
         space={"space": "great-circle", "center": [52.52, 13.405], "radius_km": 30}, n=100_000, epsilon=1, delta=1e-6
@@ -100,7 +100,7 @@ SHARED_OPTIONS = (
 
 
 class CreateRequest(ApiModel):
-    """What a release and a session have in common; the words are those of `mp.release`."""
+    """What a release and a session have in common; the fields are the arguments of `mp.release`."""
 
     id: Name
     title: Line | None = None

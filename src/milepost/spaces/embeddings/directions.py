@@ -10,9 +10,11 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
+from milepost.spaces.fields import INTEGER, SpaceField
 
 DIRECTION_BITS = 17  # and a sign
 UNIT = 1 << DIRECTION_BITS
+DIRECTIONS = SpaceField("directions", INTEGER, "How many directions stand for the distance; more are closer to it.", 32)
 MAX_DIRECTIONS = 1 << 14
 BLOCK = 1 << 18  # products at a time
 RANGE_SHARE = 0.02  # tolerance for the ends of the range of means, as a share of the range

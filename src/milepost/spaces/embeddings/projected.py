@@ -5,7 +5,7 @@ Records and directions are rounded to integers, so that every product is exact a
 
 import itertools
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -21,9 +21,18 @@ from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
+from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
 
+DISTORTION = SpaceField(
+    "distortion",
+    NUMBER,
+    "The largest share by which distances may be off; it sets the number of directions.",
+    0.01,
+    on_command_line=False,
+)
+CLIP = SpaceField("clip", NUMBER, "The share of each projection's interval that is used.", 0.5, on_command_line=False)
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
 MAX_CORNERS = 1 << 12  # of a box, up to which its sensitivity bound is computed at the corners
 MIN_WIDTH = 2.0**-10  # of an embedding interval, as a share of the widest
@@ -33,10 +42,9 @@ P = TypeVar("P", bound="Projected")
 
 
 @dataclass(frozen=True, init=False)
-class Projected(Box, ABC):
+class Projected(Box):
     """A box or a ball, and directions, which the subclass chooses."""
 
-    kind: ClassVar[str]
     radius: float | None  # of a ball, whose box is low..high
     directions: int | None  # None: chosen for the table
     clip: float
@@ -130,6 +138,7 @@ class Projected(Box, ABC):
     # what a subclass adds
 
     min_directions: ClassVar[int]  # to choose from
+    even_widths: ClassVar[tuple[int, ...]] = ()  # numbers of columns for which directions are evenly spaced
 
     @staticmethod
     @abstractmethod
@@ -172,11 +181,6 @@ class Projected(Box, ABC):
     def clipping_rule(self) -> str:
         """The rule for private values outside the space."""
         return super().clipping_rule if self.radius is None else "points outside the ball were moved to its border"
-
-    @property
-    def embedding_columns(self) -> None:
-        """None: embedding coordinates are projections, not columns."""
-        return
 
     @property
     def diameter(self) -> float:
@@ -265,7 +269,7 @@ class Projected(Box, ABC):
     @property
     def _has_even_directions(self) -> bool:
         """Whether directions are evenly spaced rather than random."""
-        return self.kind == "l2" and self.width in (2, 3)
+        return self.width in self.even_widths
 
     @cached_property
     def _relative_error(self) -> float:
@@ -326,12 +330,6 @@ class Projected(Box, ABC):
         result *= (QUANTA / (2 * self._halves))[:, None]
         return result.T
 
-    def point(self, positions: FloatArray) -> FloatArray:
-        """Raise an error: projections have no inverse here."""
-        raise MilepostError(
-            f"{len(positions)} embedding positions of {self.kind} are projections and give no point back"
-        )
-
     def quantize(self, points: FloatArray) -> ImageArray:
         """Return embedding positions of records in whole quanta."""
         return quantize(points, self.position, self.embedding)
@@ -350,14 +348,9 @@ class Projected(Box, ABC):
             "distance_unit": self.distance_unit,
             **self.record,
         }
-        pairs = [list(pair) for pair in zip(self.low, self.high, strict=True)]
         if self.radius is None:
-            card["bounds"] = dict(zip(self.columns, pairs, strict=True)) if self.columns else pairs
-        else:
-            center = self.center.tolist()
-            card["center"] = dict(zip(self.columns, center, strict=True)) if self.columns else center
-            card["radius"] = self.radius
-        return card
+            return card | {"bounds": self.by_column(map(list, self.extent))}
+        return card | {"center": self.by_column(self.center.tolist()), "radius": self.radius}
 
     @classmethod
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003

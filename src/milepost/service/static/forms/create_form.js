@@ -30,7 +30,7 @@ export function createForm(workspace, onbegun) {
   const delta = input({ type: "number", min: 0, max: 1, step: "any", value: 0.000001, required: false });
   const analyst = input({ required: false });
   const limit = input({ type: "number", min: 1, value: 100, required: false });
-  const space = spaceInput();
+  const space = spaceInput(workspace.service);
   const problem = element("p", { class: "problem", role: "alert" });
   const session = [labelled("For analyst", analyst), labelled("Questions", limit)];
   const choose = () => session.forEach((part) => (part.hidden = kind.value !== "sessions"));
@@ -56,8 +56,8 @@ export function createForm(workspace, onbegun) {
   );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const words = space.read();
-    if (words === null) return;
+    const spec = space.read();
+    if (spec === null) return;
     problem.textContent = "";
     const more = kind.value === "sessions" ? { analyst: analyst.value, max_queries: limit.valueAsNumber } : {};
     const body = {
@@ -67,7 +67,7 @@ export function createForm(workspace, onbegun) {
       dataset: dataset.value,
       epsilon: epsilon.valueAsNumber,
       delta: optionalNumber(delta),
-      space: words,
+      space: spec,
       ...more,
     };
     try {

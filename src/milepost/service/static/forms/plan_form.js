@@ -33,7 +33,7 @@ function table({ predictions, refused }) {
 
 /** @returns {HTMLElement} */
 export function planForm(service) {
-  const space = spaceInput();
+  const space = spaceInput(service);
   const rows = element("input", { type: "number", min: 1, value: 100000, required: true });
   const epsilon = element("input", { type: "number", min: 0, step: "any", value: 1 });
   const error = element("input", { type: "number", min: 0, step: "any" });
@@ -52,14 +52,14 @@ export function planForm(service) {
   );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const words = space.read();
-    if (words === null) return;
+    const spec = space.read();
+    if (spec === null) return;
     problem.textContent = "";
     result.replaceChildren(element("p", { class: "waiting calm" }, "Planning …"));
     const requested = error.value === "" ? { epsilon: optionalNumber(epsilon) } : { error: error.valueAsNumber };
     try {
       const plan = await service.post("/v1/plan", {
-        space: words,
+        space: spec,
         n: rows.valueAsNumber,
         delta: optionalNumber(delta),
         ...requested,
