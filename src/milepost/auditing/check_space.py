@@ -270,7 +270,7 @@ def _check_queries(space: Space, rows: Sequence[Any], points: AnyArray) -> AnyAr
         off = np.abs(np.clip(positions, 0, embedding.span) - images) / embedding.step
         _require(
             bool((off <= 0.5 + 1e-3).all()),
-            f"position and quantize disagree: a query is {float(off.max()):.3g} steps from the record at the same point",
+            f"position and quantize disagree: a query is {float(off.max()):.3g} steps from the same record",
         )
     return queries
 
