@@ -314,8 +314,8 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
 
     - `name`, by which users, files and reports know it, and `pure`: whether it spends pure ε whatever δ is (a ledger
       then charges ε alone), rather than ρ-zCDP where δ > 0.
-    - `statistic`: the class of what it releases. `SlopeCounts`, `HatSags` and `NoisySums` can be used as they are; a
-      class of one's own declares the limits of its file, and loads it.
+    - `statistic`: the class of what it releases. `SlopeCounts`, `HatSags` and `NoisySums` can be used as they are;
+      another class declares the limits of its file, and loads it.
     - `design`: the public numbers of a release, a `Design` whose `add_noise` adds the noise. How large the noise has
       to be follows from `ProtectedChange.gaussian` or `ProtectedChange.laplace`, which split the budget between the
       sums and the total. All randomness has to come from `milepost.privacy.noise`.

@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import CoordinateMechanism, Mechanism, NoisyStatistic, QueryMechanism
+from milepost.mechanisms.base import CoordinateMechanism, NoisyStatistic, QueryMechanism
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.tangents import Tangents
@@ -52,7 +52,7 @@ def register_mechanism(mechanism: CoordinateMechanism | QueryMechanism) -> None:
 
 def check_mechanism(mechanism: Any) -> None:
     """Refuse an object that is no mechanism, and one that has the name of another."""
-    if not isinstance(mechanism, Mechanism) or not isinstance(mechanism, CoordinateMechanism | QueryMechanism):
+    if not isinstance(mechanism, CoordinateMechanism | QueryMechanism):
         raise MilepostError(
             f"mechanism must be a name or an object of CoordinateMechanism or QueryMechanism, got {mechanism!r}"
         )

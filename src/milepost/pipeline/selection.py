@@ -240,7 +240,7 @@ def read_given_queries(space: Space, queries: Any) -> Queries | None:
         return None if space.given_queries is None else Queries(space.given_queries, space)
     if isinstance(queries, int | float | str):
         raise MilepostError(
-            f"queries must be a list of points, got {queries!r}; how many may come is said by max_queries, of a session"
+            f"queries must be a list of points, got {queries!r}; max_queries= of mp.interactive limits their number"
         )
     if hasattr(queries, "__len__") and not len(queries):
         raise MilepostError("queries must be a list of points, got none")
@@ -292,8 +292,8 @@ def check_oblivious(space: Space) -> None:
     """Refuse a session where the embedding depends on the queries."""
     if not space.oblivious:
         raise MilepostError(
-            f"space {space.kind!r} has no sessions: its embedding is made for queries that are known beforehand "
-            "(Remark 8.2 of the paper); name them in the space and use mp.release"
+            f"space {space.kind!r} has no sessions: its embedding is made for given queries (Remark 8.2 of the "
+            "paper); name them in the space and use mp.release"
         )
 
 

@@ -1,7 +1,7 @@
 """field: exact distances plus Gaussian noise that is correlated as the metric is. docs/proofs/field.md.
 
 In a metric of negative type one record changes the mean distances to all points by a vector that is short in a Hilbert
-space known beforehand. Noise of that space's covariance hides this change, for any number of points: about the noise of
+space that is public. Noise of that space's covariance hides this change, for any number of points: about the noise of
 one query, without an embedding.
 """
 
