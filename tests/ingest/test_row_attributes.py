@@ -428,7 +428,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"row_weights": {"a": 1}, "max_row_weight": 1}, "row_weights must be a column's name.*got dict"),
     ({"privacy_unit": "a", "contributions": 0}, "contributions= must be a whole number of at least 1, got 0"),
     ({"privacy_unit": "a", "contributions": 2.0}, "contributions= must be a whole number"),
-    ({"contributions": 3}, "contributions=3 rows of whom.*unit=… whose rows are whose"),
+    ({"contributions": 3}, "contributions=3 bounds the rows of each person, and privacy_unit=… is not given"),
     ({"row_weights": "a"}, "row_weights needs max_row_weight.*got None"),
     ({"row_weights": "a", "max_row_weight": 0}, "max_row_weight.*got 0"),
     ({"row_weights": "a", "max_row_weight": float("nan")}, "max_row_weight.*got nan"),

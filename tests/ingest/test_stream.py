@@ -476,7 +476,7 @@ def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, mo
     roles = RowColumns(row_weights=1, max_row_weight=1) if weighted else RowColumns()
     space = mp.L1([(0, 1)] * (1 if weighted else 2))
     table = Table(weighted_batches(), space, roles.change("add-remove"), None, roles, stream=True)
-    reason = r"at most 4,096 rows, or with weights as many as come to 4 of the largest weight.*Release it in parts"
+    reason = r"at most 4,096 rows, or a total weight of 4 times the largest; this table has more. Release it in parts"
     with pytest.raises(mp.MilepostError, match=reason):
         table._aggregate(TALLY)
     assert len(batch_numbers) <= 5 + 2 * 2 + 1  # the fifth is too much; two threads, and what is at hand for them

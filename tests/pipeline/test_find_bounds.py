@@ -284,7 +284,7 @@ def test_points_of_a_map_are_read() -> None:
         ({"coverage": 1}, "coverage must"),
         ({"coverage": 0.4}, "coverage must"),
         ({"coverage": True}, "coverage must"),
-        ({"columns": ["a", "a"]}, "different ones"),
+        ({"columns": ["a", "a"]}, "columns must have different names"),
         ({"columns": ["c"]}, "no column 'c'"),
         ({"data": pd.DataFrame({"a": [1.0, np.nan]})}, "'a' has a missing value or NaN in row 2"),
         ({"data": np.array([[1.0], [np.nan]])}, "'0' has a missing value or NaN in row 2"),

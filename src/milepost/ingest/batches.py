@@ -167,7 +167,9 @@ def _object_parts(data: Any, selection: ColumnSelection) -> Iterator[Part]:
         if isinstance(data, np.ndarray) and data.ndim == 2:
             data, others = _array_columns(data, selection)
         elif selection.selected is not None:
-            raise MilepostError("columns=[…] picks columns of a table, got a list; pick them before")
+            raise MilepostError(
+                "columns=[…] selects columns of a table, got a list of objects; select them before the call"
+            )
         elif selection.extra:
             role, _ = selection.extra[0]
             raise MilepostError(f"{role}: a list of objects has no columns; give {role}=[…] with one entry a row")

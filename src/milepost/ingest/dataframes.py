@@ -125,7 +125,7 @@ def _from_fields(array: AnyArray) -> pa.Table:
     for name in array.dtype.names or ():
         cells = array[name]
         if cells.ndim != 1:
-            raise MilepostError(f"field {name!r} has several values a record; give each a field of its own")
+            raise MilepostError(f"field {name!r} has several values in each record; make a separate field of each")
         columns[name] = _column(unmask(cells) if cells.dtype == object else cells, name)
     return pa.table(columns)
 

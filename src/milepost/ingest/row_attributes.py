@@ -59,7 +59,8 @@ class RowColumns:
         check_whole("contributions", self.contributions, 1)
         if self.contributions > 1 and self.privacy_unit is None:
             raise MilepostError(
-                f"contributions={self.contributions} rows of whom? Say with privacy_unit=… whose rows are whose"
+                f"contributions={self.contributions} bounds the rows of each person, and privacy_unit=… is not given; "
+                "name the column that holds the person of each row"
             )
         _check_max_weight(self.max_row_weight, self.row_weights is not None)
         roles: dict[str | int, str] = {}
@@ -183,11 +184,11 @@ def _labels(labels: Any, grouped: bool) -> tuple[Any, ...]:
         label.item() if isinstance(label, np.generic) else label for label in (() if labels is None else labels)
     )
     if result and not grouped:
-        raise MilepostError("labels name the groups of groups=…, which is not given; say which column holds them")
+        raise MilepostError("labels=[…] needs groups=…, which is not given; name the column that holds the groups")
     if grouped and not 1 <= len(result) <= MAX_LABELS:
         raise MilepostError(
             f"groups needs labels=[…], a public list of 1 to {MAX_LABELS:,} labels, got {len(result) or 'none'}; "
-            "labels found in the table would tell who is in it"
+            "labels that are read from the table would reveal who is in it"
         )
     for label in result:
         if not isinstance(label, str | int) or label == "":
@@ -202,7 +203,7 @@ def _check_max_weight(maximum: Any, weighted: bool) -> None:
     if not weighted:
         if maximum is not None:
             raise MilepostError(
-                "max_row_weight is the largest of row_weights=…, which is not given; say which column holds them"
+                "max_row_weight needs row_weights=…, which is not given; name the column that holds the weights"
             )
         return
     if isinstance(maximum, bool) or not isinstance(maximum, int | float) or not 0 < maximum <= MAX_WEIGHT:

@@ -32,8 +32,8 @@ class Stream:
     def __iter__(self) -> Iterator[Any]:
         if self.single_pass and self._started:
             raise MilepostError(
-                "the iterator of batches was read already, and can be read once only; make it anew, or give a table, "
-                "a file or a folder of files"
+                "the iterator of batches was read already, and can be read once only; make a new iterator, or give a "
+                "table, a file or a folder of files"
             )
         self._started = True
         return iter(self._batches)

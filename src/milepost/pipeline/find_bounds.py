@@ -47,17 +47,38 @@ def find_bounds(
 ) -> L1 | L2:
     """Return a space whose bounds come from the private table itself; spends epsilon, with delta = 0.
 
-    The space is public afterwards. Its `found` holds what it cost, which adds to the cost of any release in it.
+    The bounds, and all noisy numbers behind them, are epsilon-differentially private: the space is public afterwards.
+    Its `bounds_provenance` holds what it cost, which adds to the cost of any release in it.
 
-    data: as for `release`. columns: which of its columns to use, all by default; they must hold numbers. Infinite
-    values count as very large ones.
-    neighbors, privacy_unit, contributions: who is protected, as for `release`.
-    metric: `L1` or `L2`.
-    coverage: the share of the rows that each column's bounds should hold, roughly, with tails cut on both sides.
-    ledger, dataset: the ledger that epsilon is charged to before the table is read, and the name of the budget.
+    Parameters
+    ----------
+    data : table
+        As for `release`.
+    columns : list of str or int, optional
+        Which of its columns to use, all by default. They must hold numbers; infinite values count as very large ones.
+    epsilon : float
+        The privacy budget that is spent.
+    neighbors, privacy_unit, contributions
+        Who is protected, as for `release`.
+    metric : type
+        `L1` or `L2`.
+    coverage : float
+        Roughly the share of the rows that the bounds of each column should hold, with tails cut on both sides.
+    ledger, dataset : Ledger, str
+        The ledger that epsilon is charged to before the table is read, and the name of the budget.
 
-    Guarantee: the bounds, and all noisy numbers behind them, are epsilon-differentially private.
+    Returns
+    -------
+    L1 or L2
+        The space of these columns, for `release` and `interactive`.
 
+    Raises
+    ------
+    MilepostError
+        If the table cannot be read. Nothing is spent then.
+
+    Examples
+    --------
     >>> import milepost as mp
     >>> ages = np.random.default_rng(0).integers(18, 91, 200_000)
     >>> space = mp.find_bounds(ages, epsilon=1)
@@ -94,7 +115,7 @@ def read_magnitudes(
     read_columns = _frame_columns if is_spark_frame(data) else _columns
     names, width = read_columns(data, columns, row_columns)
     if names is not None and len(set(names)) < len(names):
-        raise MilepostError(f"columns must be different ones, each with a name of its own, got {list(names)}")
+        raise MilepostError(f"columns must have different names, got {list(names)}")
     if width > MAX_COLUMNS:
         raise MilepostError(f"at most {MAX_COLUMNS} columns are supported, got {width}")
     ends = (-(2.0**MAX_VALUE), 2.0**MAX_VALUE)  # values outside are in the outermost cells either way

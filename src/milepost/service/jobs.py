@@ -37,7 +37,7 @@ class Jobs:
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that wait or run."""
+        """Return the number of jobs that wait or run."""
         return sum(job.state in (QUEUED, RUNNING) for job in list(self._jobs.values()))
 
     def in_progress(self, kind: str, name: str) -> bool:

@@ -250,9 +250,8 @@ def check_weight(total: int) -> None:
     """Refuse more weight than 64-bit sums can hold; the error does not tell the total, which may be private."""
     if total > MAX_TOTAL:
         raise MilepostError(
-            f"a table may have at most {MAX_TOTAL:,} rows, or with weights as many as come to "
-            f"{MAX_TOTAL // WEIGHT_STEPS:,} of the largest weight; this one has more. Release it in parts, or "
-            "release a public sample of the people"
+            f"a table may have at most {MAX_TOTAL:,} rows, or a total weight of {MAX_TOTAL // WEIGHT_STEPS:,} times "
+            "the largest; this table has more. Release it in parts, or release a public sample of the people"
         )
 
 

@@ -21,9 +21,14 @@ LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 
 
 def session(cores: int = 2, **settings: str) -> "SparkSession":
-    """A Spark session on this computer, for trying things out; a session that there is already is returned as it is.
+    """Return a Spark session on this computer, for trying things out; an existing session is returned as it is.
 
-    settings: Spark's own, as in `session(4, **{"spark.driver.memory": "4g"})`.
+    Parameters
+    ----------
+    cores : int
+        How many processors its workers use.
+    **settings : str
+        Settings of Spark, as in `session(4, **{"spark.driver.memory": "4g"})`.
     """
     require_pyspark()
     check_whole("cores", cores, 1)
