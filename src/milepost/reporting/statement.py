@@ -21,7 +21,7 @@ def lines(description: Description) -> dict[str, str]:
         "Guarantee": f"{description.guarantee}, for all answers of this file together.",
         "Bounds": _bounds(description),
         "Mechanism": f"{description.mechanism}. OpenDP's exact discrete samplers draw the noise.",
-        "Public": f"The file shows without noise: {_join(_public_items(description))}.",
+        "Public": f"The guarantee does not hide: {_join(_public_items(description))}.",
         "Private": _private(description),
         "Groups": _groups(description),
         "Weights": _weights(change),
@@ -43,11 +43,9 @@ def protected_rows(change: ProtectedChange) -> str:
 
 def _bounds(description: Description) -> str:
     provenance = description.bounds_provenance
-    return (
-        ""
-        if provenance is None
-        else f"Found in the table itself: {provenance}. This adds to the guarantee of this file."
-    )
+    if provenance is None:
+        return ""
+    return f"Found in the table itself: {provenance}. This adds to the guarantee of this file."
 
 
 def _public_items(description: Description) -> list[str]:
