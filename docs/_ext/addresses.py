@@ -67,7 +67,10 @@ def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any
 
 
 def shape(name: str, schema: dict[str, Any]) -> str:
-    """Describe one shape of a request or an answer, field by field."""
+    """Describe one shape of a request or an answer, field by field; alternatives follow each other."""
+    if "oneOf" in schema:
+        alternatives = [shape(one["title"], one).replace("### ", "#### ", 1) for one in schema["oneOf"]]
+        return "\n\n".join([f"### {name}", schema["description"], *alternatives])
     needed, fields = set(schema.get("required", ())), schema.get("properties", {})
     start, items = split_items(" ".join(schema.get("description", "").split()), fields)
     texts = {name: text for names, text in items for name in names.split(", ")}
