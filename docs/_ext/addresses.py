@@ -59,7 +59,10 @@ def address(method: str, path: str, operation: dict[str, Any], of: dict[str, Any
 
 
 def shape(name: str, schema: dict[str, Any]) -> str:
-    """One shape of a request or an answer, field by field."""
+    """One shape of a request or an answer, field by field; of several alternatives, one after another."""
+    if "oneOf" in schema:
+        alternatives = [shape(one["title"], one).replace("### ", "#### ", 1) for one in schema["oneOf"]]
+        return "\n\n".join([f"### {name}", schema["description"], *alternatives])
     needed, fields = set(schema.get("required", ())), schema.get("properties", {})
     start, items = split_items(" ".join(schema.get("description", "").split()), fields)
     said = {name: words for names, words in items for name in names.split(", ")}
