@@ -434,7 +434,7 @@ class TestMetrics:
             ([], None, "square"),
             ([["a"]], None, "square matrix of numbers"),
             ([[0]], ["a", "b"], "1 rows, 2 labels"),
-            ([[0, 1], [1, 0]], ["a", "a"], "one label a row, each once"),
+            ([[0, 1], [1, 0]], ["a", "a"], "a different label for each row, got 2 labels"),
         ],
     )
     def test_a_bad_matrix_is_refused(self, matrix: Any, labels: Any, message: str) -> None:
