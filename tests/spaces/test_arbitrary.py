@@ -433,7 +433,7 @@ class TestMetrics:
             ([[0, 1]], None, "square matrix of distances, got an array of shape 1 × 2"),
             ([], None, "square"),
             ([["a"]], None, "square matrix of numbers"),
-            ([[0]], ["a", "b"], "1 rows, 2 labels"),
+            ([[0]], ["a", "b"], "got 2 labels for 1 rows"),
             ([[0, 1], [1, 0]], ["a", "a"], "a different label for each row, got 2 labels"),
         ],
     )
