@@ -33,7 +33,7 @@ LAYERS = (  # a module imports from its own layer and from those above it in thi
     ("sessions",),
     ("pipeline",),
     ("auditing", "demo"),
-    ("sklearn", "spark"),  # public doors
+    ("sklearn", "spark", "testing"),  # public doors
     ("",),  # the package itself, with its public names
     ("service",),
     ("cli",),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from milepost import sklearn as sklearn
     from milepost import spark as spark
+    from milepost import testing as testing
     from milepost.answers.comparison import Comparison
     from milepost.answers.grid import Contours, Grid
     from milepost.answers.sites import Site, Sites
@@ -119,7 +120,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "synopsis.synopsis": "Synopsis",
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
-_DOORS = ("sklearn", "spark")  # modules that need an extra, reached without an import of their own
+_DOORS = ("sklearn", "spark", "testing")  # public modules, loaded when they are first used
 
 if not TYPE_CHECKING:  # type checkers keep to the imports above
 

@@ -471,7 +471,7 @@ def test_a_space_with_steps_survives_a_file(mechanism: str, counted: pd.DataFram
         ([(0, 1)], math.nan, "finite"),
         ([(0, 1)], math.inf, "finite"),
         ([(0, 1)], "one", "numbers"),
-        ([(0, 1)], [1, 1], "one number a column"),
+        ([(0, 1)], [1, 1], "one number for each of the 1 columns"),
         ({"age": (18, 90)}, {"weight": 1}, "unknown column 'weight'"),
         ({"age": (18, 90)}, {"age": 0.7}, "'age'"),
     ],

@@ -161,7 +161,10 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
         (f"release customers.csv {SPACE} --epsilon 1 --groups segment --labels a,,b -o new.milepost", "--labels must"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups segment --labels '\"a' -o new.milepost", "--labels must"),
         (f"release customers.csv {SPACE} --epsilon 1 --groups nope --labels a,b -o new.milepost", "'nope'"),
-        (f"release customers.csv {SPACE} --epsilon 1 --contributions 3 -o new.milepost", "bounds the rows of each person"),
+        (
+            f"release customers.csv {SPACE} --epsilon 1 --contributions 3 -o new.milepost",
+            "bounds the rows of each person",
+        ),
         (
             f"release customers.csv {SPACE} --epsilon 1 --row-weights share -o new.milepost",
             "--row-weights needs --max-row-weight",

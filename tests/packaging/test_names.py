@@ -69,7 +69,7 @@ print(json.dumps([name for name in {(*HEAVY, "milepost.cli.commands.plan")} if n
 
 def test_extras_need_no_import_of_their_own() -> None:
     assert milepost.spark.__name__ == "milepost.spark"
-    assert {"sklearn", "spark"} <= set(dir(milepost))
+    assert {"sklearn", "spark", "testing"} <= set(dir(milepost))
 
 
 def test_names_are_pickled() -> None:

@@ -18,7 +18,7 @@ from tools.architecture import (
     upward_edges,
 )
 
-ROOT = {"", "_typing", "_validation", "errors", "sklearn", "spark"}  # no other module stands in the root
+ROOT = {"", "_typing", "_validation", "errors", "sklearn", "spark", "testing"}  # no other module stands in the root
 
 
 def test_no_import_points_up() -> None:

@@ -433,8 +433,8 @@ class TestMetrics:
             ([[0, 1]], None, "square matrix of distances, got an array of shape 1 × 2"),
             ([], None, "square"),
             ([["a"]], None, "square matrix of numbers"),
-            ([[0]], ["a", "b"], "1 rows, 2 labels"),
-            ([[0, 1], [1, 0]], ["a", "a"], "one label a row, each once"),
+            ([[0]], ["a", "b"], "got 2 labels for 1 rows"),
+            ([[0, 1], [1, 0]], ["a", "a"], "a different label for each row, got 2 labels"),
         ],
     )
     def test_a_bad_matrix_is_refused(self, matrix: Any, labels: Any, message: str) -> None:

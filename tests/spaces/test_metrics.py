@@ -155,7 +155,7 @@ class TestShortestPath:
         assert mp.exact_mean_distance(tmp_path / "nodes.csv", space, [0]) == pytest.approx((1 + 0 + 4) / 3)
 
     def test_a_query_that_is_no_node_is_refused(self) -> None:
-        with pytest.raises(mp.MilepostError, match="9 is no node of the graph"):
+        with pytest.raises(mp.MilepostError, match="9 is not a node of the graph"):
             mp.AnyMetric(mp.shortest_path(nx.path_graph(3)), diameter=4, queries=[0, 9])
 
     @pytest.mark.parametrize(

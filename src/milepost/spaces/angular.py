@@ -37,13 +37,24 @@ BLOCK = 1 << 20  # numbers in one block of a distance matrix
 class Angular(Space):
     """Vectors of `dim` numbers and the angle between them, 0 to π; their lengths do not matter.
 
-    directions: how many hyperplanes stand for it, one coordinate each: the side on which a vector lies. More are
-    closer to the angle; by default as many as give the smallest error.
-    columns: names of the columns in tables, else all columns by position.
-
     A private vector of zeros counts as the first axis, an infinite entry as the largest number. Queries have neither.
 
-    >>> round(Angular(64).diameter, 3)
+    Parameters
+    ----------
+    dim : int
+        How many numbers a vector has.
+    directions : int, optional
+        How many hyperplanes stand for the angle, one coordinate each: the side on which a vector lies. More are closer
+        to the angle. By default the number that gives the smallest error.
+    random_state : int, default 0
+        The seed of random directions.
+    columns : list of str, optional
+        The names of the columns in tables; by default all columns, by position.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> round(mp.Angular(64).diameter, 3)
     3.142
     """
 

@@ -31,21 +31,37 @@ BLOCK = 1 << 22  # distances in memory at a time
 class AnyMetric(Space):
     """Any objects, with any distance between them, asked about at `queries` only (Figure 3, Theorem 15).
 
-    distance: of two objects, a float; or of two batches, a matrix with a row for each object of the first, when
-    `batches` is true; private objects come one at a time, unless a `milepost.Metric` promises more.
-    `milepost.edit_distance`, `jaccard`, `precomputed(matrix)` and `shortest_path(graph)` are ready ones.
-    diameter: the largest distance; longer ones count as this, and so does NaN. A private record on which the function
-    fails is this far from all queries; among the queries, of which up to 128 are tried, both are errors.
-    queries: the points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
-    repetitions: K of Figure 3, for mechanisms that work on embedding coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
-    calibrate: multiply embedded distances, which fall short of the metric's, by the factor that is right on average on
-    pairs of queries.
-    universe: a public list of all records that there may be, queries or not. A private record that is not in it counts
-    as the first in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all
-    queries as for one or two.
+    A private record on which the distance fails is as far as the diameter from all queries. Among the queries, of
+    which up to 128 are tried, a failure or NaN is an error.
 
-    >>> from milepost import edit_distance
-    >>> AnyMetric(edit_distance, diameter=12, queries=["colour", "centre"]).embedding.dimension
+    Parameters
+    ----------
+    distance : Metric or callable
+        Returns the distance of two objects, a float; or, with `batches`, of two lists of objects, a matrix with a row
+        for each object of the first. Private objects come one at a time, unless a `Metric` promises more.
+        `edit_distance`, `jaccard`, `precomputed(matrix)` and `shortest_path(graph)` are ready ones.
+    diameter : float
+        The largest distance; longer ones, and NaN, count as this.
+    queries : list
+        The points that can be asked about: text, numbers, tuples, lists, arrays of numbers, or anything hashable.
+    batches : bool, default False
+        Whether `distance` takes two lists of objects.
+    repetitions : int or "paper", default 32
+        K of Figure 3, for mechanisms that work on embedding coordinates; "paper" for ⌈512(log₂k + log₂n)⌉.
+    calibrate : bool, default False
+        Whether embedded distances, which fall short of the metric's, are multiplied by the factor that is right on
+        average on pairs of queries.
+    random_state : int, default 0
+        The seed of the sets of queries.
+    universe : list, optional
+        A public list of all possible records, queries or not. A private record that is not in it counts as the first
+        in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all queries
+        as for one or two.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.AnyMetric(mp.edit_distance, diameter=12, queries=["colour", "centre"]).embedding.dimension
     4
     """
 

@@ -45,6 +45,14 @@ class Space(ABC):
     `position`, `to_json` and `from_json`. The others have defaults for points that are rows of numbers, where `read`
     and `read_queries` return rows of the same kind; override those that do not fit. `register_space` makes `load` know
     the class.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> sorted(mp.Space.__abstractmethods__)[:5]
+    ['diameter', 'distance', 'embedding', 'from_json', 'position']
+    >>> isinstance(mp.L1([(0, 1)]), mp.Space)
+    True
     """
 
     kind: ClassVar[str] = cast(str, _ClassName())  # the name that cards and files have for the class

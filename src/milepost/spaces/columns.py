@@ -204,7 +204,26 @@ class Flag:
 
 
 def number(low: float, high: float, *, step: float | None = None) -> Number:
-    """Return a column of numbers with public bounds; with a `step`, answers have no interpolation error."""
+    """Return a column of numbers with public bounds, for `Gower`.
+
+    Parameters
+    ----------
+    low, high : float
+        The public bounds; a private number outside them is moved to the nearest bound.
+    step : float, optional
+        The step of values that are whole steps. Answers then have no interpolation error.
+
+    Returns
+    -------
+    Number
+        The type of a column, for `Gower`.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.number(18, 90, step=1)
+    Number(low=18.0, high=90.0, step=1.0)
+    """
     _, [(low, high)] = numeric.named_pairs([(low, high)])
     if not (low < high and 1e-100 < high - low < 1e100):
         raise MilepostError(
@@ -225,7 +244,24 @@ def number(low: float, high: float, *, step: float | None = None) -> Number:
 
 
 def category(labels: Sequence[Any]) -> Category:
-    """Return a column of labels, which are public; any other value counts as `other`."""
+    """Return a column of labels, for `Gower`.
+
+    Parameters
+    ----------
+    labels : list
+        The public labels; any other value counts as `other`.
+
+    Returns
+    -------
+    Category
+        The type of a column, for `Gower`.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.category(["a", "b"])
+    Category(labels=('a', 'b'))
+    """
     if isinstance(labels, str) or not isinstance(labels, Sequence) or not 1 <= len(labels) <= MAX_LABELS:
         raise MilepostError(f"a category needs a list of 1 to {MAX_LABELS:,} labels, got {labels!r}")
     names = [_label(label) for label in labels]
@@ -237,7 +273,19 @@ def category(labels: Sequence[Any]) -> Category:
 
 
 def flag() -> Flag:
-    """Return a column that is true or false."""
+    """Return a column that is true or false, for `Gower`.
+
+    Returns
+    -------
+    Flag
+        The type of a column, for `Gower`.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.flag()
+    Flag()
+    """
     return Flag()
 
 

@@ -44,20 +44,35 @@ class ValueType:
 
 @dataclass(frozen=True)
 class SpaceField:
-    """One parameter of a space.
+    """One parameter of a space, for TOML files, the command line, HTTP and forms.
 
-    name: the argument of the constructor, and the key in TOML and JSON; the option is `--name-with-dashes`.
-    value_type: how the value is written.
-    help: one line that says what the value is.
-    example: a value, as JSON.
-    required: whether a space cannot do without it.
-    or_else: names of other fields, of which one is enough instead of a required one.
-    in_files: whether TOML files and JSON objects have it.
-    on_command_line: whether it is an option.
-    shared_option: whether commands have an option of this name for any space, so that the space adds none.
+    Parameters
+    ----------
+    name : str
+        The argument of the constructor, and the key in TOML and JSON; the option is `--name-with-dashes`.
+    value_type : ValueType
+        How the value is written: `NUMBER`, `TEXT`, `INTERVALS` and the others of `milepost.spaces.fields`.
+    help : str
+        One sentence that says what the value is.
+    example : object
+        A value, as JSON.
+    required : bool, default False
+        Whether a space needs it.
+    or_else : tuple of str, default ()
+        Names of other fields, of which one is enough instead of this required one.
+    in_files : bool, default True
+        Whether TOML files and JSON objects have it.
+    on_command_line : bool, default True
+        Whether it is an option.
+    shared_option : bool, default False
+        Whether commands have an option of this name for any space, so that the space adds none.
 
-    >>> SpaceField("radius_km", NUMBER, "The radius.", 40).option
-    '--radius-km'
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> from milepost.spaces.fields import NUMBER
+    >>> mp.SpaceField("radius_km", NUMBER, "The radius, in km.", 40).option_example
+    '--radius-km 40'
     """
 
     name: str

@@ -42,14 +42,23 @@ ROUNDING_KM = 1e-10  # of a computed distance
 class GreatCircle(Space):
     """Places (lat, lon) in degrees within `radius_km` of a centre, and great-circle distances in km.
 
-    center: (lat, lon), or by name. Longitudes count modulo 360, so that caps may cross the antimeridian or hold a pole.
-    radius_km: of the cap, up to a quarter of the circumference, 10,007 km. A private row outside moves to the border,
-    along the great circle to the centre; a latitude beyond ±90 counts as ±90, an infinite longitude as the centre's.
-    directions: how many embedding coordinates stand for the distance; by default as many as give the smallest error.
-
     Tables may call their columns lat or latitude, and lon, lng, long or longitude; arrays have them in this order.
+    A private row outside the cap moves to its border, along the great circle to the centre. A latitude beyond ±90
+    counts as ±90, an infinite longitude as the centre's.
 
-    >>> GreatCircle((52.5, 13.4), 40).diameter
+    Parameters
+    ----------
+    center : tuple or dict
+        (lat, lon) of the centre. Longitudes count modulo 360, so that caps may cross the antimeridian or hold a pole.
+    radius_km : float
+        The radius of the cap, at most a quarter of the circumference, 10,007 km.
+    directions : int, optional
+        How many embedding coordinates stand for the distance; by default the number that gives the smallest error.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.GreatCircle((52.5, 13.4), 40).diameter
     80.0
     """
 

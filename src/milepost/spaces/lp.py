@@ -25,15 +25,25 @@ MIN_WIDTH = 1e-100  # of the interval of a column, so that positions in it are o
 class L1(Box):
     """A box with the distance Σᵢ weightᵢ·|xᵢ − yᵢ|; its columns are the embedding coordinates, so nothing is lost.
 
-    bounds: public intervals, `{"age": (18, 90), "visits": (0, 40)}` or a list of pairs for arrays.
-    weights: what one unit of a column counts, by name or position; 1 by default.
-    step: for columns of whole steps (ages in years: 1), by name or position; answers then have no interpolation error.
-    A record off the steps is moved to the nearest, low + k·step; the reported error does not include this.
-    None or 0: records can be anywhere.
-    distance_unit: of distances, for labels: "km".
-    bounds_provenance: as `find_bounds` reports it, where bounds come from there.
+    Parameters
+    ----------
+    bounds : dict or list of pairs
+        The public interval of each column, by name or in the order of an array's columns.
+    weights : dict, list or float, optional
+        What one unit of a column counts, by name or position; 1 by default.
+    step : dict, list or float, optional
+        The step of columns whose values are whole steps (1 for ages in years). Answers then have no interpolation
+        error. A record between two steps is moved to the nearest one, low + k·step, and the reported error does not
+        include this. With None or 0 records can be anywhere.
+    distance_unit : str, default ""
+        The unit of distances, for labels: "km".
+    bounds_provenance : BoundsProvenance or dict, optional
+        How the bounds were found, as `find_bounds` reports it; leave it out for bounds that are public knowledge.
 
-    >>> L1({"east": (0, 10), "north": (0, 10)}).diameter
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.L1({"east": (0, 10), "north": (0, 10)}).diameter
     20.0
     """
 
@@ -172,14 +182,34 @@ class L1(Box):
 class L2(Projected):
     """A box (`bounds`) or a ball (`center` and `radius`) with the Euclidean distance.
 
-    directions: how many projections stand for it; more are closer to the metric, and cost time and, but for slopes,
-    noise. By default as many as give the smallest error (Remark 7.1); in the plane the largest deviation is (π/2D)²/3.
-    distortion: or as many as bring distances within this share of the metric's.
-    distance_unit: of distances, for labels: "km".
-    clip: a share of each projection's interval; in high dimension projections rarely leave a small one.
-    bounds_provenance: as `find_bounds` reports it, where bounds come from there.
+    In the plane D directions are off by at most (π/2D)²/3.
 
-    >>> L2(center={"x": 0, "y": 0}, radius=5).diameter
+    Parameters
+    ----------
+    bounds : dict or list of pairs, optional
+        The public interval of each column of a box, by name or in the order of an array's columns.
+    center : dict or list, optional
+        The centre of a ball, by name or in the order of an array's columns.
+    radius : float, optional
+        The radius of a ball.
+    directions : int, optional
+        How many projections stand for the distance. More are closer to it, and cost time and, except with slopes,
+        noise. By default the number that gives the smallest error (Remark 7.1).
+    distortion : float, optional
+        Instead of `directions`: the largest share by which distances may be off.
+    clip : float, default 1.0
+        The share of each projection's interval that is used; in high dimension projections rarely leave a small one.
+    random_state : int, default 0
+        The seed of random directions.
+    distance_unit : str, default ""
+        The unit of distances, for labels: "km".
+    bounds_provenance : BoundsProvenance or dict, optional
+        How the bounds were found, as `find_bounds` reports it; leave it out for bounds that are public knowledge.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.L2(center={"x": 0, "y": 0}, radius=5).diameter
     10.0
     """
 
@@ -251,7 +281,34 @@ class L2(Projected):
 
 @dataclass(frozen=True, init=False)
 class Lp(Projected):
-    """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length."""
+    """A box with the distance (Σ|xᵢ − yᵢ|^p)^(1/p), 1 < p < 2, by p-stable directions tilted by their ℓ₁ length.
+
+    Parameters
+    ----------
+    p : float
+        The power, between 1.01 and 1.99.
+    bounds : dict or list of pairs
+        The public interval of each column, by name or in the order of an array's columns.
+    directions : int, optional
+        How many projections stand for the distance. More are closer to it, and cost time and, except with slopes,
+        noise. By default the number that gives the smallest error (Remark 7.1).
+    distortion : float, optional
+        Instead of `directions`: the largest share by which distances may be off.
+    clip : float, default 1.0
+        The share of each projection's interval that is used; in high dimension projections rarely leave a small one.
+    random_state : int, default 0
+        The seed of random directions.
+    distance_unit : str, default ""
+        The unit of distances, for labels: "km".
+    bounds_provenance : BoundsProvenance or dict, optional
+        How the bounds were found, as `find_bounds` reports it; leave it out for bounds that are public knowledge.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> round(mp.Lp(1.5, [(0, 1), (0, 1)]).diameter, 3)
+    1.587
+    """
 
     kind: ClassVar[str] = "lp"
     fields: ClassVar[tuple[SpaceField, ...]] = (

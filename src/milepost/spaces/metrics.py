@@ -19,12 +19,20 @@ Matrix: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], AnyArray]
 class Metric:
     """A distance between objects, computed a matrix at a time.
 
-    matrix: distances of two batches, float64[len(x), len(y)].
-    alone: the promise that a row depends on its own object only, to the last bit, whatever else is in the batch (a
-    matrix product breaks it). Private objects are then passed in batches, and otherwise one by one.
-    name: identifies the metric in a file; None for a metric that a file cannot name.
+    Parameters
+    ----------
+    matrix : callable
+        Returns the distances of two lists of objects: float64[len(x), len(y)].
+    row_independent : bool, default False
+        The promise that a row depends on its own object only, to the last bit, whatever else is in the list (a matrix
+        product breaks it). Private objects then come in batches, and otherwise one by one.
+    name : str, optional
+        The name of the metric in a file; None for a metric that a file cannot name.
 
-    >>> edit_distance("colour", "color")
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.edit_distance("colour", "color")
     1.0
     """
 
@@ -64,11 +72,29 @@ def pairwise(distance: Callable[[Any, Any], float]) -> Metric:
 
 
 def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Metric:
-    """Return the metric of a public matrix of distances; points are row numbers, or labels where they are given.
+    """Return the metric of a public matrix of distances.
 
-    distances: float64[N, N], of a universe of N objects that is itself public.
+    Parameters
+    ----------
+    distances : array of float, N × N
+        The distances between all objects of a public list.
+    labels : list, optional
+        The objects; by default the numbers of rows.
 
-    >>> towns = precomputed([[0, 3], [3, 0]], labels=["here", "there"])
+    Returns
+    -------
+    Metric
+        The distance of two labels.
+
+    Raises
+    ------
+    MilepostError
+        If the matrix is not square, or if there is not one different label for each row.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> towns = mp.precomputed([[0, 3], [3, 0]], labels=["here", "there"])
     >>> towns("here", "there")
     3.0
     """
@@ -82,7 +108,9 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
     names: Sequence[Hashable] = range(len(table)) if labels is None else list(labels)
     indices = {name: index for index, name in enumerate(names)}
     if len(indices) != len(table) or len(names) != len(table):
-        raise MilepostError(f"precomputed needs one label a row, each once: {len(table)} rows, {len(names)} labels")
+        raise MilepostError(
+            f"precomputed needs a different label for each row, got {len(names)} labels for {len(table)} rows"
+        )
 
     def index_of(point: Any) -> int:
         # a row number may have been read from a file; 3.0 finds 3
@@ -95,16 +123,28 @@ def precomputed(distances: Any, labels: Sequence[Hashable] | None = None) -> Met
 
 
 def shortest_path(graph: Any) -> Metric:
-    """Return the metric of a public graph: the length of the shortest path between two nodes, which are the points.
+    """Return the metric of a public graph: the length of the shortest path between two nodes.
 
-    graph: an undirected NetworkX graph, whose edges have the length `weight` or 1; or a SciPy sparse matrix of edge
-    lengths, which lead both ways, with row numbers for nodes. Text finds a node by its spelling, as in a file.
-    A point that cannot be reached, or is not a node, is infinitely far: AnyMetric counts it as the diameter.
-    Paths are computed from the second points only, the queries, once for each. A row then depends on its own node and
-    on the tables of the queries (a number for each query and node), whatever else is in the batch.
+    A point that cannot be reached, or is not a node, is infinitely far: `AnyMetric` counts it as the diameter. Paths
+    are computed from the second points only, the queries, once for each. A row then depends on its own node and on the
+    tables of the queries (a number for each query and node), whatever else is in the batch.
 
+    Parameters
+    ----------
+    graph : networkx.Graph or sparse array
+        An undirected NetworkX graph, whose edges have the length `weight` or 1; or a SciPy sparse matrix of edge
+        lengths, which lead both ways, with row numbers for nodes. Text finds a node by its spelling, as in a file.
+
+    Returns
+    -------
+    Metric
+        The distance of two nodes.
+
+    Examples
+    --------
+    >>> import milepost as mp
     >>> from scipy.sparse import csr_array
-    >>> shortest_path(csr_array([[0, 2, 9], [0, 0, 3], [0, 0, 0]]))(0, 2)
+    >>> mp.shortest_path(csr_array([[0, 2, 9], [0, 0, 3], [0, 0, 0]]))(0, 2)
     5.0
     """
     nodes, lengths = _edges(graph)
@@ -122,7 +162,7 @@ def shortest_path(graph: Any) -> Metric:
         query_indices = [index_of(point) for point in y]
         sources = [index for index in query_indices if index is not None]
         if len(sources) < len(query_indices):
-            raise MilepostError(f"{y[query_indices.index(None)]!r} is no node of the graph")
+            raise MilepostError(f"{y[query_indices.index(None)]!r} is not a node of the graph")
         if new := sorted(set(sources) - tables.keys()):
             tables.update(zip(new, scipy.sparse.csgraph.dijkstra(lengths, directed=False, indices=new), strict=True))
         row_indices = [index_of(point) for point in x]

@@ -255,11 +255,17 @@ class MixedTable(Space):
 class Gower(MixedTable):
     """Gower's distance: the weighted mean of the columns' differences, between 0 and 1.
 
-    columns: the type of each column, by name or in a list: `number(18, 90)`, `category(["a", "b"])`, `flag()`.
-    weights: of columns, by name or position; 1 by default.
+    Parameters
+    ----------
+    columns : dict or list
+        The type of each column, by name or in order: `number(18, 90)`, `category(["a", "b"])` or `flag()`.
+    weights : dict, list or float, optional
+        The weight of each column, by name or position; 1 by default.
 
-    >>> from milepost import category, flag, number
-    >>> Gower({"age": number(18, 90), "plan": category(["a", "b"]), "member": flag()}).diameter
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.Gower({"age": mp.number(18, 90), "plan": mp.category(["a", "b"]), "member": mp.flag()}).diameter
     1.0
     """
 
@@ -334,10 +340,17 @@ class Gower(MixedTable):
 class Hamming(MixedTable):
     """Hamming's distance: the number of positions at which two sequences of labels differ.
 
-    alphabets: the labels of each position, by name or in a list: `["ACGT"] * 8`, `{"plan": ["a", "b"], "city": […]}`.
     Sequences are rows of a table, tuples, or text with one letter per position.
 
-    >>> Hamming(["ACGT"] * 8).diameter
+    Parameters
+    ----------
+    alphabets : dict or list
+        The labels of each position, by name or in order: `["ACGT"] * 8`, `{"plan": ["a", "b"], "city": […]}`.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.Hamming(["ACGT"] * 8).diameter
     8.0
     """
 
@@ -398,5 +411,5 @@ def _read_weights(weights: Any, width: int) -> tuple[float, ...]:
     """Return the weights of a card, unchanged to the last bit; refuse those that no space can have."""
     result = named_numbers("weights", weights, None, width, 1.0)
     if not (result and MIN_SHARE / 2 * sum(result) <= min(result) and 1e-100 < sum(result) < 1e100):
-        raise MilepostError("weights of the card must be positive numbers, one a column")
+        raise MilepostError("weights of the card must be positive numbers, one for each column")
     return result

@@ -176,7 +176,7 @@ def from_column(column: Any, name: str) -> FloatArray:
 def unit_of(unit: Any) -> str:
     """Return a unit of distances for labels; refuse anything but a short text."""
     if not isinstance(unit, str) or len(unit) > 20:
-        raise MilepostError(f"unit must be a short word such as km, got {unit!r}")
+        raise MilepostError(f"distance_unit must be a text of at most 20 characters such as km, got {unit!r}")
     return unit
 
 
@@ -188,7 +188,7 @@ def named_pairs(bounds: Any) -> tuple[tuple[str, ...] | None, list[tuple[float, 
     )
     if not items:
         raise MilepostError(
-            f"bounds must give a (low, high) pair for at least one column, as a dict by name or a list, got {bounds!r}"
+            f"bounds must be a dict or a list with a (low, high) pair for at least one column, got {bounds!r}"
         )
     pairs = []
     for key, pair in items:
@@ -229,9 +229,9 @@ def named_numbers(
     try:
         result = tuple(float(default if value is None else value) for value in values)
     except (TypeError, ValueError):
-        raise MilepostError(f"{what} must be numbers, one a column, got {values!r}") from None
+        raise MilepostError(f"{what} must be numbers, one for each column, got {values!r}") from None
     if len(result) != width:
-        raise MilepostError(f"{what} must have one number a column ({width}), got {len(result)}")
+        raise MilepostError(f"{what} must have one number for each of the {width} columns, got {len(result)}")
     if not all(math.isfinite(value) and value >= 0 for value in result):
         raise MilepostError(f"{what} must be finite and at least 0, got {result}")
     return result

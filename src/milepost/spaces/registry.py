@@ -25,7 +25,7 @@ def register_space(space_class: S) -> S:
 
     Parameters
     ----------
-    space_class
+    space_class : type
         A subclass of `Space` that defines its nine members.
 
     Returns
@@ -36,7 +36,8 @@ def register_space(space_class: S) -> S:
     Raises
     ------
     MilepostError
-        If the class lacks members, or if another class has its `kind`.
+        If the class lacks members, if another class has its `kind`, or if a field is written otherwise in another
+        space.
 
     Examples
     --------

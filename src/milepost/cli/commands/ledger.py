@@ -13,7 +13,7 @@ from rich.table import Table
 
 import milepost as mp
 from milepost.cli.examples import epilog
-from milepost.cli.options import ForceOption, described
+from milepost.cli.options import ForceOption, Option, expand_groups, options
 from milepost.cli.terminal import check_output, console, progress
 from milepost.storage.atomic_file import atomic_write
 
@@ -26,29 +26,36 @@ app = typer.Typer(
 
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.db.")]
 DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset in the ledger.")]
-DELTA: Any = typer.Option("--delta", help="The δ at which ρ is also shown as ε.")
+CAP = options(
+    "epsilon",
+    "delta",
+    epsilon=Option(float, "The cap's ε.", section=None),
+    delta=Option(float, "The cap's δ; 0 takes pure ε only.", section=None, default=0.0),
+)
+SHOWN_DELTA = options("delta", delta=Option(float, "The δ at which ρ is also shown as ε.", section=None))
 
 
 @app.command(epilog=epilog("ledger create"))
+@expand_groups
 def create(
     ledger: LedgerArgument,
     dataset: DatasetArgument,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The cap's ε.")] = None,
-    delta: Annotated[float, described(DELTA, "The cap's δ; 0 takes pure ε only.")] = 0.0,
+    cap: Annotated[dict[str, Any], CAP],
     rho: Annotated[float | None, typer.Option("--rho", help="The cap as ρ of zCDP, instead of ε.")] = None,
 ) -> None:
     """Give a dataset a budget, for good; the file is made where there is none."""
     with progress(f"Creating {dataset}"):
-        account = mp.Ledger(ledger).create(dataset, epsilon=epsilon, delta=delta, rho=rho)
+        account = mp.Ledger(ledger).create(dataset, **cap, rho=rho)
         left = str(account.remaining)
     typer.echo(f"{dataset} in {ledger}: a cap of {account.cap}, of which {left} is left")
 
 
 @app.command(epilog=epilog("ledger show"))
-def show(ledger: LedgerArgument, delta: Annotated[float | None, DELTA] = None) -> None:
+@expand_groups
+def show(ledger: LedgerArgument, shown: Annotated[dict[str, Any], SHOWN_DELTA]) -> None:
     """Print every dataset's cap, and what is spent and left."""
     with progress(f"Reading {ledger}"):
-        rows = []
+        delta, rows = shown["delta"], []
         for account in mp.Ledger(ledger).datasets():
             amounts = account.spent, account.remaining
             amount_texts = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
