@@ -242,7 +242,7 @@ def test_a_directory_is_served_once(tmp_path: Path, keys: dict[str, str]) -> Non
         line = [*COMMAND, "--data-dir", str(root)]
         second = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
         assert second.returncode == 2
-        assert "is served by another process already; stop that one first" in " ".join(second.stderr.split())
+        assert "is served by another process. Stop that process first." in " ".join(second.stderr.split())
         assert anna.get("/v1/me").status_code == 200
 
 
