@@ -15,59 +15,14 @@ import pytest
 import milepost
 import milepost.sklearn
 import milepost.spark
+import milepost.testing
 
 SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
-NOT_YET = {  # names whose docstrings are still to be converted; a name that complies must leave
-    "milepost.AccuracyWarning",
-    "milepost.Angular",
-    "milepost.Answer",
-    "milepost.AnyMetric",
-    "milepost.BudgetExceededError",
-    "milepost.Comparison",
-    "milepost.ConflictError",
-    "milepost.Contours",
-    "milepost.Gower",
-    "milepost.GreatCircle",
-    "milepost.Grid",
-    "milepost.Guarantee",
-    "milepost.Hamming",
-    "milepost.L1",
-    "milepost.L2",
-    "milepost.Ledger",
-    "milepost.LimitExceededError",
-    "milepost.Lp",
-    "milepost.Metric",
-    "milepost.MilepostError",
-    "milepost.Plan",
-    "milepost.Report",
-    "milepost.Session",
-    "milepost.Site",
-    "milepost.Sites",
-    "milepost.Synopsis",
-    "milepost.audit",
-    "milepost.category",
-    "milepost.exact_mean_distance",
-    "milepost.find_bounds",
-    "milepost.flag",
-    "milepost.interactive",
-    "milepost.load",
-    "milepost.number",
-    "milepost.plan",
-    "milepost.precomputed",
-    "milepost.progress",
-    "milepost.release",
-    "milepost.resume",
-    "milepost.shortest_path",
-    "milepost.sklearn.NearestGroup",
-    "milepost.spark.mean_distance",
-    "milepost.spark.release",
-    "milepost.spark.session",
-}
 
 
 def public_names() -> Iterator[tuple[str, Any]]:
     """Yield the public functions and classes with their names."""
-    for module in (milepost, milepost.sklearn, milepost.spark):
+    for module in (milepost, milepost.sklearn, milepost.spark, milepost.testing):
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isfunction(value) or inspect.isclass(value):
@@ -96,7 +51,8 @@ def parameters(value: Any) -> list[str]:
 def attributes(cls: type) -> set[str]:
     """Return the names that an Attributes section may describe."""
     fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
-    return fields | {name for name in dir(cls) if not name.startswith("_")}
+    annotated = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+    return fields | annotated | {name for name in dir(cls) if not name.startswith("_")}
 
 
 def problems(value: Any) -> list[str]:
@@ -123,15 +79,7 @@ def _needs_no_parameters(value: Any, by_name: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize(("name", "value"), [pytest.param(*pair, id=pair[0]) for pair in public_names()])
 def test_a_public_name_has_a_numpydoc_docstring(name: str, value: Any) -> None:
-    """Or is listed in NOT_YET, which names leave as soon as they comply."""
-    if name in NOT_YET:
-        assert problems(value), f"{name} complies: remove it from NOT_YET"
-    else:
-        assert problems(value) == []
-
-
-def test_names_to_convert_are_public() -> None:
-    assert {name for name, _ in public_names()} >= NOT_YET
+    assert problems(value) == [], name
 
 
 class TestProblems:

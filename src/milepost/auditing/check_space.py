@@ -34,7 +34,14 @@ TOLERANCE = 1e-9  # of distances, relative to the diameter
 
 
 class CheckFailedError(AssertionError):
-    """Raised when a space or a mechanism breaks its contract; the message says which part, and where."""
+    """Raised when a space or a mechanism breaks its contract; the message says which part, and where.
+
+    Examples
+    --------
+    >>> from milepost.testing import CheckFailedError
+    >>> issubclass(CheckFailedError, AssertionError)
+    True
+    """
 
 
 def check_space(space: Space, records: Any = None) -> float:

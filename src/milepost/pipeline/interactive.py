@@ -66,16 +66,43 @@ def interactive(
     ledger: Ledger | None = None,
     dataset: str | None = None,
 ) -> Session:
-    """Return a session that answers queries chosen one after another; spends (epsilon, delta) once.
+    """Begin a session that answers queries which are chosen one after another; spend (epsilon, delta) once.
 
-    "tangents" answers up to `max_queries` of them by the interactive game of Theorem 1, and "field" as many different
-    ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any number;
-    "auto" takes the one with the smallest predicted error, where a synopsis may have 5 % more. A mechanism object that
-    answers every point makes a synopsis, too. The other arguments are those of `release`.
-    store: the path of a file that keeps the session: every answer is on the disk before it is returned, and the same
-    call, with the same table, resumes the session, in this process or another.
-    ledger, dataset: as for `release`; a resumed session is not charged again, and is refused where the ledger has
-    lost its charge.
+    ``"tangents"`` answers up to `max_queries` of them by the interactive game of Theorem 1, and ``"field"`` this many
+    different ones with noise that is correlated as the metric is. Other mechanisms make a synopsis that answers any
+    number. ``"auto"`` takes the one with the smallest predicted error, where a synopsis may have 5 % more.
+
+    Parameters
+    ----------
+    data, space, epsilon, delta
+        As for `release`.
+    max_queries : int
+        The largest number of different queries.
+    failure_probability, mechanism, neighbors, columns, privacy_unit, contributions, row_weights, max_row_weight, n
+        As for `release`. A mechanism object must answer every point.
+    store : path, optional
+        The file that keeps the session. Every answer is on the disk before it is returned, and the same call with the
+        same table resumes the session, in this process or another.
+    ledger, dataset
+        As for `release`. A resumed session is not charged again, and is refused if the ledger has lost its charge.
+
+    Returns
+    -------
+    Session
+        Ask it with `Session.ask`.
+
+    Raises
+    ------
+    MilepostError
+        If an argument or a row is bad, or the stored session is another one. Nothing is spent then.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> people, city = [[2.0, 3.0], [8.0, 5.0]] * 50_000, mp.L1([(0, 10), (0, 10)])
+    >>> with mp.interactive(people, city, epsilon=1, delta=1e-6, max_queries=100) as session:
+    ...     abs(session.ask([5, 5]).value - 4) < 0.1
+    True
     """
     require_space(space)
     check_oblivious(space)
@@ -119,10 +146,38 @@ def resume(
     row_weights: Role = None,
     ledger: Ledger | None = None,
 ) -> Session:
-    """Resume the session of a store, on the table it was begun with; the store has its other arguments.
+    """Resume the session of a store, on the table with which it was begun. The store has its other arguments.
 
-    columns, privacy_unit, row_weights: as they were given when it was begun. ledger: the one that was charged,
-    where its path relative to the store has changed.
+    Parameters
+    ----------
+    store : path
+        The file of the session, with its key beside it.
+    data : table
+        The same table as at the beginning.
+    columns, privacy_unit, row_weights
+        As they were given at the beginning.
+    ledger : Ledger, optional
+        The ledger that was charged, if its path relative to the store has changed.
+
+    Returns
+    -------
+    Session
+        It has answered what the store holds, and costs nothing more.
+
+    Raises
+    ------
+    MilepostError
+        If there is no session in the store, or the table is another one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import milepost as mp
+    >>> people, city = [[2.0, 3.0], [8.0, 5.0]] * 500, mp.L1([(0, 10), (0, 10)])
+    >>> store = tempfile.mkdtemp() + "/visits.db"
+    >>> session = mp.interactive(people, city, epsilon=9, delta=1e-6, max_queries=9, mechanism="field", store=store)
+    >>> session.ask([5, 5]).value == mp.resume(store, people).ask([5, 5]).value
+    True
     """
     space, arguments = stored_call(store)
     arguments |= {"columns": columns, "row_weights": row_weights} | (

@@ -46,10 +46,27 @@ class Replan(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """Predictions for one space, n and guarantee, best first; print it for a table.
+    """Predictions for one space, number of rows and guarantee; print it for a table.
 
-    refused: why a mechanism cannot give this guarantee, by name.
-    again: the same plan for another number of rows or another ε, of some mechanisms only if these are named.
+    Attributes
+    ----------
+    space, n, guarantee, change
+        What was planned for.
+    predictions : tuple of Prediction
+        The error and the size of each mechanism, the smallest error first.
+    refused : dict of str to str
+        Why a mechanism cannot give this guarantee, by its name.
+    replan : callable
+        The plan for another number of rows and ε.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> plan = mp.plan(mp.L1([(0, 10)]), n=1000, epsilon=1)
+    >>> plan.best.mechanism, sorted(plan.refused)
+    ('hats', ['slopes'])
+    >>> plan.replan(10_000, 1).best.error < plan.best.error
+    True
     """
 
     space: Space
@@ -150,15 +167,40 @@ def plan(
     groups: int | None = None,
     contributions: int = 1,
 ) -> Plan:
-    """Return what each mechanism would promise, without data; give `max_queries` to see the interactive game too.
+    """Predict the error of every mechanism, without data.
 
-    queries: the only points that will be asked about, to see the mechanisms for given points too.
-    mechanism: only this one, by name or as an object; "auto" for all.
-    groups: how many groups of about equal size the table will have; errors are those of one group.
-    contributions: how many rows one person has at most.
+    Parameters
+    ----------
+    space : Space
+        What a point is and how far apart two points are.
+    n : int
+        The number of rows.
+    epsilon : float, optional
+        The ε of the guarantee. Give either it or `error`.
+    delta : float
+        The δ of the guarantee; 0 is pure ε.
+    error : float, optional
+        Plan for the smallest ε at which the best mechanism has this error.
+    max_queries : int, optional
+        Also show an interactive session of this many queries.
+    queries : list of points, optional
+        The only points to answer; also show the mechanisms for given queries.
+    mechanism : str or mechanism object
+        Plan for this one only; ``"auto"`` shows all.
+    failure_probability, neighbors
+        As for `release`.
+    groups : int, optional
+        The number of groups of about equal size. Errors are those of one group.
+    contributions : int
+        The largest number of rows of one person.
 
-    With `error` instead of `epsilon`, plan for the smallest ε at which the best mechanism's error is at most `error`.
+    Returns
+    -------
+    Plan
+        The predictions, the smallest error first. Print it for a table.
 
+    Examples
+    --------
     >>> import milepost as mp
     >>> mp.plan(mp.L1([(0, 1)] * 10), n=100_000, epsilon=1, delta=1e-6).best.mechanism
     'slopes'

@@ -59,28 +59,60 @@ def release(
     ledger: Ledger | None = None,
     dataset: str | None = None,
 ) -> Synopsis:
-    """Return a synopsis of a private table, which answers every query; spends (epsilon, delta) once.
+    """Release a synopsis of a private table, which answers every query; spend (epsilon, delta) once.
 
-    data: an array, a pandas or Polars frame, an Arrow table or dataset, the path of a CSV or Parquet file, of a folder
-    of such files, or a pattern ("homes/*.parquet"), or an iterator of batches, which is read once and never held in
-    memory; for an AnyMetric, a list of objects, too.
-    columns: which of its columns to use; by default those of the space's names, or all that have no other role here.
-    mechanism: a name, "auto" for the one with the smallest predicted error, or an object: one of milepost's, or that of
-    a class of your own (see `milepost.mechanisms.base.Mechanism`).
-    queries: the only points that will be asked about, where these are known. Mechanisms for given queries need them;
-    "auto" then takes one of these where that is more exact, and the synopsis answers these points and no others.
-    neighbors: "replace", or "add-remove" where it is private whether somebody is in the table at all.
-    groups, labels: the column of each row's group, and the public list of groups; one release answers for all of them.
-    Rows with other labels belong to the group "other" if that is listed, else they are left out.
-    privacy_unit, contributions: the column that identifies the person of a row, and how many rows of one are used at
-    most.
-    row_weights, max_row_weight: the column of each row's weight, and the public maximum that larger ones are cut to.
-    n: about how many rows there are, where that is private but roughly known; by default 2 % of epsilon pays for it.
-    Of an iterator of batches, for how many rows embedding coordinates are chosen; by default a million.
-    failure_probability: the probability with which the promised error may fail; a mechanism object has its own.
-    ledger, dataset: the ledger that the guarantee is charged to before the table is read, and the name of the budget.
-    With δ > 0, "auto" then leaves out what spends ε whatever δ is, which would cost a budget in ρ many times more.
+    Parameters
+    ----------
+    data : table
+        An array, a pandas or Polars frame, an Arrow table or dataset, a Spark frame, the path of a CSV or Parquet file,
+        of a folder of such files, or a pattern such as ``"homes/*.parquet"``. An iterator of batches is read once and
+        never held in memory. For an `AnyMetric`, also a list of objects.
+    space : Space
+        What a point is and how far apart two points are. It is public.
+    epsilon : float
+        The ε of the guarantee.
+    delta : float
+        The δ of the guarantee; 0 is pure ε.
+    mechanism : str or mechanism object
+        ``"auto"`` takes the mechanism with the smallest predicted error. Else a name, or an object of a class of
+        milepost or of your own; see `milepost.mechanisms.base.Mechanism`.
+    neighbors : str
+        ``"replace"``, or ``"add-remove"`` where it is private whether a person is in the table at all.
+    columns : list of str or int, optional
+        The columns of the points; by default those that the space names, or all that have no other role.
+    queries : list of points, optional
+        The only points to answer. Mechanisms for given queries need them. ``"auto"`` then takes one of these if its
+        error is smaller, and the synopsis answers these points and no others.
+    groups, labels : column and list, optional
+        The column of each row's group, and the public list of groups. One release answers for all groups. Rows with
+        other labels belong to the group "other" if that is listed; else they are left out.
+    privacy_unit, contributions : column and int, optional
+        The column that identifies the person of a row, and the largest number of rows of one person that are used.
+    row_weights, max_row_weight : column and float, optional
+        The column of each row's weight, and the public maximum to which larger weights are cut.
+    n : int, optional
+        The approximate number of rows, if that is private but roughly known; by default 2 % of epsilon pays for it. For
+        an iterator of batches, the number of rows for which embedding coordinates are chosen, by default a million.
+    failure_probability : float
+        The probability with which a promised error may fail. A mechanism object has its own.
+    ledger, dataset : Ledger and str, optional
+        The ledger that is charged before the table is read, and the name of the budget. With δ > 0, ``"auto"`` then
+        leaves out mechanisms that spend pure ε, which would cost a budget in ρ many times more.
 
+    Returns
+    -------
+    Synopsis
+        It answers without cost. Save it as a file, and share it.
+
+    Raises
+    ------
+    MilepostError
+        If an argument or a row is bad. Nothing is spent then.
+    BudgetExceededError
+        If the ledger does not allow the guarantee. Nothing is charged then.
+
+    Examples
+    --------
     >>> import milepost as mp
     >>> homes = np.random.default_rng(0).uniform(0, 10, size=(200_000, 2))
     >>> synopsis = mp.release(homes, mp.L1([(0, 10), (0, 10)]), epsilon=1, delta=1e-6)
@@ -158,9 +190,29 @@ def size_release(
 
 
 def exact_mean_distance(data: Any, space: Space, points: Any, *, columns: Columns = None) -> Any:
-    """Return the true mean distances, shaped as those of `Synopsis.mean_distance`.
+    """Return the true mean distances. NOT PRIVATE: for the curator's own comparison, never for publication.
 
-    NOT PRIVATE: for the curator's own comparison, never for publication.
+    Parameters
+    ----------
+    data : table
+        The private table, as `release` takes it, but for Spark frames.
+    space : Space
+        What a point is and how far apart two points are.
+    points : point, list of points or frame
+        Where to measure.
+    columns : list of str or int, optional
+        The columns of the points in the table.
+
+    Returns
+    -------
+    float, array or Series
+        In the shape of `Synopsis.mean_distance`.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> mp.exact_mean_distance([[2.0, 3.0], [8.0, 5.0]], mp.L1([(0, 10), (0, 10)]), [5, 5])
+    4.0
     """
     require_space(space)
     if is_spark_frame(data):

@@ -31,7 +31,33 @@ OLDER_FORMATS = {2: "a version before 0.1.0 (commit 42d2854)"}  # the last versi
 
 
 def load(path: str | Path) -> Synopsis:
-    """Read a synopsis that `save` wrote; refuse a damaged, foreign or newer file."""
+    """Load a synopsis that `Synopsis.save` wrote; refuse a damaged or foreign file, and one of another format.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Synopsis
+        It answers as the saved one.
+
+    Raises
+    ------
+    MilepostError
+        If the file is not a complete synopsis of this format, or its space or mechanism is not registered.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import milepost as mp
+    >>> synopsis = mp.release([[2.0], [8.0]] * 500, mp.L1([(0, 10)]), epsilon=9)
+    >>> path = tempfile.mkdtemp() + "/ages.milepost"
+    >>> synopsis.save(path)
+    >>> mp.load(path).mean_distance([5]) == synopsis.mean_distance([5])
+    True
+    """
     card, tensors = file_format.read(local_path(path, "Download the file first."))
     check_format(path, card.get("format"), FORMAT, OLDER_FORMATS, "make the release again, which spends again")
     try:

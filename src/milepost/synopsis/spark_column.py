@@ -20,9 +20,23 @@ if TYPE_CHECKING:
 def mean_distance(synopsis: Synopsis, *columns: "str | Column", group: Any = None) -> "Column":
     """Return the average distance from each row's point to the people in the table, as a column of doubles.
 
-    columns: the columns of the points, in the order of the space; by default those that the space names.
-    group: measure the distance to this group only, in a release with groups.
-    A row with a null or NaN in these columns gets null, as in Spark's own functions.
+    Parameters
+    ----------
+    synopsis : Synopsis
+        The release to ask; workers get a copy.
+    *columns : str or Column
+        The columns of the points, in the order of the space; by default those that the space names.
+    group : label, optional
+        Measure the distance to this group only, in a release with groups.
+
+    Returns
+    -------
+    Column
+        A row with a null or NaN in these columns gets null, as in Spark's own functions.
+
+    Examples
+    --------
+    >>> frame.withColumn("far", milepost.spark.mean_distance(synopsis, "east", "north"))  # doctest: +SKIP
     """
     require_pyspark()
     from pyspark.sql.functions import arrow_udf

@@ -29,6 +29,15 @@ def session(cores: int = 2, **settings: str) -> "SparkSession":
         How many processors its workers use.
     **settings : str
         Settings of Spark, as in `session(4, **{"spark.driver.memory": "4g"})`.
+
+    Returns
+    -------
+    SparkSession
+        It runs on this computer.
+
+    Examples
+    --------
+    >>> spark = milepost.spark.session(cores=2)  # doctest: +SKIP
     """
     require_pyspark()
     check_whole("cores", cores, 1)

@@ -114,17 +114,35 @@ class CategoryBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Weighted ℓ₁ coordinates that stand in for the space: d(x, y) ≈ Σᵢ weightᵢ·|πᵢ(x) − πᵢ(y)|.
+    """Weighted ℓ₁ coordinates that stand in for a space: d(x, y) ≈ Σᵢ weightᵢ·|πᵢ(x) − πᵢ(y)|.
 
-    weight, low, high: float64[D], each interval of positive width and weight.
-    sensitivity_bound: at least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included.
-    relative_error: how far embedded distances may be from the metric's, relatively; 0 where they are the same.
-    clipping_error: how far clipping records to narrower intervals, or rounding queries, may move a distance.
-    span: int64[D], the quanta from low to high; 2²⁴ unless records sit on steps.
-    step: int64[D], quanta between two neighboring positions of records; 1 where all positions are possible.
-    images_per_record: how many images one record may change (s of Remark 8.1); 1 for every space here.
-    blocks: coordinates that change together, in order; by default every coordinate is that of a number.
-    symmetric: whether every point has a mirror image, as far on the other side of the middle in every coordinate.
+    Parameters
+    ----------
+    weight, low, high : array
+        float64[D]: the weight of each coordinate, and its interval; both are positive.
+    sensitivity_bound : float
+        At least sup Σ τᵢ|qᵢ − q′ᵢ| over pairs of quantized points, rounding included. Noise is made for it.
+    relative_error : float
+        How far embedded distances may be from those of the metric, relatively; 0 where they are equal.
+    clipping_error : float
+        How far clipping records to narrower intervals, or rounding queries, may move a distance.
+    span : array, optional
+        int64[D]: the quanta from low to high; 2²⁴ unless records are on steps.
+    step : array, optional
+        int64[D]: the quanta between two neighboring positions of records; 1 where all positions are possible.
+    images_per_record : int
+        How many images one record may change (s of Remark 8.1); 1 for every built-in space.
+    blocks : tuple of Block, optional
+        Coordinates that change together, in order; by default every coordinate is that of a number.
+    symmetric : bool
+        Whether every point has a mirror image, as far on the other side of the middle in every coordinate.
+
+    Examples
+    --------
+    >>> import milepost as mp
+    >>> embedding = mp.L1([(0, 10), (0, 5)]).embedding
+    >>> embedding.dimension, embedding.total_width
+    (2, 15.000000000000002)
     """
 
     weight: FloatArray
