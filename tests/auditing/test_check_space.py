@@ -10,10 +10,12 @@ import pytest
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.auditing.check_space import CheckFailedError, check_space
+from milepost.spaces import registry
 from milepost.spaces.embeddings.embedding import Embedding
-from milepost.spaces.registry import KINDS
+from tests.spaces.hour_of_day import HourOfDay
 
 ROADS = [[0, 1, 4], [1, 0, 3], [4, 3, 0]]
+HOURS = np.arange(24.0)[:, None]
 VECTORS = np.random.default_rng(0).standard_normal((60, 24))
 SPACES: dict[str, list[tuple[Any, Any]]] = {  # of each kind, with records where a space has no extent
     "l1": [
@@ -54,7 +56,22 @@ TIGHT = [
 
 
 def test_every_kind_is_checked() -> None:
-    assert set(KINDS) <= set(SPACES), "a registered space has no case here"
+    built_in = {kind for kind, space in registry.KINDS.items() if space.__module__.startswith("milepost.")}
+    assert built_in == set(SPACES), "a space has no case here"
+
+
+@pytest.fixture(autouse=True)
+def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a test registers."""
+    monkeypatch.setattr(registry, "KINDS", dict(registry.KINDS))
+
+
+def test_the_example_space_keeps_its_contract() -> None:
+    mp.register_space(HourOfDay)
+    assert check_space(HourOfDay(), HOURS) > 0.999
+    short = Wrapped.of(HourOfDay(), sensitivity_bound=0.99 * HourOfDay.embedding.sensitivity_bound)
+    with pytest.raises(CheckFailedError, match="sensitivity_bound is too small"):
+        check_space(short, HOURS)
 
 
 @pytest.mark.parametrize(("space", "records"), CASES)
@@ -193,13 +210,9 @@ def test_a_space_that_breaks_its_contract_is_noticed(kind: Any, message: str) ->
 
 
 def test_a_space_without_an_extent_needs_records() -> None:
-    class Hidden(mp.L1):
-        @property
-        def extent(self) -> Any:
-            return None
-
     with pytest.raises(mp.MilepostError, match="records="):
-        check_space(Hidden([(0, 1)]))
-    assert check_space(Hidden([(0, 1)]), records=np.linspace(-1, 2, 40)[:, None]) > 0.999
+        check_space(mp.Angular(3))
+    with pytest.raises(mp.MilepostError, match="records="):
+        check_space(HourOfDay())
     with pytest.raises(CheckFailedError, match="at least two records"):
         check_space(mp.L1([(0, 1)]), records=[[0.5]])

@@ -171,7 +171,7 @@ def test_groups_with_numbers_for_labels_are_named_by_text(run: Run) -> None:
         ),
         (f"release customers.csv {SPACE} --epsilon 1 --row-weights spend=2 -o new.milepost", "--weights spend=2"),
         (f"release customers.csv {SPACE} --epsilon 1 --n 100 -o new.milepost", "leave it out"),
-        (f"release customers.csv {SPACE} --epsilon 1 --neighbors none -o new.milepost", "neighbors= must be one of"),
+        (f"release customers.csv {SPACE} --epsilon 1 --neighbors none -o new.milepost", "--neighbors must be one of"),
         (f"release customers.csv {GROUPED} --mechanism tangents -o new.milepost", "tangents"),
         ("plan --space great-circle --distance-unit km --n 10 --epsilon 1", "no --distance-unit"),
     ],

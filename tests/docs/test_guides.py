@@ -16,6 +16,8 @@ import pytest
 
 import milepost as mp
 from milepost import cli
+from milepost.mechanisms import registry as mechanism_registry
+from milepost.spaces import registry as space_registry
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from tests import ROOT
 from tests.blocks import LENIENT, Noise, check, written
@@ -32,6 +34,7 @@ RUN = {  # pages whose blocks are all run, and whether that takes longer than a 
     "how-to/wanted-error.md": True,
     "how-to/any-metric.md": True,
     "how-to/interactive.md": True,
+    "how-to/extend.md": True,
     "how-to/sharing.md": False,
     "explanation/one-price.md": True,
 }
@@ -49,6 +52,13 @@ ELSEWHERE = {  # other pages with blocks, and the tests that run them
     "service.md": "tests/service/test_docs.py",
 }
 NEW = [*RUN, "how-to/index.md", "explanation/how-it-works.md"]
+
+
+@pytest.fixture(autouse=True)
+def registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the spaces and mechanisms that a page registers."""
+    monkeypatch.setattr(space_registry, "KINDS", dict(space_registry.KINDS))
+    monkeypatch.setattr(mechanism_registry, "_registered", dict(mechanism_registry._registered))
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -87,7 +87,7 @@ def test_a_query_mechanism_is_released_saved_and_loaded(options: dict[str, Any],
     parts = [synopsis.group(label) for label in synopsis.labels] or [synopsis]
     for part in parts:
         assert np.allclose(part.mean_distance(POINTS), exact, atol=0.01)
-        low, high = np.asarray(part.interval(POINTS)).T
+        low, high = part.interval(POINTS)
         assert np.all((low <= exact + 0.01) & (exact - 0.01 <= high))
     path = tmp_path / "rough.milepost"
     synopsis.save(path)

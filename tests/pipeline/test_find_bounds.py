@@ -315,7 +315,7 @@ def test_the_record_stays_with_the_space(metric: Any, homes: pd.DataFrame, tmp_p
     assert copy.space.bounds_provenance == record
     assert copy.card["space"]["bounds_provenance"] == {"epsilon": 0.5, "neighbors": "add-remove", "columns": 2}
     line = next(line for line in copy.statement().splitlines() if line.startswith("  Bounds"))
-    assert "ε = 0.5 for one row added or removed, which adds to the guarantee" in line
+    assert "ε = 0.5 for one row added or removed. This adds to the guarantee" in line
     (tmp_path / "homes.toml").write_text(toml_of(space))
     assert read_space(tmp_path / "homes.toml") == space
 

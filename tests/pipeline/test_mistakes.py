@@ -49,7 +49,7 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: release(mechanism="slope"), "choose from auto, slopes.*; did you mean 'slopes'"),
     (lambda: release(mechanism="Gauss"), "did you mean 'gaussian'"),
     (lambda: release(neighbors="add_remove"), "did you mean 'add-remove'"),
-    (lambda: release(queries=100), "queries must be a list of points, got 100; how many .* max_queries"),
+    (lambda: release(queries=100), "queries must be a list of points, got 100; max_queries= of mp.interactive"),
     (lambda: release(ledger="ledger.db", dataset="homes"), r"ledger= must be an mp\.Ledger, got 'ledger\.db'"),
     (lambda: release(data=None), "data must be a 2-D array, .* got NoneType"),
     (lambda: release(data={"x": [1.0], "y": [2.0]}), r"got dict; make a frame of it, pd\.DataFrame\(data\)"),

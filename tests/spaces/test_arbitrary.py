@@ -196,7 +196,7 @@ def test_a_bad_distance_or_query_is_refused(distance: Any, queries: Any, message
         ({"repetitions": 0}, "repetitions"),
         ({"repetitions": "many"}, "repetitions"),
         ({"repetitions": True}, "repetitions"),
-        ({"random_state": -1}, "random_state"),
+        ({"random_state": -1}, "random_state="),
     ],
 )
 def test_bad_arguments_are_refused(params: dict[str, Any], message: str) -> None:
@@ -355,7 +355,7 @@ def test_the_papers_repetitions_follow_the_table() -> None:
     """K = ⌈512(log₂k + log₂n)⌉ is settled once n is known; the file has the number."""
     space = edits(repetitions="paper")
     assert space.size_variants(1000)[0].repetitions == math.ceil(512 * (math.log2(3) + math.log2(1000)))
-    with pytest.raises(mp.MilepostError, match="sized"):
+    with pytest.raises(mp.MilepostError, match="size_variants"):
         _ = space.embedding
     with pytest.warns(mp.AccuracyWarning, match="embedding"):
         synopsis = mp.release(WORDS * 100, space, epsilon=10, mechanism="hats")

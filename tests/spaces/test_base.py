@@ -76,7 +76,7 @@ def test_a_release_answers_and_can_be_stored(mechanism: str, tmp_path: Path, kin
     assert mp.register_space(HourOfDay) is kinds["HourOfDay"] is HourOfDay
     copy = mp.load(tmp_path / "hours.milepost")
     assert copy.mean_distance(QUERIES).tolist() == synopsis.mean_distance(QUERIES).tolist()
-    assert "rows outside the space were moved into it" in copy.statement()
+    assert "Rows outside the space were moved into it" in copy.statement()
 
 
 @pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
@@ -110,7 +110,7 @@ def test_what_nobody_defined_has_a_default_or_a_clear_error() -> None:
     synopsis = mp.release(HOURS, space, epsilon=3)
     calls: list[tuple[Callable[[], Any], str]] = [
         (synopsis.center, "space HourOfDay has no centre to start from: release with queries="),
-        (synopsis.plot, "a release in HourOfDay has no picture of its own; give sites="),
+        (synopsis.plot, "a release in HourOfDay has no picture without sites; give sites="),
         (synopsis.grid, "a grid needs a space of one or two numeric columns"),
         (lambda: space.point(np.zeros((1, 12))), "space HourOfDay has no points for 1 embedding positions"),
         (lambda: space.parse("9,10"), r"--at must give 1 numbers \(0\), got '9,10'"),

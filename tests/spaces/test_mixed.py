@@ -661,7 +661,7 @@ def test_columns_are_found_or_missed_by_name() -> None:
     assert mp.exact_mean_distance(frame, space, [(3, "a")], columns=["years", "plan"]) == pytest.approx([0.2525])
     array = np.array([["x", 3, "a"], ["y", 4, "b"]], dtype=object)
     assert mp.exact_mean_distance(array, space, [(3, "a")], columns=[1, 2]) == pytest.approx([0.2525])
-    with pytest.raises(mp.MilepostError, match="picks columns of a table"):
+    with pytest.raises(mp.MilepostError, match="selects columns of a table"):
         mp.exact_mean_distance([(3, "a")], space, [(3, "a")], columns=["age", "plan"])
 
 

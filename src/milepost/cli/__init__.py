@@ -11,7 +11,6 @@ import typer
 import milepost as mp
 from milepost.cli.command_group import CommandGroup
 from milepost.cli.examples import BEGIN
-from milepost.cli.options import in_options
 from milepost.cli.terminal import fail, note
 
 app = typer.Typer(
@@ -39,6 +38,12 @@ def milepost(
     """Average distances to the people in a private table, under differential privacy."""
 
 
+def _in_options(message: str) -> str:
+    from milepost.cli.options import in_options  # loads NumPy, which the list of commands does not need
+
+    return in_options(message)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line: bad input becomes one line on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -49,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(args=None if arguments is None else list(arguments), prog_name="milepost")
         except mp.MilepostError as error:
-            fail(in_options(str(error)))
+            fail(_in_options(str(error)))
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}")
         finally:
             for warning in records:
-                note(in_options(str(warning.message)))
+                note(_in_options(str(warning.message)))

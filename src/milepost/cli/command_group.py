@@ -9,8 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from milepost.cli.examples import epilog
-from milepost.cli.options import expand_groups
-from milepost.spaces.registry import named_spaces
 
 COMMANDS = {  # in the order of the help, each with a line that fits one of a narrow terminal
     "demo": "Find a place for a clinic, with made-up people.",
@@ -46,6 +44,8 @@ class SectionedCommand(TyperCommand):
 
 def command(name: str) -> Any:
     """Return a command or group of commands, with options for all spaces that are registered."""
+    from milepost.spaces.registry import named_spaces  # loads NumPy, which the list of commands does not need
+
     return _command(name, tuple(named_spaces()))
 
 
@@ -55,6 +55,8 @@ def _command(name: str, _: tuple[str, ...]) -> Any:
     module = import_module(f"milepost.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
+        from milepost.cli.options import expand_groups
+
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name, cls=SectionedCommand, epilog=epilog(name))(expand_groups(getattr(module, name)))
     click_command = typer.main.get_command(app)

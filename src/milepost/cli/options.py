@@ -157,6 +157,8 @@ def in_options(message: str) -> str:
     'name the ones to use with --columns A,B'
     >>> in_options("max_queries must be at least 1")
     '--max-queries must be at least 1'
+    >>> in_options("samples= must be at least 100, and ledger= needs dataset=.")
+    '--samples must be at least 100, and --ledger needs --dataset.'
     """
     all_fields = [field for space in named_spaces().values() for field in space.fields or ()]
     fields = {field.name for field in all_fields if field.on_command_line}
@@ -168,7 +170,8 @@ def in_options(message: str) -> str:
             value = (OPTIONS[name].metavar if name in OPTIONS else None) or name.upper()
         return " ".join(part for part in (option_name(name), value.strip("'")) if part)
 
-    message = re.sub(rf"(?<![\w.=-])({names})=(\[…\]|…|'[^']*'|[\w.]+)?", written, message)
+    message = re.sub(rf"(?<![\w.=-])({names})=(\[…\]|…|'[^']*'|\w+(?:\.\w+)*)?", written, message)
+    message = re.sub(r"(?<![\w.=-])([a-z_]+)=(?![^\s.,;:)])", lambda match: option_name(match[1]), message)
     message = re.sub(rf"^({names})(?= must| needs| names)", lambda match: option_name(match[1]), message)
     # a name with an underscore is no word of a sentence
     return re.sub(rf"(?<![\w.-])({names})(?!\w)", lambda m: option_name(m[1]) if "_" in m[1] else m[1], message)
