@@ -474,7 +474,7 @@ def test_bad_caps_are_refused(arguments: dict[str, Any], messages: list[str]) ->
         ({"dim": 5000}, "dim"),
         ({"dim": 2.5}, "dim"),
         ({"dim": 3, "directions": -1}, "directions"),
-        ({"dim": 3, "random_state=": -1}, "random_state="),
+        ({"dim": 3, "random_state": -1}, "random_state="),
         ({"dim": 3, "columns": ["a", "b"]}, "columns"),
         ({"dim": 2, "columns": ["a", "a"]}, "columns"),
         ({"dim": 2, "columns": "ab"}, "columns"),
