@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 PACKAGE = "milepost"
 SOURCE = Path(__file__).parents[1] / "src"
 MAX_MODULES = 16  # in one folder
+MAX_PARAMETERS = 20  # of one function
 LAYERS = (  # a module imports from its own layer and from those above it in this list
     ("errors", "_typing"),
     ("_validation",),
@@ -135,6 +136,54 @@ def carrier_types(source: Path = SOURCE) -> list[str]:
     return classes
 
 
+def longest_signature(source: Path = SOURCE) -> tuple[int, str]:
+    """Return the largest number of parameters that a function has, without self and cls, and its name."""
+    signatures = (
+        (len([arg for arg in _arguments(node) if arg not in ("self", "cls")]), f"{module}.{node.name}")
+        for module, path in module_files(source).items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return max(signatures, default=(0, ""))
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    return [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
+def repeated_options(source: Path = SOURCE) -> list[str]:
+    """Return the command-line options that are declared more than once: the name in a call of typer.Option or Option.
+
+    A parameter of a command that is a group of options, or the type of one, is a use and no declaration.
+    """
+    counts = Counter(
+        name for path in sorted((source / PACKAGE / "cli").rglob("*.py")) for name in _declared_options(path)
+    )
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+def _declared_options(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
+            constants = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            yield from (name for name in constants if isinstance(name, str) and name.startswith("--"))
+        elif isinstance(node, ast.Dict):  # a table of options, by the name of the parameter
+            for key, value in zip(node.keys, node.values, strict=True):
+                if not (isinstance(key, ast.Constant) and isinstance(value, ast.Call)):
+                    continue
+                if ast.unparse(value.func) == "Option":
+                    yield f"--{str(key.value).replace('_', '-')}"
+
+
+def public_names(source: Path = SOURCE) -> list[str]:
+    """Return the names that the package exports."""
+    path = module_files(source).get("")
+    for node in ast.parse(path.read_text()).body if path else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [str(name) for name in ast.literal_eval(node.value)]
+    return []
+
+
 def _is_exception_or_protocol(node: ast.ClassDef) -> bool:
     names = {part for base in node.bases for part in re.findall(r"\w+", ast.unparse(base))}
     return "Protocol" in names or any(name.endswith(("Error", "Exception", "Warning")) for name in names)
@@ -196,6 +245,10 @@ def report(source: Path = SOURCE) -> Iterable[str]:
     yield f"modules: {len(files)}, lines: {lines:,}"
     yield f"modules in the root: {sizes['.']}; in the largest folder, {largest}: {most}"
     yield f"carrier types from table to sketch: {len(carrier_types(source))}"
+    repeated, (arguments, function) = repeated_options(source), longest_signature(source)
+    yield f"options declared more than once: {len(repeated)}" + f" ({', '.join(repeated)})" * bool(repeated)
+    yield f"arguments of the longest function: {arguments} ({PACKAGE}.{function})"
+    yield f"public names: {len(public_names(source))}"
     upward, count = upward_edges(graph), sum(map(len, graph.values()))
     yield f"imports: {count}, upward: {len(upward)}, modules in cycles: {modules_in_cycles(graph)}"
     yield from (f"  {PACKAGE}.{importer} imports {PACKAGE}.{imported}" for importer, imported in upward)

@@ -7,13 +7,16 @@ import pytest
 from tools.architecture import (
     LEVELS,
     MAX_MODULES,
+    MAX_PARAMETERS,
     PACKAGE,
     carrier_types,
     folder_sizes,
     import_cycle,
     import_graph,
     layer,
+    longest_signature,
     module_files,
+    repeated_options,
     report,
     upward_edges,
 )
@@ -81,6 +84,21 @@ def test_carrier_types_are_counted_without_exceptions_and_protocols(tmp_path: Pa
     assert sorted(carrier_types(tmp_path)) == ["Carrier", "Inner", "Local"]
     assert "carrier types from table to sketch: 3" in list(report(tmp_path))
     assert "Table" in carrier_types()
+
+
+def test_no_option_is_declared_twice(tmp_path: Path) -> None:
+    assert repeated_options() == []
+    commands = tmp_path / PACKAGE / "cli"
+    commands.mkdir(parents=True)
+    (commands / "one.py").write_text('a = typer.Option("--delta", "-d")\nTABLE = {"max_rows": Option(int, "")}')
+    assert repeated_options(tmp_path) == []
+    (commands / "two.py").write_text('def f(a=typer.Option("--delta"), b=typer.Option("--max-rows")): ...')
+    assert repeated_options(tmp_path) == ["--delta", "--max-rows"]
+
+
+def test_no_function_has_more_than_twenty_parameters() -> None:
+    count, name = longest_signature()
+    assert count <= MAX_PARAMETERS, name
 
 
 def test_a_circle_is_noticed() -> None:
