@@ -10,7 +10,6 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, in_cache_blocks, sum_at
-from milepost.mechanisms.file_limits import ParameterLimits, TensorLimits, check_parameters, check_tensors
 from milepost.mechanisms.totals import Total, check_total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale
@@ -19,6 +18,7 @@ from milepost.spaces.embeddings.embedding import QUANTUM_BITS, CategoryBlock, Em
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
+from milepost.storage.file_limits import ParameterLimits, TensorLimits, check_parameters, check_tensors
 
 Label: TypeAlias = str | int | bool
 

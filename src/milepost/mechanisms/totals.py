@@ -14,9 +14,9 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.file_limits import FLAG, INTEGERS, SCALE, ParameterLimits, RecordLimit, TensorLimits
 from milepost.privacy.noise import gaussian, gaussian_tail, laplace, laplace_tail
 from milepost.privacy.protected_change import ProtectedChange
+from milepost.storage.file_limits import FLAG, INTEGERS, SCALE, ParameterLimits, RecordLimit, TensorLimits
 
 ROUNDS = 6  # of narrowing half-widths; they are valid after every round
 FALSE_DETECTION_RATE = 0.01  # probability that an empty group looks like one with people in it

@@ -20,6 +20,7 @@ from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.universe import Universe
 from milepost.spaces.metrics import NAMED, Metric, check_distances, edit_distance, pairwise
 from milepost.spaces.objects import is_missing, json_of, key, object_list, objects_of
+from milepost.storage.file_limits import FLOATS, POSITIVE_FLOATS, TensorLimit, TensorLimits
 
 REPETITIONS = 32
 MAX_QUERIES = 1 << 16
@@ -81,6 +82,11 @@ class AnyMetric(Space):
             on_command_line=False,
         ),
     )
+    tensor_limits: ClassVar[TensorLimits] = {
+        "weight": POSITIVE_FLOATS,
+        "measured": FLOATS,
+        "query_positions": TensorLimit(np.int32),
+    }
     objects: ClassVar[bool] = True
     oblivious: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False  # a user's function may not be thread-safe

@@ -15,6 +15,7 @@ from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import NO_ALIASES, Aliases
+from milepost.storage.file_limits import TensorLimits
 
 MAX_TRIED_COLUMNS = 64  # up to which `width` tries how many columns a space reads
 
@@ -64,6 +65,7 @@ class Space(ABC):
     thread_safe: ClassVar[bool] = False  # whether several threads may read records and measure distances at once
     geographic: ClassVar[bool] = False  # whether the columns are latitude and longitude in degrees
     aliases: ClassVar[Aliases] = NO_ALIASES  # other names that columns may have in a table
+    tensor_limits: ClassVar[TensorLimits] = {}  # of the arrays in `tensors`; others must be int64
 
     columns: tuple[str, ...] | None = None  # that a point is read from, by name; None where columns go by position
     distance_unit: str = ""  # of distances, as labels show it; empty where it is unknown

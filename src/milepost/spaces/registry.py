@@ -11,6 +11,7 @@ from milepost.spaces.fields import spec_schema
 from milepost.spaces.geographic import GreatCircle
 from milepost.spaces.lp import L1, L2, Lp
 from milepost.spaces.mixed import Gower, Hamming
+from milepost.storage.file_limits import INTEGERS, check_tensors
 
 KINDS: dict[str, type[Space]] = {
     space.kind: space for space in (L1, L2, Lp, GreatCircle, Angular, Gower, Hamming, AnyMetric)
@@ -103,4 +104,6 @@ def space_from_json(card: dict[str, Any], tensors: dict[str, AnyArray]) -> Space
             f"the space {kind!r} is not registered. If it is your own, import its class and call "
             f"mp.register_space(…); this version has {', '.join(KINDS)}"
         )
-    return KINDS[kind].from_json(card, tensors)
+    space_class = KINDS[kind]
+    check_tensors(dict.fromkeys(tensors, INTEGERS) | dict(space_class.tensor_limits), tensors)
+    return space_class.from_json(card, tensors)

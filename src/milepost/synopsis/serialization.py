@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from milepost._typing import AnyArray
 from milepost._validation import check_whole
 from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Label, NoisyStatistic
-from milepost.mechanisms.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, TensorLimit, check_tensors
 from milepost.mechanisms.groups import Groups, group_tensors
 from milepost.mechanisms.registry import is_registered, load_statistic
 from milepost.privacy.guarantee import Guarantee
@@ -25,8 +22,6 @@ from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
 from milepost.synopsis.synopsis import SPACE, Synopsis
 
-# tensors of spaces that are not int64
-SPACE_TENSORS = {"weight": POSITIVE_FLOATS, "measured": FLOATS, "query_positions": TensorLimit(np.int32)}
 OLDER_FORMATS = {2: "a version before 0.1.0 (commit 42d2854)"}  # the last version that reads each
 
 
@@ -67,7 +62,6 @@ def load(path: str | Path) -> Synopsis:
                 "it with mp.register_mechanism(…), then load the file"
             )
         space_tensors = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
-        check_tensors(dict.fromkeys(space_tensors, INTEGERS) | SPACE_TENSORS, space_tensors)
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(SPACE)}
         space = space_from_json(card["space"], space_tensors)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])

@@ -21,10 +21,10 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
     in_cache_blocks,
     nearest_feasible,
 )
-from milepost.mechanisms.file_limits import INTEGERS, NumberLimit, TensorLimits
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
+from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
 MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a fraction of a second
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses

@@ -14,7 +14,6 @@ from milepost.mechanisms.base import CoordinateDesign, CoordinateMechanism, Nois
 from milepost.mechanisms.coordinate import faber_schauder
 from milepost.mechanisms.coordinate.categories import CategoryNoise, category_noises
 from milepost.mechanisms.coordinate.curves import BITS, Curves, cell_bits, join_ragged, predict, split_ragged
-from milepost.mechanisms.file_limits import SCALES, ParameterLimits
 from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
@@ -22,6 +21,7 @@ from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
+from milepost.storage.file_limits import SCALES, ParameterLimits
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 # Cells are sized for this share of a single query's noise: finer hats cost little, and they estimate a cell's mass less

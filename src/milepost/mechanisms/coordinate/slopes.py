@@ -27,13 +27,13 @@ from milepost.mechanisms.coordinate.curves import (
     predict,
     split_ragged,
 )
-from milepost.mechanisms.file_limits import FLAG, SCALE, ParameterLimits
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import gaussian
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
+from milepost.storage.file_limits import FLAG, SCALE, ParameterLimits
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 MAX_STEPS = 1024  # of a simulated path; finer ones are corrected for

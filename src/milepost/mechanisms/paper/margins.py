@@ -16,11 +16,11 @@ import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.file_limits import COUNT, DISTANCE, FLAG, REALS, SCALE, NumberLimit, ParameterLimits
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.statistics.sketch import MAX_TOTAL
+from milepost.storage.file_limits import COUNT, DISTANCE, FLAG, REALS, SCALE, NumberLimit, ParameterLimits
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 LATTICE_STEPS = 1 << 10  # one record moves the tested value by about this many lattice steps

@@ -20,15 +20,6 @@ from milepost.mechanisms.base import (
     session_name,
 )
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear
-from milepost.mechanisms.file_limits import (
-    COUNT,
-    INTEGERS,
-    REAL,
-    NumberLimit,
-    ParameterLimits,
-    RecordLimit,
-    TensorLimits,
-)
 from milepost.mechanisms.paper import lemma3
 from milepost.mechanisms.paper.game import Line, PrivateGame, reading
 from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner
@@ -38,6 +29,15 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, box_sensitivity_bound, default_cells
 from milepost.statistics.sketch import Sketch
+from milepost.storage.file_limits import (
+    COUNT,
+    INTEGERS,
+    REAL,
+    NumberLimit,
+    ParameterLimits,
+    RecordLimit,
+    TensorLimits,
+)
 
 TENSORS = ("coordinate", "border", "value", "count")
 

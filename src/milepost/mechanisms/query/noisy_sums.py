@@ -7,11 +7,11 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import NoisyStatistic, Prediction, check_confidence
-from milepost.mechanisms.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, ParameterLimits, TensorLimits
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
+from milepost.storage.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, ParameterLimits, TensorLimits
 
 
 class NoisySums(NoisyStatistic):
