@@ -7,8 +7,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Label as Label
-from milepost.mechanisms.base import NoisyStatistic
+from milepost.mechanisms.base import Label, NoisyStatistic
 from milepost.mechanisms.totals import Total
 
 

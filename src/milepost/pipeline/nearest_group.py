@@ -10,7 +10,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost._validation import unmask
 from milepost.answers.comparison import labels_at, nearest_groups, nearest_probabilities
 from milepost.errors import MilepostError, warn
-from milepost.mechanisms.groups import Label
+from milepost.mechanisms.base import Label
 from milepost.pipeline.release import release
 from milepost.privacy.guarantee import Guarantee
 from milepost.spaces.base import Space

@@ -14,7 +14,7 @@ from milepost.ingest.dataframes import shape_answers
 from milepost.ingest.query_points import query_points
 from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table, check_some
-from milepost.mechanisms.groups import Label
+from milepost.mechanisms.base import Label
 from milepost.mechanisms.registry import AnyMechanism, capable_names
 from milepost.pipeline.open_table import is_spark_frame, open_table
 from milepost.pipeline.selection import (
