@@ -300,7 +300,8 @@ def check_oblivious(space: Space) -> None:
 def no_choice(refused: dict[str, str], others: Sequence[str] = ()) -> MilepostError:
     """Return the error that no mechanism is left, with the reasons; others: names of mechanisms to take instead."""
     if len(refused) > 1:
-        return MilepostError(f"no mechanism fits: {'; '.join(refused.values())}")
+        reasons = "; ".join(reason.rstrip(".") for reason in refused.values())
+        return MilepostError(f"no mechanism fits: {reasons}")
     names = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
     return MilepostError("".join(refused.values()) + (f"; use {names}" if names else ""))
 
