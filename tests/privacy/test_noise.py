@@ -1,5 +1,6 @@
 """Noise: the laws that OpenDP draws from are the ones that the margins assume."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -113,3 +114,12 @@ def test_a_scale_that_does_not_fit_is_refused(scale: float) -> None:
     """Never a smaller scale in silence."""
     with pytest.raises(MilepostError, match="epsilon"):
         laplace(np.zeros(1, dtype=np.int64), scale)
+
+
+def test_a_forked_process_draws_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks of native code that were held at the fork would stop another thread for ever."""
+    assert noise.max_threads() == (os.cpu_count() or 1)
+    monkeypatch.setattr(noise, "_IMPORTING_PROCESS", os.getpid() + 1)
+    monkeypatch.setattr(noise, "ThreadPoolExecutor", None)
+    assert noise.max_threads() == 1
+    assert len(noise.laplace(np.zeros(8 * noise.PIECE, dtype=np.int64), 3.0)) == 8 * noise.PIECE

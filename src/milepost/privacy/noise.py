@@ -19,6 +19,17 @@ PIECE = 1 << 10  # draws per thread at least: about 20 ms
 MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
+_IMPORTING_PROCESS = os.getpid()
+
+
+def max_threads() -> int:
+    """Return how many threads may draw noise at once: one per processor, and only one in a forked process.
+
+    A fork may copy locks of native code that a thread held while it ended; only another new thread waits for them.
+    """
+    return (os.cpu_count() or 1) if os.getpid() == _IMPORTING_PROCESS else 1
+
+
 @lru_cache(maxsize=1024)
 def _measurement(law: str, scale: float) -> Any:
     import opendp.prelude as dp
@@ -42,7 +53,7 @@ def _add(law: str, values: IntArray, scale: float) -> IntArray:
     def noisy(piece: IntArray) -> IntArray:
         return np.asarray(measurement(piece.tolist()), dtype=np.int64)
 
-    pieces = min(os.cpu_count() or 1, len(vector) // PIECE)
+    pieces = min(max_threads(), len(vector) // PIECE)
     if pieces < 2:
         return noisy(vector)
     with ThreadPoolExecutor(pieces) as pool:

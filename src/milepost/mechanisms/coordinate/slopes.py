@@ -29,7 +29,7 @@ from milepost.mechanisms.coordinate.curves import (
 )
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian
+from milepost.privacy.noise import gaussian, max_threads
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
@@ -137,10 +137,11 @@ class SlopesDesign(CoordinateDesign):
             return gaussian(shifted, self.scales[i])
 
         total = draw_total()
-        if embedding.dimension == 1:
-            counts = [noisy_counts(0)]
+        threads = min(THREADS, max_threads(), embedding.dimension)
+        if threads == 1:
+            counts = [noisy_counts(i) for i in range(embedding.dimension)]
         else:
-            with ThreadPoolExecutor(THREADS) as pool:
+            with ThreadPoolExecutor(threads) as pool:
                 counts = list(pool.map(noisy_counts, range(embedding.dimension)))
         return SlopeCounts(self.mechanism, embedding, total, self.power, self.bits, counts, anchor)
 
