@@ -69,7 +69,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_example_space_keeps_its_contract() -> None:
     mp.register_space(HourOfDay)
     assert check_space(HourOfDay(), HOURS) > 0.999
-    short = Wrapped.of(HourOfDay(), sensitivity_bound=0.99 * HourOfDay.embedding.sensitivity_bound)
+    short = with_embedding(HourOfDay(), sensitivity_bound=0.99 * HourOfDay.embedding.sensitivity_bound)
     with pytest.raises(CheckFailedError, match="sensitivity_bound is too small"):
         check_space(short, HOURS)
 
@@ -79,25 +79,23 @@ def test_every_space_keeps_its_contract(space: Any, records: Any) -> None:
     assert 0.3 < check_space(space, records) <= 1
 
 
-class Wrapped:
-    """A space of any class whose embedding is replaced."""
+def with_embedding(space: Any, **changes: Any) -> Any:
+    """Return a copy of a space whose embedding has other fields."""
 
-    @staticmethod
-    def of(space: Any, **changes: Any) -> Any:
-        def embedding(_: Any) -> Embedding:
-            embedding: Embedding = space.embedding
-            return dataclasses.replace(embedding, **changes)
+    def embedding(_: Any) -> Embedding:
+        original: Embedding = space.embedding
+        return dataclasses.replace(original, **changes)
 
-        kind = type(f"Wrong{type(space).__name__}", (type(space),), {"embedding": property(embedding)})
-        result: Any = object.__new__(kind)
-        vars(result).update(vars(space))
-        return result
+    kind = type(f"Wrong{type(space).__name__}", (type(space),), {"embedding": property(embedding)})
+    result: Any = object.__new__(kind)
+    vars(result).update(vars(space))
+    return result
 
 
 @pytest.mark.parametrize(("space", "records"), TIGHT)
 def test_a_bound_that_is_one_per_cent_too_small_is_noticed(space: Any, records: Any) -> None:
     """Where the bound is attained: boxes, labels, mixed tables, discs and angles of few directions."""
-    short = Wrapped.of(space, sensitivity_bound=0.99 * space.embedding.sensitivity_bound)
+    short = with_embedding(space, sensitivity_bound=0.99 * space.embedding.sensitivity_bound)
     with pytest.raises(CheckFailedError, match="sensitivity_bound is too small"):
         check_space(short, records)
 
