@@ -128,6 +128,15 @@ def scales_by_data(design: PerQueryDesign, statistic: DistanceSums, group: int, 
     return PerQueryDesign.add_noise(own, statistic, group, draw)
 
 
+def refuses_some_tables(
+    design: PerQueryDesign, statistic: DistanceSums, group: int, draw: Callable[[], Total]
+) -> NoisySums:
+    """Refuse tables whose first sum is not 0."""
+    if statistic.values[group, 0]:
+        raise MilepostError("this table does not suit")
+    return PerQueryDesign.add_noise(design, statistic, group, draw)
+
+
 def promises_too_much(
     design: PerQueryDesign, statistic: DistanceSums, group: int, draw: Callable[[], Total]
 ) -> NoisySums:
@@ -147,6 +156,7 @@ def promises_too_much(
         (Spoilt("laplace", leaks_first_sum), "depends on a record besides the noisy numbers"),
         (Spoilt("laplace", shrinks_noise), "depends on a record besides the noisy numbers"),
         (Spoilt("laplace", scales_by_data), "paths differ"),
+        (Spoilt("laplace", refuses_some_tables), "one table is released and"),
         (Spoilt("gaussian", pure=True), "Gaussian noise hides a record under a pure guarantee"),
         (Spoilt("gaussian", promises_too_much), "cover the truth in"),
     ],

@@ -90,7 +90,7 @@ def _check_pairs(mechanism: Any, fixture: Fixture, name: str, guarantee: Guarant
     scenario = f"{fixture.name}, {name}, {guarantee}"
     pure = guarantee.pure or _spends_epsilon(mechanism, fixture)
     budget = Fraction(guarantee.epsilon if pure else guarantee.rho)
-    shares = []
+    shares: list[Fraction] = []
     for left, right in pairs:
         for answers in SCRIPTS:
             first = NoiseScript(answers)
@@ -99,6 +99,8 @@ def _check_pairs(mechanism: Any, fixture: Fixture, name: str, guarantee: Guarant
             except MilepostError:
                 if first.draws or first.tests:
                     raise CheckFailedError(f"{scenario}: a refused release has drawn noise") from None
+                if shares:
+                    raise CheckFailedError(f"{scenario}: one table is released and another refused") from None
                 return None
             second = first.again()
             try:
@@ -106,6 +108,8 @@ def _check_pairs(mechanism: Any, fixture: Fixture, name: str, guarantee: Guarant
                 cost = first.cost(second, pure)
             except DifferentPathsError as error:
                 raise CheckFailedError(f"{scenario}: {error}") from None
+            except MilepostError:
+                raise CheckFailedError(f"{scenario}: one table is released and its neighbor refused") from None
             _require_equal(released, neighbor, scenario)
             shares.append(cost / budget)
             if cost > budget:
@@ -168,7 +172,7 @@ def _check_release(mechanism: Any, guarantee: Guarantee) -> None:
     for synopsis in synopses:
         low, high = np.array([synopsis.interval(point, confidence) for point in POINTS]).T
         hits += (low <= exact) & (exact <= high)
-    # an answer that is inside by chance less than once in 10⁹ checks of an honest mechanism fails
+    # an honest mechanism fails here less than once in 10⁹ checks
     limit = int(stats.binom(RELEASES, confidence).ppf(FALSE_ALARM / len(POINTS)))
     if hits.min() < limit:
         raise CheckFailedError(

@@ -79,7 +79,7 @@ def check_space(space: Space, records: Any = None) -> float:
     True
     """
     require_space(space)
-    rows = _rows(default_records(space) if records is None else records)
+    rows = list(default_records(space) if records is None else records)
     _require(len(rows) >= 2, f"check_space needs at least two records, got {len(rows)}")
     points = _check_reading(space, rows)
     images = _check_images(space, points)
@@ -118,13 +118,9 @@ def _require(condition: bool, message: str) -> None:
         raise CheckFailedError(message)
 
 
-def _rows(records: Any) -> list[Any]:
-    return list(records) if not isinstance(records, np.ndarray) else [row for row in records]  # noqa: C416
-
-
-def _table(rows: Sequence[Any], like: Space) -> Any:
+def _table(rows: Sequence[Any], space: Space) -> Any:
     """Return rows as one table."""
-    return list(rows) if like.objects else (np.array(rows) if isinstance(rows[0], np.ndarray) else list(rows))
+    return np.array(rows) if isinstance(rows[0], np.ndarray) and not space.objects else list(rows)
 
 
 def _read(space: Space, rows: Sequence[Any]) -> AnyArray:
