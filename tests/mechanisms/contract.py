@@ -8,7 +8,6 @@ path, and the cost of the pair follows from the differences and the scales alone
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -21,12 +20,10 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.auditing.scripted_noise import Draw, NoiseScript, ThresholdTest
 from milepost.mechanisms.base import CoordinateMechanism, CoordinateStatistic
-from milepost.mechanisms.coordinate import slopes
-from milepost.mechanisms.paper import game
-from milepost.privacy import noise, sparse_vector
+from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.columns import Column, Number
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding
 from milepost.spaces.embeddings.projected import Projected
@@ -61,107 +58,22 @@ guarantees = pytest.mark.parametrize("kind", GUARANTEES)
 spaces = pytest.mark.parametrize("name", SPACES)
 
 
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """One call of a noise function: integers in, integers out; after a test of which epoch, −1 before any."""
-
-    law: str
-    scale: float
-    values: IntArray
-    output: IntArray
-    after: int
-
-    def cost(self, other: "Draw", pure: bool) -> Fraction:
-        """ε, or ρ unless pure, of the difference between this call and that of the neighboring table."""
-        assert (self.law, self.scale, self.values.shape) == (other.law, other.scale, other.values.shape), "paths differ"
-        indices = np.flatnonzero(self.values != other.values)
-        differences = [
-            abs(a - b) for a, b in zip(self.values[indices].tolist(), other.values[indices].tolist(), strict=True)
-        ]
-        scale = Fraction(self.scale)
-        if pure:
-            assert self.law == "laplace" or not any(differences), "Gaussian noise under a pure guarantee"
-            return Fraction(sum(differences)) / scale
-        return Fraction(sum(m * m for m in differences)) / (
-            2 * scale * scale
-        )  # a Laplace draw is Δ/b-private, so (Δ/b)²/2-zCDP
-
-
-class Epoch(AboveThreshold):
-    """A threshold test that answers by the script; its noise scales are those that the real one has asked for."""
-
-    def __init__(self, transcript: "Transcript", threshold: int, sensitivity: int, epsilon: float) -> None:
-        self.settings = threshold, sensitivity, epsilon
-        self.position = len(transcript.epochs)
-        first = len(transcript.streams)
-        super().__init__(threshold, sensitivity, epsilon)
-        self.query_scale = self._queries._scale
-        (self.threshold_scale,) = [s._scale for s in transcript.streams[first:] if s is not self._queries]
-        self.values: list[int] = []
-        self._transcript = transcript
-
-    def above(self, value: int) -> bool:
-        """As scripted, and as in the first run."""
-        self.values.append(value)
-        return self._transcript.test(self)
-
-    def cost(self, other: "Epoch", pure: bool) -> Fraction:
-        """Δ/threshold scale + 2Δ/query scale, where Δ is the most that any compared value has moved."""
-        assert (self.threshold_scale, self.query_scale) == (other.threshold_scale, other.query_scale), "paths differ"
-        max_difference = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
-        epsilon = max_difference / Fraction(self.threshold_scale) + 2 * max_difference / Fraction(self.query_scale)
-        return epsilon if pure else epsilon * epsilon / 2
-
-
-class Transcript:
-    """A run without noise or, after an earlier one, with that one's answers.
-
-    Threshold tests answer by the script, and "above" when it has ended.
-    """
-
-    def __init__(self, script: Sequence[bool] = (), earlier: "Transcript | None" = None) -> None:
-        self.draws: list[Draw] = []
-        self.epochs: list[Epoch] = []
-        self.streams: list[noise.LaplaceStream] = []
-        self._tests, self._after = 0, -1
-        self._script, self._earlier = script, earlier
-
-    def test(self, epoch: Epoch) -> bool:
-        """The next answer of the script."""
-        self._tests, self._after = self._tests + 1, epoch.position
-        return self._script[self._tests - 1] if self._tests <= len(self._script) else True
+class Transcript(NoiseScript):
+    """A run without noise or, after an earlier one, with that one's answers."""
 
     def again(self) -> "Transcript":
         """For the neighboring table."""
-        return Transcript(self._script, self)
+        return Transcript(self._answers, self)
 
-    def _add(self, law: str, values: IntArray, scale: float) -> IntArray:
-        inputs = np.array(values, dtype=np.int64)
-        output = inputs if self._earlier is None else self._earlier.draws[len(self.draws)].output
-        self.draws.append(Draw(law, scale, inputs, output, self._after))
-        return output.copy()
-
-    def _stream(self, scale: float, block: int = 16) -> noise.LaplaceStream:
-        self.streams.append(noise.LaplaceStream(scale, block))
-        return self.streams[-1]
-
-    def _epoch(self, threshold: int, sensitivity: int, epsilon: float) -> Epoch:
-        self.epochs.append(Epoch(self, threshold, sensitivity, epsilon))
-        return self.epochs[-1]
-
-    @contextmanager
-    def listen(self) -> Iterator[None]:
+    def listen(self) -> AbstractContextManager[None]:
         """While this lasts, every draw and every test of the library goes here."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(noise, "_add", self._add)
-            patch.setattr(sparse_vector, "LaplaceStream", self._stream)
-            patch.setattr(game, "AboveThreshold", self._epoch)
-            patch.setattr(slopes, "THREADS", 1)  # draws in order
-            yield
+        return self.replacing_noise()
 
 
-def pairs(first: Transcript, second: Transcript) -> tuple[list[tuple[Draw, Draw]], list[tuple[Epoch, Epoch]]]:
-    return list(zip(first.draws, second.draws, strict=True)), list(zip(first.epochs, second.epochs, strict=True))
+def pairs(
+    first: Transcript, second: Transcript
+) -> tuple[list[tuple[Draw, Draw]], list[tuple[ThresholdTest, ThresholdTest]]]:
+    return list(zip(first.draws, second.draws, strict=True)), list(zip(first.tests, second.tests, strict=True))
 
 
 @contextmanager

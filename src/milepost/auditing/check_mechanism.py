@@ -2,7 +2,6 @@
 
 import itertools
 import tempfile
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,7 @@ from milepost.auditing.fixtures import Fixture
 from milepost.auditing.noise_trace import replaced_noise
 from milepost.auditing.scripted_noise import DifferentPathsError, NoiseScript
 from milepost.auditing.worst_case_search import Rows
-from milepost.errors import AccuracyWarning, MilepostError
+from milepost.errors import MilepostError, collected_warnings
 from milepost.mechanisms.base import Prediction
 from milepost.pipeline.release import exact_mean_distance, release
 from milepost.pipeline.selection import candidates
@@ -126,7 +125,7 @@ def _released(
     mechanism: Any, fixture: Fixture, relation: Relation, guarantee: Guarantee, rows: Rows, script: NoiseScript
 ) -> Synopsis:
     options = release_options(fixture, relation, mechanism, guarantee, rows)
-    with script.replacing_noise():
+    with collected_warnings(), script.replacing_noise():
         return release(fixture.rows([row.position for row in rows]), fixture.space(), **options)
 
 
@@ -164,8 +163,7 @@ def _check_release(mechanism: Any, guarantee: Guarantee) -> None:
     if candidates(SPACE, POINTS, mechanism).query:
         options["queries"] = POINTS
     exact = np.asarray(exact_mean_distance(table, SPACE, POINTS))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)
+    with collected_warnings():  # tables of few rows have large errors
         synopses = [release(table, SPACE, **options) for _ in range(RELEASES)]
     confidence = synopses[0].confidence
     hits = np.zeros(len(POINTS), dtype=np.int64)

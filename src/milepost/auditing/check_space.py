@@ -12,7 +12,7 @@ import numpy as np
 
 from milepost._typing import AnyArray
 from milepost.auditing.scripted_noise import NoiseScript
-from milepost.errors import MilepostError
+from milepost.errors import MilepostError, collected_warnings
 from milepost.ingest.batches import space_batches
 from milepost.ingest.query_points import query_points
 from milepost.pipeline.plan import plan
@@ -359,7 +359,7 @@ def _check_releases(space: Space, rows: Sequence[Any], queries: AnyArray) -> Non
     exact = np.asarray(exact_mean_distance(table, space, points))
     given = None if space.given_queries is not None else points
     for mechanism, asked in (("slopes", None), ("hats", None), ("gaussian", given)):
-        with NoiseScript().replacing_noise():
+        with collected_warnings(), NoiseScript().replacing_noise():
             synopsis = release(table, space, epsilon=1, delta=1e-6, mechanism=mechanism, queries=asked)
         answers = np.asarray(synopsis.mean_distance(points, raw=True))
         off = float(np.median(np.abs(answers - exact)))

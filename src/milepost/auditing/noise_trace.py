@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
+from threading import RLock
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from milepost.errors import AccuracyWarning, MilepostError
 from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise
 
-TRACE_LOCK = Lock()  # one trace at a time
+TRACE_LOCK = RLock()  # one thread at a time replaces the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,7 @@ NoiseFunction: TypeAlias = Callable[[str, IntArray, float], IntArray]
 def replaced_noise(add: NoiseFunction) -> Iterator[None]:
     """Let every draw of the library call `add(law, values, scale)`, one after another; coordinates are not parallel."""
     original, threads = noise._add, slopes.THREADS
-    with TRACE_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows promise little
+    with TRACE_LOCK:
         vars(noise)["_add"], vars(slopes)["THREADS"] = add, 1
         try:
             yield
@@ -61,7 +60,8 @@ def record_noise() -> Iterator[list[Call]]:
         calls.append(Call(law, float(scale), np.array(values, dtype=np.int64), noisy))
         return noisy
 
-    with replaced_noise(add_and_record):
+    with warnings.catch_warnings(), replaced_noise(add_and_record):
+        warnings.simplefilter("ignore", AccuracyWarning)  # tables of two rows have large errors
         yield calls
 
 

@@ -15,13 +15,12 @@ import numpy as np
 
 from milepost._typing import IntArray
 from milepost.auditing.noise_trace import replaced_noise
-from milepost.errors import MilepostError
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import LaplaceStream
 from milepost.privacy.sparse_vector import AboveThreshold
 
 
-class DifferentPathsError(MilepostError):
+class DifferentPathsError(AssertionError):
     """Raised when two neighboring tables draw different noise although they got the same answers."""
 
 
