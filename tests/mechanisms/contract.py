@@ -220,9 +220,7 @@ class Contract:
 
     def cost(self, first: Transcript, second: Transcript, statistic: CoordinateStatistic, pure: bool) -> Fraction:  # noqa: ARG002
         """What two runs on neighboring tables cost together: everything that they drew."""
-        draws, epochs = pairs(first, second)
-        total = sum((a.cost(b, pure) for a, b in draws), Fraction(0))
-        return total + sum((a.cost(b, pure) for a, b in epochs), Fraction(0))
+        return first.cost(second, pure)
 
     def pair_cost(
         self,
