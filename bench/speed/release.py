@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 import milepost as mp
-from bench.run import PEAK, Bounds, interleaved, main, seconds
+from bench.run import PEAK, Bounds, interleaved, seconds
 from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import ProtectedChange
@@ -76,7 +76,3 @@ def _peak(rows: int) -> float:
         line = [sys.executable, "-c", MEMORY, str(path)]
         process = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     return float(process.stdout)
-
-
-if __name__ == "__main__":
-    main(benchmark, __doc__ or "")
