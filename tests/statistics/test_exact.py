@@ -64,8 +64,9 @@ def test_a_sketch_is_a_sum_of_integers(
 ) -> None:
     """Whether records are many for their cells or few, in blocks that end anywhere."""
     rows, dimension = 900, 5
-    monkeypatch.setattr(module, "FEW", rows + 1 if few else 1)
-    monkeypatch.setattr(module, "ROWS", 400)
+    monkeypatch.setattr(module, "CROWDED", 0 if few else 1 << 20)
+    monkeypatch.setattr(module, "CACHE_NUMBERS", 400)
+    monkeypatch.setattr(module, "MAX_PACKED", 700)
     quanta = np.array(images(rows, dimension, cells + groups), order="F" if order == "F" else "C")
     generator = np.random.default_rng(groups)
     group = generator.integers(0, groups, rows)
@@ -161,8 +162,9 @@ def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
     batch: pa.RecordBatch | FloatArray = np.array(table, order="F" if kind == "F" else "C")
     if kind == "arrow":
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
-    monkeypatch.setattr("milepost.spaces.embeddings.embedding.CACHE_NUMBERS", 1000)
-    monkeypatch.setattr("milepost.spaces.numeric.TRANSPOSED_ROWS", 700)
+    monkeypatch.setattr("milepost.spaces.embeddings.quantization.CACHE_NUMBERS", 1000)
+    monkeypatch.setattr("milepost.spaces.embeddings.quantization.MAX_ROWS", 400)
+    monkeypatch.setattr("milepost.spaces.numeric.TRANSPOSED_NUMBERS", 2100)
     quanta = space.quantize(space.read(batch))
     assert quanta.dtype == np.int32
     assert quanta.flags.f_contiguous

@@ -1,6 +1,7 @@
 """Sums of the statistics of blocks of records, computed by several threads."""
 
 import operator
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,11 @@ MAX_PARTS = 1 << 23  # integers of a statistic's array, up to which every thread
 
 Task: TypeAlias = Callable[[], RecordBlock]
 Part: TypeAlias = list[Any]  # one statistic of each specification
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def aggregate(specs: Sequence[StatisticSpec[Any]], tasks: Generator[Task], threads: int) -> list[Any]:

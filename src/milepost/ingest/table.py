@@ -1,6 +1,5 @@
 """Private tables: their data, the columns of the points and of row attributes, and passes for exact statistics."""
 
-import os
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -14,7 +13,7 @@ from milepost.ingest import batches as tables
 from milepost.ingest.batches import Batch, Cells, Columns
 from milepost.ingest.contribution_bounding import NAME_BYTES, ORDER_KEY_BYTES, block_keys, select_rows
 from milepost.ingest.geopandas import to_columns
-from milepost.ingest.parallel import Task, aggregate
+from milepost.ingest.parallel import Task, aggregate, processors
 from milepost.ingest.progress import reading
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
@@ -27,7 +26,7 @@ from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.statistic_spec import Exact, RecordBlock, StatisticSpec
 
-BLOCK = 1 << 22  # embedding coordinates, or distances, of the rows that a thread reads at a time
+BLOCK = 1 << 20  # numbers of the rows that a thread reads at a time
 MEMORY_BLOCK = 1 << 16  # of records in memory: they fit the cache
 NO_ROW_COLUMNS = RowColumns()
 
@@ -195,7 +194,7 @@ class Table:
 
     def _read(self, specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
         """Return statistics, all from one pass."""
-        threads = (os.cpu_count() or 1) if self.space.thread_safe else 1
+        threads = processors() if self.space.thread_safe else 1
         return aggregate(specs, self._tasks(max(spec.numbers for spec in specs)), threads)
 
     def _tasks(self, numbers: int) -> Generator[Task]:

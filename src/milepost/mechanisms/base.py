@@ -265,6 +265,11 @@ class CoordinateDesign(Design[Sketch, CoordinateStatistic]):
     embedding: Embedding
     bits: Sequence[int]
 
+    @property
+    def cells(self) -> int:
+        """The cells of the sketch that it needs, in every coordinate: the most that any coordinate has."""
+        return 1 << (QUANTUM_BITS - min(self.bits))
+
     def check_shape(self, statistic: Sketch) -> None:
         """Refuse a sketch of another embedding, or of coarser cells."""
         if statistic.dimension != self.embedding.dimension:
@@ -272,9 +277,8 @@ class CoordinateDesign(Design[Sketch, CoordinateStatistic]):
                 f"the sketch has {statistic.dimension} coordinate{'s' * (statistic.dimension != 1)}, the space has "
                 f"{self.embedding.dimension}"
             )
-        if min(self.bits) < statistic.bits:
-            needed = 1 << (QUANTUM_BITS - min(self.bits))
-            raise MilepostError(f"the sketch has {statistic.cells} cells, {needed} are needed")
+        if self.cells > statistic.cells:
+            raise MilepostError(f"the sketch has {statistic.cells} cells, {self.cells} are needed")
 
     def coordinate(self, sketch: Sketch, i: int, group: int) -> Sketch:
         """Return coordinate i of one group, in cells of 2^bits[i] quanta."""

@@ -71,7 +71,7 @@ class CoordinateChoice:
 
     def prepare(self, table: Table) -> Callable[[], list[CoordinateStatistic]]:
         """Read the table; return a function that spends the guarantee of the design, group by group."""
-        sketch = table.sketch(self.space)
+        sketch = table.sketch(self.space, self.design.cells)
         return lambda: [self.design.run(sketch, group) for group in range(sketch.groups)]
 
 

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
-from milepost.spaces.base import Space
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
 from milepost.spaces.embeddings.trigonometry import angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
@@ -34,7 +34,7 @@ BLOCK = 1 << 20  # numbers in one block of a distance matrix
 
 
 @dataclass(frozen=True, init=False)
-class Angular(Space):
+class Angular(CoordinateSpace):
     """Vectors of `dim` numbers and the angle between them, 0 to π; their lengths do not matter.
 
     A private vector of zeros counts as the first axis, an infinite entry as the largest number. Queries have neither.
@@ -159,22 +159,29 @@ class Angular(Space):
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return 2²⁴ where a vector lies on the direction's side, else 0."""
-        return self._sides(queries) * float(QUANTA)
+        return self.record_positions(queries)(slice(None)).T
+
+    def record_positions(self, points: AnyArray) -> CoordinatePositions:
+        """Return a function for positions: 2²⁴ where a vector lies on the direction's side, else 0."""
+        integers = _scale_rows(points, VECTOR_BITS)
+        np.rint(integers, out=integers)
+
+        def positions(coordinates: slice) -> FloatArray:
+            result: FloatArray = self._directions[coordinates] @ integers.T  # exact
+            np.greater_equal(result, 0, out=result)
+            result *= QUANTA
+            return result
+
+        return positions
 
     def _sides(self, vectors: FloatArray) -> AnyArray:
-        """Return whether vectors lie on the directions' sides, from exact products; a vector on the plane does."""
-        directions = self.thetas.astype(np.float64)
-        result = np.empty((len(vectors), len(directions)), dtype=bool, order="F")
-        rows = max(1, BLOCK // max(directions.shape))
-        for start in range(0, len(vectors), rows):
-            part = slice(start, start + rows)
-            integers = _scale_rows(vectors[part], VECTOR_BITS)
-            np.greater_equal(directions @ np.rint(integers, out=integers).T, 0, out=result[part].T)
-        return result
+        """Return whether vectors lie on the directions' sides; a vector on the plane does."""
+        return self.position(vectors) > 0
 
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return embedding positions of records in quanta, 0 or 2²⁴."""
-        return np.multiply(self._sides(points), QUANTA, dtype=np.int32)
+    @cached_property
+    def _directions(self) -> FloatArray:
+        """The directions as floats, whole numbers."""
+        return self.thetas.astype(np.float64)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""

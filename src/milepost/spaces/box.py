@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray
-from milepost.spaces.base import Space
 from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.embeddings.quantization import CoordinateSpace
 from milepost.spaces.fields import INTERVALS, NUMBERS, RECORD, TEXT, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING
 from milepost.spaces.numeric import (
     HALF_ULP,
     MAX_OFFSET,
+    clip_columns,
     read_matrix,
     refuse_far,
     refuse_missing,
@@ -41,7 +42,7 @@ BOUNDS_PROVENANCE = SpaceField(
 
 
 @dataclass(frozen=True, init=False)
-class Box(Space):
+class Box(CoordinateSpace):
     """Columns, by name or position, each with a public interval.
 
     bounds_provenance: how the bounds were found in the private table; None where they are public knowledge.
@@ -98,8 +99,9 @@ class Box(Space):
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Return private rows as points, clipped to the bounds; refuse NaN and text."""
-        points = read_matrix(batch, self.columns, self.width, within=(self.low, self.high))
-        refuse_missing(points, self.names, "private rows", first_row)
+        points = read_matrix(batch, self.columns, self.width)
+        if not clip_columns(points, self.low, self.high):
+            refuse_missing(points, self.names, "private rows", first_row)
         return points
 
     def read_queries(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:

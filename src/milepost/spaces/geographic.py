@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray, ImageArray
+from milepost._typing import AnyArray, FloatArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
-from milepost.spaces.base import Space
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
 from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
@@ -39,7 +39,7 @@ ROUNDING_KM = 1e-10  # of a computed distance
 
 
 @dataclass(frozen=True, init=False)
-class GreatCircle(Space):
+class GreatCircle(CoordinateSpace):
     """Places (lat, lon) in degrees within `radius_km` of a centre, and great-circle distances in km.
 
     Tables may call their columns lat or latitude, and lon, lng, long or longitude; arrays have them in this order.
@@ -235,32 +235,37 @@ class GreatCircle(Space):
                 f"({self.latitude:g}, {self.longitude:g}); ask about its antipode: the two mean distances add up to "
                 f"{2 * QUARTER_KM:.3f} km"
             )
-        return self._positions(vectors)
+        return self.record_positions(vectors)(slice(None)).T
 
-    def _positions(self, vectors: FloatArray) -> FloatArray:
-        """Return positions of u = a/√(a² + up²), a = east·cos φ + north·sin φ, elementwise; u = 0 where both are 0."""
-        east, north, up = vectors.T
+    def record_positions(self, points: FloatArray) -> CoordinatePositions:
+        """Return a function for positions of u = a/√(a² + up²), a = east·cos φ + north·sin φ; u = 0 where both are 0.
+
+        It computes elementwise, so that a record's positions depend on that record alone.
+        """
+        east, north, up = points.T
         sine, cosine = (turn[:, None] for turn in self._turns)
-        result: FloatArray = cosine * east
-        length = sine * north
-        result += length
-        np.multiply(result, result, out=length)
-        length += up * up
-        np.sqrt(length, out=length)
+        up_square = up * up
         # a division of some takes twice as long as one of all
-        np.divide(result, length, out=result, where=True if length.min(initial=1) > 0 else length > 0)
-        result *= QUANTA / 2 / self._sine
-        result += QUANTA / 2
-        return result.T
+        all_positive = bool(up_square.min(initial=1) > 0)
+
+        def positions(coordinates: slice) -> FloatArray:
+            result: FloatArray = cosine[coordinates] * east
+            length = sine[coordinates] * north
+            result += length
+            np.multiply(result, result, out=length)
+            length += up_square
+            np.sqrt(length, out=length)
+            np.divide(result, length, out=result, where=True if all_positive else length > 0)
+            result *= QUANTA / 2 / self._sine
+            result += QUANTA / 2
+            return result
+
+        return positions
 
     @cached_property
     def _turns(self) -> tuple[FloatArray, FloatArray]:
         """Sines and cosines of D equal angles in 0..π."""
         return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
-
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return embedding positions of records in whole quanta."""
-        return quantize(points, self._positions, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return great-circle distances in km, to a micrometre, in blocks of bounded memory."""
@@ -300,9 +305,14 @@ class GreatCircle(Space):
         for block in np.array_split(vectors, max(1, 2 * pairs * self.count // (BLOCK << 6))):
             left, right = (block[k : len(block) // 2 * 2 : 2] for k in (0, 1))
             exact = EARTH_KM * angle(((left - right) ** 2).sum(axis=1), ((left + right) ** 2).sum(axis=1))
-            embedded = np.abs(self._positions(left) - self._positions(right)) @ self.embedding.quantum
+            embedded = self._embedded_distances(left, right)
             ratios.append(embedded / exact)
         return Distortion.of(np.concatenate(ratios))
+
+    def _embedded_distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return embedded distances of pairs of vectors."""
+        positions = [self.record_positions(vectors)(slice(None)) for vectors in (left, right)]
+        return np.asarray(self.embedding.quantum @ np.abs(positions[0] - positions[1]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""

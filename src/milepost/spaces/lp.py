@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import BOUNDS, BOUNDS_PROVENANCE, DISTANCE_UNIT, STEP, WEIGHTS, Box
 from milepost.spaces.embeddings.directions import DIRECTIONS, length_factor, sphere, stable
-from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells, quantize
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells
 from milepost.spaces.embeddings.projected import CLIP, DISTORTION, Projected
+from milepost.spaces.embeddings.quantization import CoordinatePositions
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
@@ -133,6 +134,20 @@ class L1(Box):
         result *= embedding.span / (embedding.high - embedding.low)
         return result
 
+    def record_positions(self, points: FloatArray) -> CoordinatePositions:
+        """Return a function for the positions of records, column by column."""
+        columns, low = self.embedding_columns.tolist(), self.embedding.low
+        scale = self.embedding.span / (self.embedding.high - low)
+
+        def positions(coordinates: slice) -> FloatArray:
+            result = np.empty((coordinates.stop - coordinates.start, len(points)))
+            for k, i in enumerate(range(coordinates.start, coordinates.stop)):
+                np.subtract(points[:, columns[i]], low[i], out=result[k])
+                result[k] *= scale[i]
+            return result
+
+        return positions
+
     def point(self, positions: FloatArray) -> FloatArray:
         """Return the points at embedding positions, with the middle in columns that add nothing."""
         result = np.tile(self.center, (len(positions), 1))
@@ -140,10 +155,6 @@ class L1(Box):
             self.embedding.high - self.embedding.low
         )
         return result
-
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return embedding positions of records in whole quanta."""
-        return quantize(points, self.position, self.embedding)
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""

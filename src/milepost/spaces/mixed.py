@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.spaces.base import Space
 from milepost.spaces.box import STEP, WEIGHTS
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json, column_from_spec
 from milepost.spaces.embeddings.embedding import (
@@ -21,9 +20,9 @@ from milepost.spaces.embeddings.embedding import (
     Embedding,
     NumberBlock,
     default_cells,
-    quantize,
     round_up,
 )
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
 from milepost.spaces.fields import (
     ALPHABETS,
     COLUMN_TYPES,
@@ -43,7 +42,7 @@ MIN_SHARE = 1e-9  # of the weight of a column in the sum of all weights
 
 
 @dataclass(frozen=True, init=False)
-class MixedTable(Space):
+class MixedTable(CoordinateSpace):
     """Columns of different kinds, each with a weight; the distance is the weighted sum of their differences."""
 
     objects: ClassVar[bool] = True
@@ -215,9 +214,10 @@ class MixedTable(Space):
         ]
         return np.array(rows).reshape(len(positions), self.width)
 
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return embedding positions of records in whole quanta."""
-        return quantize(points, self.position, self.embedding)
+    def record_positions(self, points: FloatArray) -> CoordinatePositions:
+        """Return a function for the positions of records."""
+        all_positions = self.position(points).T
+        return lambda coordinates: all_positions[coordinates].copy()
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the weighted sum of differences for every pair."""

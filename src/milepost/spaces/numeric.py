@@ -20,7 +20,7 @@ MAX_DISTANCE = 1e100  # of a query from the bounds, in widths of the bounds
 HALF_ULP = 2.0**-53  # the largest relative error of rounding to a float
 MAX_OFFSET = 1 << 22  # of a space from 0, in diameters: rounding of a point is then below 2⁻³¹ of the diameter
 CACHE_NUMBERS = 1 << 17  # numbers that fit the cache
-TRANSPOSED_ROWS = 1 << 10  # rows turned into columns at a time, so that they stay in the cache
+TRANSPOSED_NUMBERS = 1 << 12  # of rows turned into columns at a time, so that they stay in the fastest cache
 
 
 def find_column(present: Sequence[str], name: str, aliases: Aliases) -> int | None:
@@ -38,15 +38,13 @@ def read_matrix(
     columns: tuple[str, ...] | None,
     width: int,
     aliases: Aliases = NO_ALIASES,
-    within: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> FloatArray:
     """Return the float64[n, width] matrix of a batch: columns by name where both sides have names, else by position.
 
-    It is a copy with contiguous columns. within: the lower and upper ends of the columns, to which values are clipped.
+    It is a copy with contiguous columns.
     """
     if isinstance(batch, np.ndarray):
-        result = _from_array(batch, width)
-        return result if within is None else np.clip(result, *within, out=result)
+        return _from_array(batch, width)
     names = list(batch.schema.names)
     if columns is None:
         if len(names) != width:
@@ -63,12 +61,23 @@ def read_matrix(
                 f"the table has no column {name!r}; it has {join_names(names) or 'no columns'}. "
                 "Rename them, or name the ones of a private table with columns=[…], in the order of the space"
             )
-        values = from_column(batch.column(index), names[index])
-        if within is None:
-            result[:, column] = values
-        else:
-            np.clip(values, within[0][column], within[1][column], out=result[:, column])
+        result[:, column] = from_column(batch.column(index), names[index])
     return result
+
+
+def clip_columns(points: FloatArray, low: Sequence[float], high: Sequence[float]) -> bool:
+    """Clip contiguous columns to their bounds, in place; return whether all values were inside, and none was missing.
+
+    Most columns are inside, which their smallest and largest values show in half of the time that clipping takes.
+    """
+    inside = True
+    with np.errstate(invalid="ignore"):
+        for column, lower, upper in zip(points.T, low, high, strict=True):
+            # both are NaN where a value is missing
+            if not (lower <= column.min(initial=np.inf) and column.max(initial=-np.inf) <= upper):
+                np.clip(column, lower, upper, out=column)
+                inside = False
+    return inside
 
 
 def refuse_missing(points: FloatArray, names: Sequence[str], what: str, first_row: int = 0) -> None:
@@ -137,8 +146,9 @@ def _from_array(array: AnyArray, width: int) -> FloatArray:
         got = f"an array of shape {shape}" if shape else "one value alone"
         raise MilepostError(f"expected points with {_columns(width)}, got {got}")
     result = np.empty(array.shape, order="F")
-    for start in range(0, len(array), TRANSPOSED_ROWS):
-        result[start : start + TRANSPOSED_ROWS] = array[start : start + TRANSPOSED_ROWS]
+    rows = max(1, TRANSPOSED_NUMBERS // max(1, width))
+    for start in range(0, len(array), rows):
+        result[start : start + rows] = array[start : start + rows]
     return result
 
 

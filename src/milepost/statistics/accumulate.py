@@ -21,6 +21,17 @@ def sum_by_index(indices: AnyArray, values: IntArray, size: int) -> IntArray:
     return np.asarray(matrix @ ONE)
 
 
+def sum_each_row_by_index(indices: AnyArray, values: IntArray, size: int) -> IntArray:
+    """Return the sums of the values at each index, row by row: int64[rows, size], of values int64[rows, n].
+
+    indices: int32[rows, n] in 0..size − 1, which the caller must have checked. Both arrays are contiguous.
+    """
+    rows, n = indices.shape
+    starts = np.arange(rows + 1, dtype=np.int32) * n
+    matrix = scipy.sparse.csr_array((values.reshape(-1), indices.reshape(-1), starts), shape=(rows, size))
+    return np.asarray(matrix.toarray())
+
+
 def sum_rows_by_index(indices: AnyArray, weights: IntArray, rows: IntArray, size: int) -> IntArray:
     """Return the weighted sum of the rows at each index: int64[size, k], of rows int64[n, k] at checked indices."""
     records = np.arange(len(indices) + 1, dtype=np.int32)

@@ -1,5 +1,6 @@
 """Sketches: exact integers per embedding coordinate, which give the mean distance at every cell border."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -7,17 +8,19 @@ from typing import Self
 
 import numpy as np
 
-from milepost._typing import AnyArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
-from milepost.statistics.accumulate import sum_by_index
+from milepost.spaces.embeddings.quantization import CACHE_NUMBERS, ImagePart, array_part, cache_rows, image_parts
+from milepost.statistics.accumulate import sum_by_index, sum_each_row_by_index
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
-ROWS = 1 << 17  # records at a time, which fit the cache
-FEW = 1 << 12  # fewer records than this are added one by one
+PACKED_BITS = 43  # a record at q adds 2⁴³ + q to the packed sum of its cell
+MAX_PACKED = (1 << 19) - 1  # records, so that their q ≤ 2²⁴ sum to less than 2⁴³, and packed sums to less than 2⁶³
+CROWDED = 4  # records a cell, from which sums over whole tables of cells are quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +51,16 @@ class Sketch:
         self._counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
         self._offsets = np.zeros_like(self._counts)
         self.totals = np.zeros(groups, dtype=np.int64)
-        self._packed: IntArray | None = None
-        self._weight = 0  # of the records that are packed
+        self._packed: IntArray | None = None  # int64[D, columns]
+        self._packed_records = 0
         self._unpack_lock = Lock()  # noise is added to several coordinates at once, each of which reads the counts
 
     @classmethod
     def spec(cls, space: Space, groups: int = 1, cells: int | None = None) -> "StatisticSpec[Sketch]":
         """Return the specification of the sketch of a table in a space."""
         dimension = space.embedding.dimension
-        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), dimension)
+        work = max(space.width, dimension // 8)  # a few coordinates of a record are in memory at a time
+        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), work)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:
@@ -100,92 +104,91 @@ class Sketch:
         """Return bits, where a cell has 2^bits quanta."""
         return QUANTUM_BITS - (self.cells.bit_length() - 1)
 
-    @property
-    def _max_packed_weight(self) -> int:
-        """Return the maximum weight whose counts and offsets fit 62 bits together."""
-        return (1 << (62 - self.bits) // 2) - 1
-
-    @property
-    def _offset_bits(self) -> int:
-        """Return the number of bits for the offsets of that weight."""
-        return self.bits + (62 - self.bits) // 2
-
-    def add(self, quanta: AnyArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
-        """Add records at whole quanta [n, D] in 0..2²⁴, each with a group index and an integer weight.
-
-        It is quickest if columns are contiguous (Fortran order) and there are as many rows as cells.
-        """
-        totals = total_weights(len(quanta), self.groups, group, weight)
+    def add(
+        self, images: "AnyArray | RecordImages", group: AnyArray | None = None, weight: AnyArray | None = None
+    ) -> None:
+        """Add records at whole quanta [n, D] in 0..2²⁴, each with a group index and an integer weight."""
+        totals = total_weights(len(images), self.groups, group, weight)
         check_weight(int(self.totals.sum()) + int(totals.sum()))
-        cells = self.groups * self.cells
-        rows = min(
-            max(ROWS, 2 * cells), self._max_packed_weight // (1 if weight is None else int(weight.max(initial=1)))
-        )
-        if min(rows, len(quanta)) < max(FEW, cells // 4):
-            add, rows = self._add_few, max(1, ROWS // self.dimension)
-        else:
-            add = self._add_many
-        for start in range(0, len(quanta), rows):
+        add: Callable[..., None] = self._add_packed if weight is None else self._add_weighted
+        width = images.space.width if isinstance(images, RecordImages) else 1
+        rows = min(max(cache_rows(width), CROWDED * self._columns, CACHE_NUMBERS // self.dimension), CACHE_NUMBERS)
+        if CROWDED * len(images) < self._columns:
+            add, rows = self._add_few, max(1, CACHE_NUMBERS // self.dimension)
+        for start in range(0, len(images), rows):
             part = slice(start, start + rows)
-            add(quanta[part], *(None if each is None else each[part].astype(np.int64) for each in (group, weight)))
+            groups, weights = (None if each is None else each[part].astype(np.int64) for each in (group, weight))
+            add(images, part, groups, weights)
         self.totals += totals
 
-    def _add_few(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
-        """Add records one by one, which takes no longer if there are many cells."""
-        check_quanta(quanta)
-        offset = quanta.astype(np.int64)
-        index = np.minimum(offset >> self.bits, self.cells - 1)
-        offset -= index << self.bits
-        index += np.arange(self.dimension) * self.cells
-        if group is not None:
-            index += (group * (self.dimension * self.cells))[:, None]
-        if weight is not None:
-            offset *= weight[:, None]
-        indices, weights = index.ravel(order="F"), 1 if weight is None else np.tile(weight, self.dimension)
-        self._counts, self._offsets = np.ascontiguousarray(self._counts), np.ascontiguousarray(self._offsets)
-        np.add.at(self._counts.reshape(-1), indices, weights)
-        np.add.at(self._offsets.reshape(-1), indices, offset.ravel(order="F"))
-
-    def _add_many(self, quanta: AnyArray, group: IntArray | None, weight: IntArray | None) -> None:
-        """Add coordinates in sums of counts·2^offset_bits + offsets, with one more cell for records at the far end."""
-        total = len(quanta) if weight is None else int(weight.sum())
-        if self._packed is None or self._weight + total > self._max_packed_weight:
+    def _add_packed(self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, _: None) -> None:
+        """Add records to sums of 2⁴³ + q in each cell, from which counts and sums of q can be read."""
+        records = len(images[rows])
+        if self._packed is None or self._packed_records + records > MAX_PACKED:
             self._unpack()
-            self._packed = np.zeros((self.dimension, self.groups, self.cells + 1), dtype=np.int64)
-        self._weight += total
-        cells, offset_mask, one_count = self.cells + 1, (1 << self.bits) - 1, np.int64(1 << self._offset_bits)
-        coordinates = max(1, ROWS // max(len(quanta), 2 * self.groups * self.cells))
-        for first in range(0, self.dimension, coordinates):
-            part = slice(first, first + coordinates)
-            images = quanta[:, part]
-            check_quanta(images)
-            indices, records = np.empty(images.shape, np.int32, order="F"), np.empty(images.shape, np.int64, order="F")
-            np.bitwise_and(images, offset_mask, out=indices, casting="unsafe")
-            np.add(indices, one_count, out=records)
-            np.right_shift(images, self.bits, out=indices, casting="unsafe")
-            if images.shape[1] > 1:
-                indices += np.arange(images.shape[1], dtype=np.int32) * (self.groups * cells)
+            self._packed = np.zeros((self.dimension, self._columns), dtype=np.int64)
+        self._packed_records += records
+        for coordinates, quanta, numbers in _parts(images, rows, 1 << PACKED_BITS):
+            self._packed[coordinates] += sum_each_row_by_index(self._cells_of(quanta, group), numbers, self._columns)
+
+    def _add_weighted(
+        self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, weight: IntArray
+    ) -> None:
+        """Add records with weights, as separate sums."""
+        for coordinates, quanta, numbers in _parts(images, rows):
+            index, weights = self._cells_of(quanta, group), np.tile(weight, (len(quanta), 1))
+            sums = (sum_each_row_by_index(index, each, self._columns) for each in (weights, numbers * weight))
+            self._add_sums(coordinates, *sums)
+
+    def _add_few(
+        self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, weight: IntArray | None
+    ) -> None:
+        """Add records one by one, which takes no longer if there are many cells."""
+        for coordinates, quanta, numbers in _parts(images, rows):
+            index = np.minimum(quanta >> self.bits, self.cells - 1).astype(np.int64)
+            offset = numbers - (index << self.bits)
+            index += (np.arange(self.dimension)[coordinates] * self.cells)[:, None]
             if group is not None:
-                indices += (group * cells).astype(np.int32)[:, None]
-            if weight is not None:
-                records *= weight[:, None]
-            sums = self._packed[part]
-            sums += sum_by_index(indices.ravel(order="F"), records.ravel(order="F"), sums.size).reshape(sums.shape)
+                index += group * (self.dimension * self.cells)
+            weights = np.broadcast_to(1 if weight is None else weight, index.shape)
+            offset *= weights
+            self._counts, self._offsets = np.ascontiguousarray(self._counts), np.ascontiguousarray(self._offsets)
+            np.add.at(self._counts.reshape(-1), index.reshape(-1), weights.reshape(-1))
+            np.add.at(self._offsets.reshape(-1), index.reshape(-1), offset.reshape(-1))
+
+    @property
+    def _columns(self) -> int:
+        """Return the cells of all groups, with one more in each group for records at the far end."""
+        return self.groups * (self.cells + 1)
+
+    def _cells_of(self, quanta: ImageArray, group: IntArray | None) -> ImageArray:
+        """Return the column of each record's cell, in place: int32[coordinates, n]."""
+        quanta >>= self.bits
+        if group is not None:
+            quanta += (group * (self.cells + 1)).astype(np.int32)
+        return quanta
 
     def _unpack(self) -> None:
         """Move packed sums to the separate counts and offsets."""
         with self._unpack_lock:
             if self._packed is None:
                 return
-            packed = self._packed.swapaxes(0, 1)
-            last = packed[:, :, -1] >> self._offset_bits
-            packed = packed[:, :, :-1]
-            self._counts += packed >> self._offset_bits
-            packed &= (1 << self._offset_bits) - 1
-            self._offsets += packed
-            self._counts[:, :, -1] += last
-            self._offsets[:, :, -1] += last << self.bits
-            self._packed, self._weight = None, 0
+            count = max(1, CACHE_NUMBERS // self._columns)
+            for start in range(0, self.dimension, count):
+                coordinates = slice(start, start + count)
+                packed = self._packed[coordinates]
+                self._add_sums(coordinates, packed >> PACKED_BITS, packed & ((1 << PACKED_BITS) - 1))
+            self._packed, self._packed_records = None, 0
+
+    def _add_sums(self, coordinates: slice, counts: IntArray, sums: IntArray) -> None:
+        """Add the weight and the weighted sum of q in each column: int64[coordinates, columns]."""
+        counts, sums = (each.reshape(-1, self.groups, self.cells + 1).swapaxes(0, 1) for each in (counts, sums))
+        sums -= counts * (np.arange(self.cells + 1) << self.bits)
+        self._counts[:, coordinates] += counts[:, :, :-1]
+        self._offsets[:, coordinates] += sums[:, :, :-1]
+        # a record at the far end is at the end of the last cell
+        self._counts[:, coordinates, -1] += counts[:, :, -1]
+        self._offsets[:, coordinates, -1] += counts[:, :, -1] << self.bits
 
     def __add__(self, other: Self) -> "Sketch":
         """Return the sketch of both tables together."""
@@ -241,9 +244,30 @@ class Sketch:
         return result
 
 
-def _image(space: Space, block: RecordBlock) -> tuple[ImageArray, IntArray | None, IntArray | None]:
-    """Return records in quanta, with their groups and weights."""
-    return space.quantize(block.points), block.group, block.weight
+@dataclass(frozen=True, eq=False)
+class RecordImages:
+    """The images of records, which are computed a few rows and coordinates at a time."""
+
+    space: Space
+    points: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows: slice) -> "RecordImages":
+        return RecordImages(self.space, self.points[rows])
+
+
+def _parts(images: AnyArray | RecordImages, rows: slice, plus: int = 0) -> Iterator[ImagePart]:
+    """Yield the images of rows, in parts of some coordinates."""
+    if isinstance(images, RecordImages):
+        return image_parts(images.space, images.points[rows], plus)
+    return iter([array_part(images[rows], plus)])
+
+
+def _image(space: Space, block: RecordBlock) -> tuple[RecordImages, IntArray | None, IntArray | None]:
+    """Return the images of records, with their groups and weights."""
+    return RecordImages(space, block.points), block.group, block.weight
 
 
 def check_weight(total: int) -> None:
@@ -263,9 +287,3 @@ def total_weights(records: int, groups: int, group: AnyArray | None, weight: Any
         raise MilepostError(f"groups are numbered from 0 to {groups - 1}, got {group.min()} to {group.max()}")
     weights = np.ones(records, dtype=np.int64) if weight is None else weight.astype(np.int64)
     return sum_by_index(group.astype(np.int32), weights, groups)
-
-
-def check_quanta(quanta: AnyArray) -> None:
-    """Refuse images outside of their intervals: they would count in another cell."""
-    if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
-        raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")

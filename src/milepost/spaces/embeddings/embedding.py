@@ -1,4 +1,4 @@
-"""Embedding: weighted ℓ₁ coordinates that stand in for a space, and the rounding of records to quanta."""
+"""Embedding: weighted ℓ₁ coordinates that stand in for a space."""
 
 import math
 from abc import ABC, abstractmethod
@@ -9,8 +9,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from milepost._typing import FloatArray, ImageArray, IntArray
-from milepost.spaces.numeric import CACHE_NUMBERS
+from milepost._typing import FloatArray, IntArray
 
 QUANTUM_BITS = 24
 QUANTA = 1 << QUANTUM_BITS  # of an embedding interval; fewer where a step is given
@@ -269,27 +268,6 @@ class Distortion:
     def largest(self) -> float:
         """The largest relative deviation, on either side."""
         return max(self.expansion - 1, 1 - 1 / self.contraction, 0.0)
-
-
-def quantize(points: FloatArray, position: Callable[[FloatArray], FloatArray], embedding: Embedding) -> ImageArray:
-    """Return positions of records rounded to whole steps, in the interval, as int32[n, D] with contiguous columns.
-
-    position: returns positions float64[rows, D], a new array, of as many records as fit the cache.
-    Rounding is elementwise, so that a row depends only on itself.
-    """
-    result = np.empty((len(points), embedding.dimension), dtype=np.int32, order="F")
-    steps, max_step = (embedding.step > 1).any(), (embedding.span // embedding.step).astype(np.float64)
-    rows = max(1, CACHE_NUMBERS // embedding.dimension)
-    for start in range(0, len(points), rows):
-        part = slice(start, start + rows)
-        positions = position(points[part])
-        if steps:
-            positions /= embedding.step
-        np.rint(positions, out=positions)
-        result[part] = np.clip(positions, 0, max_step, out=positions)
-    if steps:
-        result *= embedding.step.astype(np.int32)
-    return result
 
 
 def box_sensitivity_bound(quantum: FloatArray, span: IntArray) -> float:

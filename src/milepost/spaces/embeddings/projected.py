@@ -14,13 +14,14 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
-from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, quantize
+from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
+from milepost.spaces.embeddings.quantization import CoordinatePositions
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
@@ -324,15 +325,20 @@ class Projected(Box):
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return embedding positions in quanta, unrounded and unclipped, from exact integer products."""
-        integers = np.ones((len(queries), self.width + 1), order="F")
-        self._to_integers(queries, out=integers[:, :-1])
-        result: FloatArray = self._directions @ integers.T
-        result *= (QUANTA / (2 * self._halves))[:, None]
-        return result.T
+        return self.record_positions(queries)(slice(None)).T
 
-    def quantize(self, points: FloatArray) -> ImageArray:
-        """Return embedding positions of records in whole quanta."""
-        return quantize(points, self.position, self.embedding)
+    def record_positions(self, points: AnyArray) -> CoordinatePositions:
+        """Return a function for positions of records or queries at some directions, from exact integer products."""
+        integers = np.ones((len(points), self.width + 1), order="F")
+        self._to_integers(points, out=integers[:, :-1])
+        scale = (QUANTA / (2 * self._halves))[:, None]
+
+        def positions(coordinates: slice) -> FloatArray:
+            result: FloatArray = self._directions[coordinates] @ integers.T
+            result *= scale[coordinates]
+            return result
+
+        return positions
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the distance for every pair."""

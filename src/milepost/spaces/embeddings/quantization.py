@@ -1,0 +1,119 @@
+"""Quantization of records: positions rounded to whole quanta, a few coordinates at a time, which fit the cache."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
+from milepost.errors import MilepostError
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
+
+CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
+MIN_ROWS, MAX_ROWS = 1 << 10, 1 << 13  # records at a time
+# a float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
+ROUNDER = 1.5 * 2.0**52
+ROUNDER_BITS = int(np.float64(ROUNDER).view(np.int64))
+
+# returns the positions of records at a slice of coordinates: float64[coordinates, n], a new array with contiguous rows
+CoordinatePositions: TypeAlias = Callable[[slice], FloatArray]
+# coordinates; the images of records there, int32[coordinates, n]; and the same plus a constant, int64[coordinates, n]
+ImagePart: TypeAlias = tuple[slice, ImageArray, IntArray]
+
+
+def cache_rows(width: int) -> int:
+    """Return how many records to embed at a time: they fit the cache, and so do several of their coordinates.
+
+    Matrix products with wide records are quick only for many coordinates at a time, so for few records.
+    """
+    return min(max(CACHE_NUMBERS // max(1, width), MIN_ROWS), MAX_ROWS)
+
+
+class CoordinateSpace(Space):
+    """A space that computes the positions of records for a few embedding coordinates at a time."""
+
+    @abstractmethod
+    def record_positions(self, points: FloatArray) -> CoordinatePositions:
+        """Return a function that computes unrounded positions of records in quanta, for a slice of coordinates.
+
+        A record's positions depend on that record alone, and are within 0..span up to rounding, except where the
+        embedding has a clipping error.
+        """
+
+    def quantize(self, points: FloatArray) -> ImageArray:
+        """Return embedding positions of records in whole quanta."""
+        result = np.empty((len(points), self.embedding.dimension), dtype=np.int32, order="F")
+        count = cache_rows(self.width)
+        for start in range(0, len(points), count):
+            rows = slice(start, start + count)
+            for coordinates, quanta, _ in _coordinate_parts(self, points[rows]):
+                result[rows, coordinates] = quanta.T
+        return result
+
+
+def image_parts(space: Space, points: FloatArray, plus: int = 0) -> Iterator[ImagePart]:
+    """Yield the images of records, some coordinates at a time; the arrays are the caller's.
+
+    plus: a constant to add to images in the last array of each part.
+    """
+    # a subclass that has its own `quantize` does not mean the positions of its base class
+    if isinstance(space, CoordinateSpace) and type(space).quantize is CoordinateSpace.quantize:
+        yield from _coordinate_parts(space, points, plus)
+    else:
+        yield array_part(space.quantize(points), plus)
+
+
+def _coordinate_parts(space: CoordinateSpace, points: FloatArray, plus: int = 0) -> Iterator[ImagePart]:
+    """Yield the images of records, rounded from their positions, as many coordinates at a time as fit the cache."""
+    positions, rounding = space.record_positions(points), Rounding(space.embedding)
+    count, dimension = max(1, CACHE_NUMBERS // max(1, len(points))), space.embedding.dimension
+    for start in range(0, dimension, count):
+        coordinates = slice(start, min(start + count, dimension))
+        yield coordinates, *rounding.apply(positions, coordinates, plus)
+
+
+def array_part(quanta: AnyArray, plus: int) -> ImagePart:
+    """Return images of records, whole quanta [n, D], as one part; refuse those outside of their intervals."""
+    if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
+        raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")
+    images = quanta.T.astype(np.int32, order="C")
+    return slice(0, len(images)), images, np.add(images, plus, dtype=np.int64)
+
+
+class Rounding:
+    """Rounds the positions of records to whole steps in the intervals of an embedding, elementwise."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        self._step = embedding.step[:, None] if (embedding.step > 1).any() else None
+        self._max_step = (embedding.span // embedding.step).astype(np.float64)[:, None]
+        # otherwise positions are inside, up to rounding
+        self._always_clip = embedding.clipping_error > 0 or bool((embedding.span // embedding.step < QUANTA).any())
+
+    def apply(self, positions: CoordinatePositions, coordinates: slice, plus: int = 0) -> tuple[ImageArray, IntArray]:
+        """Return the images of records at coordinates, and images + plus.
+
+        Positions that are inside up to rounding need no clipping; if one is outside, all are computed again.
+        """
+        images, numbers = self._round(positions(coordinates), coordinates, plus, clip=self._always_clip)
+        if not self._always_clip and int(images.view(np.uint32).max(initial=0)) > QUANTA:
+            return self._round(positions(coordinates), coordinates, plus, clip=True)
+        return images, numbers
+
+    def _round(self, values: FloatArray, coordinates: slice, plus: int, *, clip: bool) -> tuple[ImageArray, IntArray]:
+        """Round values in place."""
+        if self._step is not None:
+            values /= self._step[coordinates]
+        if clip:
+            np.clip(values, 0, self._max_step[coordinates], out=values)
+        values += ROUNDER
+        numbers = values.view(np.int64)
+        if self._step is None:
+            numbers -= ROUNDER_BITS - plus
+            return numbers.astype(np.int32), numbers  # the low half, whatever `plus` is
+        numbers -= ROUNDER_BITS
+        numbers *= self._step[coordinates]
+        images = numbers.astype(np.int32)
+        numbers += plus
+        return images, numbers
