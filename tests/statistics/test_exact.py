@@ -163,7 +163,7 @@ def test_a_table_becomes_the_sketch_of_its_rounded_numbers(
     if kind == "arrow":
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in table.T], names=["0", "1", "2"])
     monkeypatch.setattr("milepost.spaces.embeddings.quantization.CACHE_NUMBERS", 1000)
-    monkeypatch.setattr("milepost.spaces.embeddings.quantization.MAX_ROWS", 400)
+    monkeypatch.setattr("milepost.spaces.embeddings.quantization.CACHE_ROWS", 400)
     monkeypatch.setattr("milepost.spaces.numeric.TRANSPOSED_NUMBERS", 2100)
     quanta = space.quantize(space.read(batch))
     assert quanta.dtype == np.int32

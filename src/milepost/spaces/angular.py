@@ -17,7 +17,7 @@ from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
-from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, product_rows
 from milepost.spaces.embeddings.trigonometry import angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
@@ -159,24 +159,26 @@ class Angular(CoordinateSpace):
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return 2²⁴ where a vector lies on the direction's side, else 0."""
-        return self.record_positions(queries)(slice(None)).T
+        return self.all_positions(queries)
+
+    @property
+    def block_rows(self) -> int:
+        """How many records to embed at a time."""
+        return product_rows(self.width)
 
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions: 2²⁴ where a vector lies on the direction's side, else 0."""
-        integers = _scale_rows(points, VECTOR_BITS)
-        np.rint(integers, out=integers)
+        integers = _integers(points)
 
-        def positions(coordinates: slice) -> FloatArray:
-            result: FloatArray = self._directions[coordinates] @ integers.T  # exact
-            np.greater_equal(result, 0, out=result)
-            result *= QUANTA
-            return result
+        def positions(coordinates: slice, out: FloatArray) -> None:
+            np.matmul(self._directions[coordinates], integers.T, out=out)  # exact
+            np.multiply(out >= 0, float(QUANTA), out=out)
 
         return positions
 
     def _sides(self, vectors: FloatArray) -> AnyArray:
         """Return whether vectors lie on the directions' sides; a vector on the plane does."""
-        return self.position(vectors) > 0
+        return np.asarray((self._directions @ _integers(vectors).T >= 0).T)
 
     @cached_property
     def _directions(self) -> FloatArray:
@@ -275,6 +277,12 @@ def _scale_rows(vectors: FloatArray, bits: int) -> FloatArray:
     """Return each row times the power of two that brings its largest entry to 2^(bits−1)..2^bits: exact."""
     exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0))[1]
     return np.asarray(np.ldexp(vectors, (bits - exponent)[:, None]))
+
+
+def _integers(vectors: FloatArray) -> FloatArray:
+    """Return vectors as whole numbers of 28 bits, each row scaled by a power of two."""
+    scaled = _scale_rows(vectors, VECTOR_BITS)
+    return np.rint(scaled, out=scaled)
 
 
 def _units(vectors: FloatArray) -> FloatArray:

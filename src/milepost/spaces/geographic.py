@@ -18,7 +18,7 @@ from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, scratch_array
 from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
@@ -235,7 +235,7 @@ class GreatCircle(CoordinateSpace):
                 f"({self.latitude:g}, {self.longitude:g}); ask about its antipode: the two mean distances add up to "
                 f"{2 * QUARTER_KM:.3f} km"
             )
-        return self.record_positions(vectors)(slice(None)).T
+        return self.all_positions(vectors)
 
     def record_positions(self, points: FloatArray) -> CoordinatePositions:
         """Return a function for positions of u = a/√(a² + up²), a = east·cos φ + north·sin φ; u = 0 where both are 0.
@@ -248,17 +248,17 @@ class GreatCircle(CoordinateSpace):
         # a division of some takes twice as long as one of all
         all_positive = bool(up_square.min(initial=1) > 0)
 
-        def positions(coordinates: slice) -> FloatArray:
-            result: FloatArray = cosine[coordinates] * east
-            length = sine[coordinates] * north
-            result += length
-            np.multiply(result, result, out=length)
+        def positions(coordinates: slice, out: FloatArray) -> None:
+            length = scratch_array("lengths", out.shape)
+            np.multiply(cosine[coordinates], east, out=out)
+            np.multiply(sine[coordinates], north, out=length)
+            out += length
+            np.multiply(out, out, out=length)
             length += up_square
             np.sqrt(length, out=length)
-            np.divide(result, length, out=result, where=True if all_positive else length > 0)
-            result *= QUANTA / 2 / self._sine
-            result += QUANTA / 2
-            return result
+            np.divide(out, length, out=out, where=True if all_positive else length > 0)
+            out *= QUANTA / 2 / self._sine
+            out += QUANTA / 2
 
         return positions
 
@@ -311,8 +311,7 @@ class GreatCircle(CoordinateSpace):
 
     def _embedded_distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Return embedded distances of pairs of vectors."""
-        positions = [self.record_positions(vectors)(slice(None)) for vectors in (left, right)]
-        return np.asarray(self.embedding.quantum @ np.abs(positions[0] - positions[1]))
+        return np.asarray(np.abs(self.all_positions(left) - self.all_positions(right)) @ self.embedding.quantum)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""

@@ -139,12 +139,10 @@ class L1(Box):
         columns, low = self.embedding_columns.tolist(), self.embedding.low
         scale = self.embedding.span / (self.embedding.high - low)
 
-        def positions(coordinates: slice) -> FloatArray:
-            result = np.empty((coordinates.stop - coordinates.start, len(points)))
+        def positions(coordinates: slice, out: FloatArray) -> None:
             for k, i in enumerate(range(coordinates.start, coordinates.stop)):
-                np.subtract(points[:, columns[i]], low[i], out=result[k])
-                result[k] *= scale[i]
-            return result
+                np.subtract(points[:, columns[i]], low[i], out=out[k])
+                out[k] *= scale[i]
 
         return positions
 

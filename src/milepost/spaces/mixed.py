@@ -217,7 +217,7 @@ class MixedTable(CoordinateSpace):
     def record_positions(self, points: FloatArray) -> CoordinatePositions:
         """Return a function for the positions of records."""
         all_positions = self.position(points).T
-        return lambda coordinates: all_positions[coordinates].copy()
+        return lambda coordinates, out: np.copyto(out, all_positions[coordinates])
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the weighted sum of differences for every pair."""

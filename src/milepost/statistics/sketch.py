@@ -13,7 +13,14 @@ from milepost.errors import MilepostError
 from milepost.privacy.protected_change import WEIGHT_STEPS
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_cells
-from milepost.spaces.embeddings.quantization import CACHE_NUMBERS, ImagePart, array_part, cache_rows, image_parts
+from milepost.spaces.embeddings.quantization import (
+    CACHE_NUMBERS,
+    CACHE_ROWS,
+    CoordinateSpace,
+    ImagePart,
+    array_part,
+    image_parts,
+)
 from milepost.statistics.accumulate import sum_by_index, sum_each_row_by_index
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
@@ -111,8 +118,8 @@ class Sketch:
         totals = total_weights(len(images), self.groups, group, weight)
         check_weight(int(self.totals.sum()) + int(totals.sum()))
         add: Callable[..., None] = self._add_packed if weight is None else self._add_weighted
-        width = images.space.width if isinstance(images, RecordImages) else 1
-        rows = min(max(cache_rows(width), CROWDED * self._columns, CACHE_NUMBERS // self.dimension), CACHE_NUMBERS)
+        block_rows = images.block_rows if isinstance(images, RecordImages) else CACHE_ROWS
+        rows = min(max(block_rows, CROWDED * self._columns, CACHE_NUMBERS // self.dimension), CACHE_NUMBERS)
         if CROWDED * len(images) < self._columns:
             add, rows = self._add_few, max(1, CACHE_NUMBERS // self.dimension)
         for start in range(0, len(images), rows):
@@ -250,6 +257,11 @@ class RecordImages:
 
     space: Space
     points: FloatArray
+
+    @property
+    def block_rows(self) -> int:
+        """Return how many rows to compute at a time."""
+        return self.space.block_rows if isinstance(self.space, CoordinateSpace) else CACHE_ROWS
 
     def __len__(self) -> int:
         return len(self.points)

@@ -39,16 +39,15 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, numbers: int, rows: int) -> No
     """Make blocks so small that records and coordinates end in the middle of one."""
     for module in (quantization, sketch_module):
         monkeypatch.setattr(module, "CACHE_NUMBERS", numbers)
-    monkeypatch.setattr(quantization, "MIN_ROWS", rows)
-    monkeypatch.setattr(quantization, "MAX_ROWS", rows)
+    for name in ("CACHE_ROWS", "MIN_PRODUCT_ROWS", "MAX_PRODUCT_ROWS"):
+        monkeypatch.setattr(quantization, name, rows)
 
 
 def rounded(space: mp.Space, points: FloatArray) -> FloatArray:
     """Round positions in the plainest way."""
     assert isinstance(space, CoordinateSpace)
     embedding = space.embedding
-    positions = space.record_positions(points)(slice(0, embedding.dimension)).T
-    steps = np.clip(np.rint(positions / embedding.step), 0, embedding.span // embedding.step)
+    steps = np.clip(np.rint(space.all_positions(points) / embedding.step), 0, embedding.span // embedding.step)
     return np.asarray(steps * embedding.step)
 
 
@@ -93,7 +92,11 @@ def test_no_size_of_blocks_changes_an_image_or_a_sketch(
 def test_rounding_is_that_of_rint(values: list[float], plus: int) -> None:
     """Ties to even; positions outside of the interval are moved to its ends."""
     embedding = Embedding(np.ones(1), np.zeros(1), np.ones(1), 1.0)
-    images, numbers = Rounding(embedding).apply(lambda _: np.array([values]), slice(0, 1), plus)
+
+    def positions(_: slice, out: FloatArray) -> None:
+        out[:] = values
+
+    images, numbers = Rounding(embedding).apply(positions, slice(0, 1), len(values), plus)
     expected = np.clip(np.rint(values), 0, QUANTA)
     np.testing.assert_array_equal(images[0], expected)
     np.testing.assert_array_equal(numbers[0] - plus, expected)

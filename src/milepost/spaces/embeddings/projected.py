@@ -21,7 +21,7 @@ from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions
+from milepost.spaces.embeddings.quantization import CoordinatePositions, product_rows
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
@@ -325,7 +325,12 @@ class Projected(Box):
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return embedding positions in quanta, unrounded and unclipped, from exact integer products."""
-        return self.record_positions(queries)(slice(None)).T
+        return self.all_positions(queries)
+
+    @property
+    def block_rows(self) -> int:
+        """How many records to embed at a time."""
+        return product_rows(self.width)
 
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions of records or queries at some directions, from exact integer products."""
@@ -333,10 +338,9 @@ class Projected(Box):
         self._to_integers(points, out=integers[:, :-1])
         scale = (QUANTA / (2 * self._halves))[:, None]
 
-        def positions(coordinates: slice) -> FloatArray:
-            result: FloatArray = self._directions[coordinates] @ integers.T
-            result *= scale[coordinates]
-            return result
+        def positions(coordinates: slice, out: FloatArray) -> None:
+            np.matmul(self._directions[coordinates], integers.T, out=out)
+            out *= scale[coordinates]
 
         return positions
 

@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from threading import local
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,40 +13,71 @@ from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
-MIN_ROWS, MAX_ROWS = 1 << 10, 1 << 13  # records at a time
+CACHE_ROWS = 1 << 15  # records whose positions fit the cache for a few coordinates
+MIN_PRODUCT_ROWS, MAX_PRODUCT_ROWS = 1 << 10, 1 << 13  # the same for positions from matrix products
 # a float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
 ROUNDER = 1.5 * 2.0**52
 ROUNDER_BITS = int(np.float64(ROUNDER).view(np.int64))
 
-# returns the positions of records at a slice of coordinates: float64[coordinates, n], a new array with contiguous rows
-CoordinatePositions: TypeAlias = Callable[[slice], FloatArray]
+# writes the positions of records at a slice of coordinates into float64[coordinates, n], which has contiguous rows
+CoordinatePositions: TypeAlias = Callable[[slice, FloatArray], None]
 # coordinates; the images of records there, int32[coordinates, n]; and the same plus a constant, int64[coordinates, n]
 ImagePart: TypeAlias = tuple[slice, ImageArray, IntArray]
 
 
-def cache_rows(width: int) -> int:
-    """Return how many records to embed at a time: they fit the cache, and so do several of their coordinates.
+class _ThreadArrays(local):
+    """Arrays of a thread by name; reusing them keeps them in the cache, and saves the system's work on new memory."""
 
-    Matrix products with wide records are quick only for many coordinates at a time, so for few records.
+    def __init__(self) -> None:
+        self.arrays: dict[str, AnyArray] = {}
+
+
+_ARRAYS = _ThreadArrays()
+
+
+def scratch_array(name: str, shape: tuple[int, int], dtype: Any = np.float64) -> AnyArray:
+    """Return an array with any content, which this thread may use until it asks for the same name again."""
+    size = shape[0] * shape[1]
+    array = _ARRAYS.arrays.get(name)
+    if array is None or array.size < size:
+        _ARRAYS.arrays[name] = array = np.empty(max(size, CACHE_NUMBERS), dtype)
+    return array[:size].reshape(shape)
+
+
+def product_rows(width: int) -> int:
+    """Return how many records to multiply by directions at a time: they fit the cache, and so do some coordinates.
+
+    Products with wide records are quick only for many directions at a time, so for few records.
     """
-    return min(max(CACHE_NUMBERS // max(1, width), MIN_ROWS), MAX_ROWS)
+    return min(max(CACHE_NUMBERS // max(1, width), MIN_PRODUCT_ROWS), MAX_PRODUCT_ROWS)
 
 
 class CoordinateSpace(Space):
     """A space that computes the positions of records for a few embedding coordinates at a time."""
 
+    @property
+    def block_rows(self) -> int:
+        """How many records to embed at a time, so that their positions at some coordinates fit the cache."""
+        return CACHE_ROWS
+
     @abstractmethod
     def record_positions(self, points: FloatArray) -> CoordinatePositions:
-        """Return a function that computes unrounded positions of records in quanta, for a slice of coordinates.
+        """Return a function that writes unrounded positions of records in quanta, for a slice of coordinates.
 
         A record's positions depend on that record alone, and are within 0..span up to rounding, except where the
         embedding has a clipping error.
         """
 
+    def all_positions(self, points: AnyArray) -> FloatArray:
+        """Return unrounded positions at all coordinates: float64[n, D], with contiguous columns."""
+        result = np.empty((self.embedding.dimension, len(points)))
+        self.record_positions(points)(slice(0, len(result)), result)
+        return result.T
+
     def quantize(self, points: FloatArray) -> ImageArray:
         """Return embedding positions of records in whole quanta."""
         result = np.empty((len(points), self.embedding.dimension), dtype=np.int32, order="F")
-        count = cache_rows(self.width)
+        count = self.block_rows
         for start in range(0, len(points), count):
             rows = slice(start, start + count)
             for coordinates, quanta, _ in _coordinate_parts(self, points[rows]):
@@ -54,7 +86,7 @@ class CoordinateSpace(Space):
 
 
 def image_parts(space: Space, points: FloatArray, plus: int = 0) -> Iterator[ImagePart]:
-    """Yield the images of records, some coordinates at a time; the arrays are the caller's.
+    """Yield the images of records, some coordinates at a time; the caller may change the arrays, until the next part.
 
     plus: a constant to add to images in the last array of each part.
     """
@@ -71,7 +103,7 @@ def _coordinate_parts(space: CoordinateSpace, points: FloatArray, plus: int = 0)
     count, dimension = max(1, CACHE_NUMBERS // max(1, len(points))), space.embedding.dimension
     for start in range(0, dimension, count):
         coordinates = slice(start, min(start + count, dimension))
-        yield coordinates, *rounding.apply(positions, coordinates, plus)
+        yield coordinates, *rounding.apply(positions, coordinates, len(points), plus)
 
 
 def array_part(quanta: AnyArray, plus: int) -> ImagePart:
@@ -91,14 +123,19 @@ class Rounding:
         # otherwise positions are inside, up to rounding
         self._always_clip = embedding.clipping_error > 0 or bool((embedding.span // embedding.step < QUANTA).any())
 
-    def apply(self, positions: CoordinatePositions, coordinates: slice, plus: int = 0) -> tuple[ImageArray, IntArray]:
-        """Return the images of records at coordinates, and images + plus.
+    def apply(
+        self, positions: CoordinatePositions, coordinates: slice, n: int, plus: int = 0
+    ) -> tuple[ImageArray, IntArray]:
+        """Return the images of n records at coordinates, and images + plus, in arrays that are used again.
 
         Positions that are inside up to rounding need no clipping; if one is outside, all are computed again.
         """
-        images, numbers = self._round(positions(coordinates), coordinates, plus, clip=self._always_clip)
+        values = scratch_array("positions", (coordinates.stop - coordinates.start, n))
+        positions(coordinates, values)
+        images, numbers = self._round(values, coordinates, plus, clip=self._always_clip)
         if not self._always_clip and int(images.view(np.uint32).max(initial=0)) > QUANTA:
-            return self._round(positions(coordinates), coordinates, plus, clip=True)
+            positions(coordinates, values)
+            return self._round(values, coordinates, plus, clip=True)
         return images, numbers
 
     def _round(self, values: FloatArray, coordinates: slice, plus: int, *, clip: bool) -> tuple[ImageArray, IntArray]:
@@ -108,12 +145,13 @@ class Rounding:
         if clip:
             np.clip(values, 0, self._max_step[coordinates], out=values)
         values += ROUNDER
-        numbers = values.view(np.int64)
+        numbers, images = values.view(np.int64), scratch_array("images", values.shape, np.int32)
         if self._step is None:
             numbers -= ROUNDER_BITS - plus
-            return numbers.astype(np.int32), numbers  # the low half, whatever `plus` is
+            np.copyto(images, numbers, casting="unsafe")  # the low half, whatever `plus` is
+            return images, numbers
         numbers -= ROUNDER_BITS
         numbers *= self._step[coordinates]
-        images = numbers.astype(np.int32)
+        np.copyto(images, numbers, casting="unsafe")
         numbers += plus
         return images, numbers

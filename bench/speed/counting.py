@@ -1,0 +1,174 @@
+"""The time to embed and count records against `np.bincount` with weights, for one core.
+
+The bound is on reading an Arrow table into the sketch that a release of `slopes` adds noise to: nanoseconds per record
+and embedding coordinate ÷ those of `np.bincount(cells, weights=…)` with the same number of cells. Where an embedding
+needs a matrix product with wide records, or square roots and divisions, NumPy's time for these is added to the
+baseline: no way of counting saves it. A table has a fixed cost of about a millisecond, so tables of fewer than a
+million coordinates have no bound.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import milepost as mp
+from bench.run import Bounds, interleaved
+from milepost._typing import AnyArray
+from milepost.ingest.parallel import processors
+from milepost.ingest.table import Table
+from milepost.mechanisms.coordinate.slopes import Slopes
+from milepost.privacy.protected_change import ProtectedChange
+
+BOUND, MIN_NUMBERS, BLOCK = 2.0, 1_000_000, 1 << 17
+PARALLEL_BOUND = 0.85  # time on all cores ÷ on one, where there are at least two
+CHECKED, FULL, MANY = 6e7, 6e8, 1e8  # coordinates of the largest table; from MANY on it is read fewer times
+SIZES = (1_000, 100_000, 1_000_000)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A space, a function that makes a table of n rows, and what its embedding needs besides counting.
+
+    work: "product" or "root"; empty where counting is all.
+    """
+
+    space: Any
+    table: Callable[[int], pa.Table]
+    work: str = ""
+    bounded: bool = True
+
+
+def _columns(width: int) -> Callable[[int], pa.Table]:
+    generator = np.random.default_rng(width)
+    return lambda n: pa.table({f"c{i}": generator.random(n) for i in range(width)})
+
+
+def _box(width: int) -> dict[str, tuple[float, float]]:
+    return {f"c{i}": (0.0, 1.0) for i in range(width)}
+
+
+def _places(n: int) -> pa.Table:
+    lat, lon = np.random.default_rng(0).uniform(-0.2, 0.2, (2, n))
+    return pa.table({"lat": 52.5 + lat, "lon": 13.4 + lon})
+
+
+def _people(n: int) -> pa.Table:
+    generator = np.random.default_rng(0)
+    flags = {f"f{i}": generator.random(n) < 0.5 for i in range(4)}
+    numbers = {f"c{i}": generator.random(n) for i in range(4)}
+    return pa.table({**numbers, **flags, "plan": np.array(["a", "b", "c"])[generator.integers(0, 3, n)]})
+
+
+CASES = {
+    "L1, d = 2": Case(mp.L1(_box(2)), _columns(2)),
+    "L1, d = 32": Case(mp.L1(_box(32)), _columns(32)),
+    "L2, d = 2": Case(mp.L2(_box(2), directions=512), _columns(2)),
+    "L2, d = 8": Case(mp.L2(_box(8), directions=512), _columns(8)),
+    "L2, d = 64": Case(mp.L2(_box(64), directions=512), _columns(64), "product"),
+    "great circle": Case(mp.GreatCircle((52.5, 13.4), 60, directions=512), _places, "root"),
+    "Angular, d = 384": Case(mp.Angular(384, 768, columns=list(_box(384))), _columns(384), "product"),
+    "Gower, 4 numbers, 4 flags, 3 labels": Case(
+        mp.Gower(
+            {
+                **{f"c{i}": mp.number(0, 1) for i in range(4)},
+                **{f"f{i}": mp.flag() for i in range(4)},
+                "plan": mp.category(["a", "b", "c"]),
+            }
+        ),
+        _people,
+        bounded=False,  # reading labels takes most of the time
+    ),
+}
+
+
+def measure(case: Case, n: int, clock: Callable[[], float]) -> dict[str, float]:
+    """Return nanoseconds of each part per record and coordinate, the draws of noise, and the noise's share."""
+    space, table = case.space, case.table(n)
+    dimension = space.embedding.dimension
+    design = Slopes().predict(space.embedding, n, ProtectedChange(), mp.Guarantee(1, 1e-6))
+    generator = np.random.default_rng(0)
+    items = min(n * dimension, 1 << 20)
+    cells, weights = generator.integers(0, design.cells, items), generator.random(items)
+    records = space.read(table.slice(0, min(n, 1024)).to_batches()[0])
+    functions: dict[str, Callable[[], object]] = {
+        "bincount": lambda: np.bincount(cells, weights=weights, minlength=design.cells),
+        "sketch": lambda: _read(table, space).sketch(space, design.cells),
+    }
+    if case.work == "product":
+        thetas = space.thetas.astype(np.float64)
+        functions["work"] = lambda: thetas @ records.T
+    elif case.work == "root":
+        numbers = generator.random(BLOCK) + 1
+        functions["work"] = lambda: _root(numbers)
+    best = interleaved(functions, 3 if n * dimension > MANY else 7, clock)
+    count = {
+        "bincount": items,
+        "sketch": n * dimension,
+        "work": BLOCK if case.work == "root" else len(records) * dimension,
+    }
+    result = {name: seconds / count[name] * 1e9 for name, seconds in best.items()}
+    sketch = _read(table, space).sketch(space, design.cells)
+    noise = interleaved({"noise": lambda: design.run(sketch)}, 1, clock)["noise"]
+    draws = sum(int(span) >> bits for span, bits in zip(space.embedding.span, design.bits, strict=True))
+    return result | {"draws": draws, "share": noise / (noise + best["sketch"])}
+
+
+def _read(table: pa.Table, space: mp.Space) -> Table:
+    return Table(table, space, ProtectedChange())
+
+
+def _root(numbers: AnyArray) -> None:
+    root = np.sqrt(numbers)
+    np.divide(numbers, root, out=root)
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """Measure every space and size on one core, then one of them on all cores, each in a separate process."""
+    print("embedding and counting on one core, nanoseconds per record and embedding coordinate")
+    print(f"{'':36} {'rows':>10} {'D':>5} {'bincount':>9} {'+ work':>7} {'sketch':>7} {'ratio':>6}", end=" ")
+    print(f"{'draws':>8} {'noise':>6}")
+    for name, case in CASES.items():
+        for n in SIZES:
+            numbers = n * case.space.embedding.dimension
+            if numbers > (CHECKED if check else FULL):
+                continue
+            row = _child(name, n, one_core=True)
+            work = row.get("work", 0.0)
+            ratio, limited = row["sketch"] / (row["bincount"] + work), case.bounded and numbers >= MIN_NUMBERS
+            cell = bounds.at_most(f"{name}, {n:,} rows: ÷ bincount", ratio, BOUND) if limited else f"({ratio:.3g})"
+            print(
+                f"{name:36} {n:>10,} {case.space.embedding.dimension:>5} {row['bincount']:>9.2f} {work:>7.2f} "
+                f"{row['sketch']:>7.2f} {cell:>6} {row['draws']:>8,.0f} {row['share']:>6.0%}"
+            )
+    print(f"  bound {BOUND:g}, for at least {MIN_NUMBERS:,} coordinates")
+    if processors() > 1:
+        name, n = "L2, d = 2", 200_000 if check else 1_000_000
+        one, all_cores = (
+            _child(name, n, one_core=one_core)["sketch"] for one_core in (True, False)
+        )  # process time, and time
+        share = bounds.at_most("time on all cores ÷ on one", all_cores / one, PARALLEL_BOUND)
+        print(f"  {name}, {n:,} rows: time on {processors()} cores ÷ on one {share} (bound {PARALLEL_BOUND})")
+
+
+def _child(name: str, n: int, *, one_core: bool) -> dict[str, float]:
+    """Return what `measure` returns in a separate process, on one core or on all."""
+    line = [sys.executable, "-m", "bench.speed.counting", name, str(n), "one" if one_core else "all"]
+    variables = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.run(line, env=variables, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    row: dict[str, float] = json.loads(process.stdout)
+    return row
+
+
+if __name__ == "__main__":
+    case_name, rows, cores = sys.argv[1:]
+    if cores == "one":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(json.dumps(measure(CASES[case_name], int(rows), process_time if cores == "one" else perf_counter)))
