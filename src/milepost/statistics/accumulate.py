@@ -21,8 +21,8 @@ def sum_by_index(indices: AnyArray, values: IntArray, size: int) -> IntArray:
     return np.asarray(matrix @ ONE)
 
 
-def sum_each_row_by_index(indices: AnyArray, values: IntArray, size: int) -> IntArray:
-    """Return the sums of the values at each index, row by row: int64[rows, size], of values int64[rows, n].
+def sum_each_row_by_index(indices: AnyArray, values: AnyArray, size: int) -> AnyArray:
+    """Return the sums of the values at each index, row by row: [rows, size], of int64 or uint64 values [rows, n].
 
     indices: int32[rows, n] in 0..size − 1, which the caller must have checked. Both arrays are contiguous.
     """

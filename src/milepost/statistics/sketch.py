@@ -16,17 +16,17 @@ from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, default_c
 from milepost.spaces.embeddings.quantization import (
     CACHE_NUMBERS,
     CACHE_ROWS,
+    MAX_PACKED,
     CoordinateSpace,
     ImagePart,
     array_part,
     image_parts,
+    unpack_sums,
 )
 from milepost.statistics.accumulate import sum_by_index, sum_each_row_by_index
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
-PACKED_BITS = 43  # a record at q adds 2⁴³ + q to the packed sum of its cell
-MAX_PACKED = (1 << 19) - 1  # records, so that their q ≤ 2²⁴ sum to less than 2⁴³, and packed sums to less than 2⁶³
 CROWDED = 4  # records a cell, from which sums over whole tables of cells are quick
 
 
@@ -58,7 +58,7 @@ class Sketch:
         self._counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
         self._offsets = np.zeros_like(self._counts)
         self.totals = np.zeros(groups, dtype=np.int64)
-        self._packed: IntArray | None = None  # int64[D, columns]
+        self._packed: AnyArray | None = None  # uint64[D, columns], as `unpack_sums` takes them
         self._packed_records = 0
         self._unpack_lock = Lock()  # noise is added to several coordinates at once, each of which reads the counts
 
@@ -129,31 +129,33 @@ class Sketch:
         self.totals += totals
 
     def _add_packed(self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, _: None) -> None:
-        """Add records to sums of 2⁴³ + q in each cell, from which counts and sums of q can be read."""
+        """Add records to sums, modulo 2⁶⁴, from which their number and the sum of q in each cell can be read."""
         records = len(images[rows])
         if self._packed is None or self._packed_records + records > MAX_PACKED:
             self._unpack()
-            self._packed = np.zeros((self.dimension, self._columns), dtype=np.int64)
+            self._packed = np.zeros((self.dimension, self._columns), dtype=np.uint64)
         self._packed_records += records
-        for coordinates, quanta, numbers in _parts(images, rows, 1 << PACKED_BITS):
-            self._packed[coordinates] += sum_each_row_by_index(self._cells_of(quanta, group), numbers, self._columns)
+        for coordinates, quanta, packed in _parts(images, rows):
+            self._packed[coordinates] += sum_each_row_by_index(self._cells_of(quanta, group), packed, self._columns)
 
     def _add_weighted(
         self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, weight: IntArray
     ) -> None:
         """Add records with weights, as separate sums."""
-        for coordinates, quanta, numbers in _parts(images, rows):
-            index, weights = self._cells_of(quanta, group), np.tile(weight, (len(quanta), 1))
-            sums = (sum_each_row_by_index(index, each, self._columns) for each in (weights, numbers * weight))
-            self._add_sums(coordinates, *sums)
+        for coordinates, quanta, _ in _parts(images, rows):
+            weighted, weights = quanta * weight, np.tile(weight, (len(quanta), 1))
+            index = self._cells_of(quanta, group)
+            self._add_sums(
+                coordinates, *(sum_each_row_by_index(index, each, self._columns) for each in (weights, weighted))
+            )
 
     def _add_few(
         self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, weight: IntArray | None
     ) -> None:
         """Add records one by one, which takes no longer if there are many cells."""
-        for coordinates, quanta, numbers in _parts(images, rows):
+        for coordinates, quanta, _ in _parts(images, rows):
             index = np.minimum(quanta >> self.bits, self.cells - 1).astype(np.int64)
-            offset = numbers - (index << self.bits)
+            offset = quanta - (index << self.bits)
             index += (np.arange(self.dimension)[coordinates] * self.cells)[:, None]
             if group is not None:
                 index += group * (self.dimension * self.cells)
@@ -183,8 +185,7 @@ class Sketch:
             count = max(1, CACHE_NUMBERS // self._columns)
             for start in range(0, self.dimension, count):
                 coordinates = slice(start, start + count)
-                packed = self._packed[coordinates]
-                self._add_sums(coordinates, packed >> PACKED_BITS, packed & ((1 << PACKED_BITS) - 1))
+                self._add_sums(coordinates, *unpack_sums(self._packed[coordinates]))
             self._packed, self._packed_records = None, 0
 
     def _add_sums(self, coordinates: slice, counts: IntArray, sums: IntArray) -> None:
@@ -270,11 +271,11 @@ class RecordImages:
         return RecordImages(self.space, self.points[rows])
 
 
-def _parts(images: AnyArray | RecordImages, rows: slice, plus: int = 0) -> Iterator[ImagePart]:
+def _parts(images: AnyArray | RecordImages, rows: slice) -> Iterator[ImagePart]:
     """Yield the images of rows, in parts of some coordinates."""
     if isinstance(images, RecordImages):
-        return image_parts(images.space, images.points[rows], plus)
-    return iter([array_part(images[rows], plus)])
+        return image_parts(images.space, images.points[rows])
+    return iter([array_part(images[rows])])
 
 
 def _image(space: Space, block: RecordBlock) -> tuple[RecordImages, IntArray | None, IntArray | None]:

@@ -10,7 +10,14 @@ import milepost as mp
 from milepost._typing import FloatArray, ImageArray
 from milepost.spaces.embeddings import quantization
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding
-from milepost.spaces.embeddings.quantization import CoordinateSpace, Rounding, image_parts
+from milepost.spaces.embeddings.quantization import (
+    MAX_PACKED,
+    RECORD,
+    CoordinateSpace,
+    Rounding,
+    image_parts,
+    unpack_sums,
+)
 from milepost.statistics import sketch as sketch_module
 from milepost.statistics.sketch import RecordImages, Sketch
 
@@ -87,19 +94,27 @@ def test_no_size_of_blocks_changes_an_image_or_a_sketch(
             np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.parametrize("plus", [0, 1 << 43])
 @pytest.mark.parametrize("values", [HALVES, NEAR_HALVES, [-0.4, -0.5, QUANTA + 0.5, -7.0, QUANTA + 9.0, -1e9, 2e9]])
-def test_rounding_is_that_of_rint(values: list[float], plus: int) -> None:
+def test_rounding_is_that_of_rint(values: list[float]) -> None:
     """Ties to even; positions outside of the interval are moved to its ends."""
     embedding = Embedding(np.ones(1), np.zeros(1), np.ones(1), 1.0)
 
     def positions(_: slice, out: FloatArray) -> None:
         out[:] = values
 
-    images, numbers = Rounding(embedding).apply(positions, slice(0, 1), len(values), plus)
+    images, packed = Rounding(embedding).apply(positions, slice(0, 1), len(values))
     expected = np.clip(np.rint(values), 0, QUANTA)
     np.testing.assert_array_equal(images[0], expected)
-    np.testing.assert_array_equal(numbers[0] - plus, expected)
+    np.testing.assert_array_equal(packed[0] - RECORD, expected)
+
+
+@pytest.mark.parametrize("records", [0, 1, 2, 511, 512, 513, 1 << 18, MAX_PACKED])
+@pytest.mark.parametrize("image", [0, 1, QUANTA // 3, QUANTA])
+def test_packed_sums_hold_counts_and_sums(records: int, image: int) -> None:
+    """Up to the most records, all at the far end; sums wrap around 2⁶⁴."""
+    total = np.array([(int(RECORD) + image) * records % (1 << 64)], dtype=np.uint64)
+    counts, sums = unpack_sums(total)
+    assert (counts.tolist(), sums.tolist()) == ([records], [records * image])
 
 
 class Shifted(mp.L1):
@@ -113,7 +128,7 @@ class Shifted(mp.L1):
 def test_a_subclass_with_its_own_images_is_counted_by_them() -> None:
     space = Shifted([(0, 1)])
     points = space.read(RANDOM.random((9, 1)))
-    ((_, images, numbers),) = image_parts(space, points, 5)
+    ((_, images, packed),) = image_parts(space, points)
     np.testing.assert_array_equal(images.T, space.quantize(points))
-    np.testing.assert_array_equal(numbers.T, space.quantize(points) + 5)
+    np.testing.assert_array_equal(packed.T - RECORD, space.quantize(points))
     assert not np.array_equal(images.T, mp.L1([(0, 1)]).quantize(points))

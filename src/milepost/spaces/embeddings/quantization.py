@@ -15,14 +15,20 @@ from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
 CACHE_ROWS = 1 << 15  # records whose positions fit the cache for a few coordinates
 MIN_PRODUCT_ROWS, MAX_PRODUCT_ROWS = 1 << 10, 1 << 13  # the same for positions from matrix products
-# a float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
-ROUNDER = 1.5 * 2.0**52
-ROUNDER_BITS = int(np.float64(ROUNDER).view(np.int64))
+SUM_BITS = 43  # of a sum of images that is packed into 64 bits with their number
+# A float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
+# does. The bits of the result, as an unsigned number, are RECORD + q: the low half is q, and a sum of them modulo 2⁶⁴
+# holds Σq < 2⁴³ in its low bits and the number of records times an odd factor above.
+ROUNDER = 2.0**52 + 2.0**SUM_BITS
+RECORD = np.float64(ROUNDER).view(np.uint64)
+COUNT_BITS = 64 - SUM_BITS
+COUNT_INVERSE = np.uint64(pow(int(RECORD) >> SUM_BITS, -1, 1 << COUNT_BITS))
+MAX_PACKED = (1 << (SUM_BITS - QUANTUM_BITS)) - 1  # records whose images, up to 2²⁴, sum to less than 2⁴³
 
 # writes the positions of records at a slice of coordinates into float64[coordinates, n], which has contiguous rows
 CoordinatePositions: TypeAlias = Callable[[slice, FloatArray], None]
-# coordinates; the images of records there, int32[coordinates, n]; and the same plus a constant, int64[coordinates, n]
-ImagePart: TypeAlias = tuple[slice, ImageArray, IntArray]
+# coordinates; the images of records there, int32[coordinates, n]; and RECORD + images, uint64[coordinates, n]
+ImagePart: TypeAlias = tuple[slice, ImageArray, AnyArray]
 
 
 class _ThreadArrays(local):
@@ -85,73 +91,71 @@ class CoordinateSpace(Space):
         return result
 
 
-def image_parts(space: Space, points: FloatArray, plus: int = 0) -> Iterator[ImagePart]:
-    """Yield the images of records, some coordinates at a time; the caller may change the arrays, until the next part.
+def unpack_sums(packed: AnyArray) -> tuple[IntArray, IntArray]:
+    """Return the number of records and the sum of their images, of sums of at most MAX_PACKED numbers RECORD + q."""
+    counts = ((packed >> np.uint64(SUM_BITS)) * COUNT_INVERSE) & np.uint64((1 << COUNT_BITS) - 1)
+    return counts.view(np.int64), (packed & np.uint64((1 << SUM_BITS) - 1)).view(np.int64)
 
-    plus: a constant to add to images in the last array of each part.
-    """
+
+def image_parts(space: Space, points: FloatArray) -> Iterator[ImagePart]:
+    """Yield the images of records, some coordinates at a time; the next part may overwrite the arrays of this one."""
     # a subclass that has its own `quantize` does not mean the positions of its base class
     if isinstance(space, CoordinateSpace) and type(space).quantize is CoordinateSpace.quantize:
-        yield from _coordinate_parts(space, points, plus)
+        yield from _coordinate_parts(space, points)
     else:
-        yield array_part(space.quantize(points), plus)
+        yield array_part(space.quantize(points))
 
 
-def _coordinate_parts(space: CoordinateSpace, points: FloatArray, plus: int = 0) -> Iterator[ImagePart]:
+def _coordinate_parts(space: CoordinateSpace, points: FloatArray) -> Iterator[ImagePart]:
     """Yield the images of records, rounded from their positions, as many coordinates at a time as fit the cache."""
     positions, rounding = space.record_positions(points), Rounding(space.embedding)
     count, dimension = max(1, CACHE_NUMBERS // max(1, len(points))), space.embedding.dimension
     for start in range(0, dimension, count):
         coordinates = slice(start, min(start + count, dimension))
-        yield coordinates, *rounding.apply(positions, coordinates, len(points), plus)
+        yield coordinates, *rounding.apply(positions, coordinates, len(points))
 
 
-def array_part(quanta: AnyArray, plus: int) -> ImagePart:
+def array_part(quanta: AnyArray) -> ImagePart:
     """Return images of records, whole quanta [n, D], as one part; refuse those outside of their intervals."""
     if int(quanta.view(f"u{quanta.itemsize}").max(initial=0)) > QUANTA:  # a negative one is large without its sign
         raise MilepostError(f"images must lie within 0 and 2^{QUANTUM_BITS} quanta; the space has others")
     images = quanta.T.astype(np.int32, order="C")
-    return slice(0, len(images)), images, np.add(images, plus, dtype=np.int64)
+    return slice(0, len(images)), images, images.astype(np.uint64) + RECORD
 
 
 class Rounding:
     """Rounds the positions of records to whole steps in the intervals of an embedding, elementwise."""
 
     def __init__(self, embedding: Embedding) -> None:
-        self._step = embedding.step[:, None] if (embedding.step > 1).any() else None
+        self._step = embedding.step.astype(np.uint64)[:, None] if (embedding.step > 1).any() else None
         self._max_step = (embedding.span // embedding.step).astype(np.float64)[:, None]
         # otherwise positions are inside, up to rounding
         self._always_clip = embedding.clipping_error > 0 or bool((embedding.span // embedding.step < QUANTA).any())
 
-    def apply(
-        self, positions: CoordinatePositions, coordinates: slice, n: int, plus: int = 0
-    ) -> tuple[ImageArray, IntArray]:
-        """Return the images of n records at coordinates, and images + plus, in arrays that are used again.
+    def apply(self, positions: CoordinatePositions, coordinates: slice, n: int) -> tuple[ImageArray, AnyArray]:
+        """Return the images of n records at coordinates, and RECORD + images, in arrays that are used again.
 
         Positions that are inside up to rounding need no clipping; if one is outside, all are computed again.
         """
         values = scratch_array("positions", (coordinates.stop - coordinates.start, n))
         positions(coordinates, values)
-        images, numbers = self._round(values, coordinates, plus, clip=self._always_clip)
+        images, packed = self._round(values, coordinates, clip=self._always_clip)
         if not self._always_clip and int(images.view(np.uint32).max(initial=0)) > QUANTA:
             positions(coordinates, values)
-            return self._round(values, coordinates, plus, clip=True)
-        return images, numbers
+            return self._round(values, coordinates, clip=True)
+        return images, packed
 
-    def _round(self, values: FloatArray, coordinates: slice, plus: int, *, clip: bool) -> tuple[ImageArray, IntArray]:
+    def _round(self, values: FloatArray, coordinates: slice, *, clip: bool) -> tuple[ImageArray, AnyArray]:
         """Round values in place."""
         if self._step is not None:
             values /= self._step[coordinates]
         if clip:
             np.clip(values, 0, self._max_step[coordinates], out=values)
         values += ROUNDER
-        numbers, images = values.view(np.int64), scratch_array("images", values.shape, np.int32)
-        if self._step is None:
-            numbers -= ROUNDER_BITS - plus
-            np.copyto(images, numbers, casting="unsafe")  # the low half, whatever `plus` is
-            return images, numbers
-        numbers -= ROUNDER_BITS
-        numbers *= self._step[coordinates]
-        np.copyto(images, numbers, casting="unsafe")
-        numbers += plus
-        return images, numbers
+        packed, images = values.view(np.uint64), scratch_array("images", values.shape, np.int32)
+        if self._step is not None:
+            packed -= RECORD
+            packed *= self._step[coordinates]
+            packed += RECORD
+        np.copyto(images, packed, casting="unsafe")  # the low half of RECORD is 0
+        return images, packed
