@@ -194,7 +194,8 @@ class Table:
 
     def _read(self, specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
         """Return statistics, all from one pass."""
-        threads = processors() if self.space.thread_safe else 1
+        one_block = not self.space.thread_safe or any(spec.uses_all_processors for spec in specs)
+        threads = 1 if one_block else processors()
         return aggregate(specs, self._tasks(max(spec.numbers for spec in specs)), threads)
 
     def _tasks(self, numbers: int) -> Generator[Task]:

@@ -17,7 +17,13 @@ from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
-from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, product_rows
+from milepost.spaces.embeddings.quantization import (
+    MAX_STACKED_WIDTH,
+    CoordinatePositions,
+    CoordinateSpace,
+    multiply,
+    product_rows,
+)
 from milepost.spaces.embeddings.trigonometry import angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
@@ -166,12 +172,17 @@ class Angular(CoordinateSpace):
         """How many records to embed at a time."""
         return product_rows(self.width)
 
+    @property
+    def uses_all_processors(self) -> bool:
+        """Whether embedding a block of records starts threads."""
+        return self.width > MAX_STACKED_WIDTH
+
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions: 2²⁴ where a vector lies on the direction's side, else 0."""
         integers = _integers(points)
 
         def positions(coordinates: slice, out: FloatArray) -> None:
-            np.matmul(self._directions[coordinates], integers.T, out=out)  # exact
+            multiply(self._directions[coordinates], integers.T, out)  # exact
             np.multiply(out >= 0, float(QUANTA), out=out)
 
         return positions

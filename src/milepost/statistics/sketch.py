@@ -67,7 +67,8 @@ class Sketch:
         """Return the specification of the sketch of a table in a space."""
         dimension = space.embedding.dimension
         work = max(space.width, dimension // 8)  # a few coordinates of a record are in memory at a time
-        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), work)
+        threads = isinstance(space, CoordinateSpace) and space.uses_all_processors
+        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), work, threads)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:

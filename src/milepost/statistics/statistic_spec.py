@@ -75,8 +75,10 @@ class StatisticSpec(Generic[Exact]):
 
     empty: returns the statistic of no records. image: returns the arguments of its method `add` for a block; the image
     of a record depends on that record only. numbers: how many numbers a record takes in memory meanwhile.
+    uses_all_processors: whether the work on one block does, so that one block is read at a time.
     """
 
     empty: Callable[[], Exact]
     image: Callable[[RecordBlock], tuple[Any, ...]]
     numbers: int = 1
+    uses_all_processors: bool = False

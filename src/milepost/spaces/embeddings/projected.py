@@ -21,7 +21,7 @@ from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions, product_rows
+from milepost.spaces.embeddings.quantization import MAX_STACKED_WIDTH, CoordinatePositions, multiply, product_rows
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
@@ -332,6 +332,11 @@ class Projected(Box):
         """How many records to embed at a time."""
         return product_rows(self.width)
 
+    @property
+    def uses_all_processors(self) -> bool:
+        """Whether embedding a block of records starts threads."""
+        return self.width > MAX_STACKED_WIDTH
+
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions of records or queries at some directions, from exact integer products."""
         integers = np.ones((len(points), self.width + 1), order="F")
@@ -339,7 +344,7 @@ class Projected(Box):
         scale = (QUANTA / (2 * self._halves))[:, None]
 
         def positions(coordinates: slice, out: FloatArray) -> None:
-            np.matmul(self._directions[coordinates], integers.T, out=out)
+            multiply(self._directions[coordinates], integers.T, out)
             out *= scale[coordinates]
 
         return positions
