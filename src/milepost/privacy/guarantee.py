@@ -119,13 +119,16 @@ class Guarantee:
 
 def _profile(rho: float) -> Any:
     """Return OpenDP's privacy profile of a ρ-zCDP mechanism (tight conversion)."""
-    import opendp.prelude as dp
+    from opendp.combinators import make_zCDP_to_approxDP  # not opendp.prelude, which imports scikit-learn, too
+    from opendp.domains import atom_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import absolute_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    maker: Any = dp.c.make_zCDP_to_approxDP
-    space = dp.atom_domain(T=dp.i64), dp.absolute_distance(T=float)
+    enable_features("contrib")
+    maker: Any = make_zCDP_to_approxDP
     scale = math.nextafter(math.sqrt(0.5 / rho), 0.0)  # a smaller scale: the profile is that of at least ρ
-    return maker(dp.m.make_gaussian(*space, scale=scale)).map(1.0)
+    return maker(make_gaussian(atom_domain(T="i64"), absolute_distance(T="f64"), scale=scale)).map(1.0)
 
 
 def epsilon_of(rho: float, delta: float) -> float:

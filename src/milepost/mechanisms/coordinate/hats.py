@@ -17,7 +17,7 @@ from milepost.mechanisms.coordinate.curves import BITS, Curves, cell_bits, join_
 from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import laplace
+from milepost.privacy.noise import laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
@@ -92,16 +92,17 @@ class HatsDesign(CoordinateDesign):
         return predict(self, noises, math.sqrt(sum(noise.rms**2 for noise in noises)))
 
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> HatSags:
-        """Add the noise, coordinate by coordinate and level by level; then that of the total."""
+        """Add the noise to the coefficients of all coordinates at once; then that of the total."""
         total = int(statistic.totals[group])
         middles = _middles(self.embedding, self.change.public_total)
-        sags = []
+        parts, scales = [], []
         for i, (bits, epsilon) in enumerate(zip(self.bits, self.epsilons, strict=True)):
             exact = faber_schauder.analyse(self.coordinate(statistic, i, group).borders().value[0])
             exact[0] -= total * middles[i]
-            scales = _scales(bits, epsilon)
-            pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
-            sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
+            parts.append(exact)
+            scales.append(np.repeat(_scales(bits, epsilon), faber_schauder.sizes(QUANTUM_BITS - bits)))
+        noisy = laplace_each(np.concatenate(parts), np.concatenate(scales))
+        sags = np.split(noisy, np.cumsum([len(part) for part in parts])[:-1])
         return HatSags(self.mechanism, self.embedding, draw_total(), self.epsilons, self.bits, sags)
 
 

@@ -5,7 +5,6 @@ Every answer, at every position, has the noise that one query alone would need.
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -29,7 +28,7 @@ from milepost.mechanisms.coordinate.curves import (
 )
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian, max_threads
+from milepost.privacy.noise import gaussian_each
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
@@ -37,7 +36,6 @@ from milepost.storage.file_limits import FLAG, SCALE, ParameterLimits
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
 MAX_STEPS = 1024  # of a simulated path; finer ones are corrected for
-THREADS = 2
 
 
 class SlopeCounts(Curves):
@@ -127,22 +125,18 @@ class SlopesDesign(CoordinateDesign):
         return predict(self, _noises(self.embedding, self.n, self.power, self.bits), deviation)
 
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> SlopeCounts:
-        """Add the noise, coordinate by coordinate."""
+        """Add the noise to the counts of all coordinates at once."""
         embedding, exact = self.embedding, int(statistic.totals[group])
         anchor = None if self.change.public_total else CountOrigin.of(embedding)
 
-        def noisy_counts(i: int) -> IntArray:
+        def exact_counts(i: int) -> IntArray:
             counts = self.coordinate(statistic, i, group).cumulative()[0][: int(embedding.span[i]) >> self.bits[i]]
-            shifted = counts if anchor is None else counts - exact * anchor.marks(i, self.bits[i])
-            return gaussian(shifted, self.scales[i])
+            return counts if anchor is None else counts - exact * anchor.marks(i, self.bits[i])
 
-        total = draw_total()
-        threads = min(THREADS, max_threads(), embedding.dimension)
-        if threads == 1:
-            counts = [noisy_counts(i) for i in range(embedding.dimension)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                counts = list(pool.map(noisy_counts, range(embedding.dimension)))
+        total, parts = draw_total(), [exact_counts(i) for i in range(embedding.dimension)]
+        sizes = [len(part) for part in parts]
+        noisy = gaussian_each(np.concatenate(parts), np.repeat(self.scales, sizes))
+        counts = np.split(noisy, np.cumsum(sizes)[:-1])
         return SlopeCounts(self.mechanism, embedding, total, self.power, self.bits, counts, anchor)
 
 

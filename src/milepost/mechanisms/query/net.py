@@ -21,7 +21,7 @@ from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.query.tree import Tree
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.noise import gaussian_each, laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -89,13 +89,8 @@ class NetDesign(QueryDesign):
         )
 
     def noisy_links(self, exact: IntArray) -> IntArray:
-        """Return the links with noise, drawn for all links of one scale together."""
-        add: Callable[[IntArray, float], IntArray] = laplace if self.pure else gaussian
-        result = np.empty_like(exact)
-        for scale in np.unique(self.shape.scales).tolist():
-            chosen = self.shape.scales == scale
-            result[chosen] = add(exact[chosen], self.unit * scale)
-        return result
+        """Return the links with noise, each of its own scale."""
+        return (laplace_each if self.pure else gaussian_each)(exact, self.unit * self.shape.scales)
 
     def noisy_sums(self, total: Total, sums: IntArray) -> NoisySums:
         """Return sums together with the law of their noise."""
