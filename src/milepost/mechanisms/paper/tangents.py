@@ -1,5 +1,6 @@
 """tangents: the paper's mechanism, interactive (Theorem 1) and offline (Theorem 2). docs/proofs/tangents.md."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -20,10 +21,11 @@ from milepost.mechanisms.base import (
     session_name,
 )
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear
+from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.paper import lemma3
 from milepost.mechanisms.paper.game import Line, PrivateGame, reading
 from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner
-from milepost.mechanisms.paper.margins import CONVEX, SLACK, Margins, check_game, solve
+from milepost.mechanisms.paper.margins import CONVEX, SLACK, Margins, check_game, min_alpha, solve
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
@@ -219,6 +221,11 @@ class TangentsDesign(CoordinateDesign):
             coordinates=embedding.dimension,
         )
 
+    @property
+    def group_draws(self) -> int:
+        """At most: a test of every border, and for every update a threshold, a value and a slope."""
+        return sum(scan.cells + 2 + 3 * scan.margins.updates for scan in self.scans)
+
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> TangentLines:  # noqa: ARG002
         """Query every coordinate's grid, coarse points first, and collect the lines; the total is public."""
         lines: list[Line] = []
@@ -261,14 +268,34 @@ class Tangents(CoordinateMechanism):
         more = scans, guarantee, self.failure_probability
         return TangentsDesign(self.name, n, change, 0.0, guarantee.pure, public, bits, *more)
 
+    def error_bound(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:  # noqa: ARG002
+        """Return half of Σᵢ min over U of γᵢ + 2ηᵢ, and the error of the embedding, as if only values had noise.
+
+        U updates need γᵢ > 2wᵢ/U² (Lemma 4), and leave each value ρᵢ/U or εᵢ/U: ηᵢ ≥ z·wᵢ/n·√(U/2ρᵢ), with z the
+        quantile of a normal law at a failure no smaller than the game's, or ηᵢ ≥ z·wᵢ/n·U/εᵢ, with z that of a Laplace
+        law. For any U > 0, a√U + c/U² ≥ 5/4·a^{4/5}(4c)^{1/5} and aU + c/U² ≥ 3/2·a^{2/3}(2c)^{1/3}.
+        """
+        width, budgets = public.spread, self._budgets(public, guarantee)
+        failure, c = self.failure_probability / public.dimension / 4, 2 * width
+        if guarantee.pure:
+            a = 2 * math.log(1 / failure) * width / n / budgets
+            alphas = 1.5 * a ** (2 / 3) * (2 * c) ** (1 / 3)
+        else:
+            a = 2 * normal_quantile(failure) * width / n / np.sqrt(2 * budgets)
+            alphas = 1.25 * a ** (4 / 5) * (4 * c) ** (1 / 5)
+        return min(float(alphas.sum()) / 2 * (1 - 1e-6) + public.bias, public.sensitivity_bound)
+
+    def _budgets(self, embedding: Embedding, guarantee: Guarantee) -> FloatArray:
+        """Return the coordinates' budgets: α is about w·A with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)."""
+        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
+        return np.asarray(guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK)
+
     def scans(self, embedding: Embedding, n: int, guarantee: Guarantee) -> tuple[Scan, ...]:
         """Return the games, with the budget split to minimise the sum of their α."""
         finest = finest_bits(embedding.dimension)
         if self.max_cells is not None:
             finest = max(finest, QUANTUM_BITS - (self.max_cells.bit_length() - 1))
-        # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
-        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
+        budgets = self._budgets(embedding, guarantee)
         # rounded down to 8 a doubling, so that many coordinates share few games
         classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
         failure = self.failure_probability / embedding.dimension
@@ -303,16 +330,18 @@ def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bo
     quanta = np.array([span], dtype=np.int64)
     coordinate = Embedding(np.ones(1), np.zeros(1), width, box_sensitivity_bound(width / span, quanta), span=quanta)
 
-    def at(bits: int) -> Scan:
+    def alpha(bits: int) -> float:
         cells = span >> bits
-        margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)
-        return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
+        return min_alpha(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)[0] + 0.5 / cells
 
-    best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))
+    bits = min(coarsest, max(finest, QUANTUM_BITS - 6))
+    best = alpha(bits)
     for direction in (-1, 1):
-        while finest <= best.bits + direction <= coarsest and (next_ := at(best.bits + direction)).alpha < best.alpha:
-            best = next_
-    return best
+        while finest <= bits + direction <= coarsest and (next_alpha := alpha(bits + direction)) < best:
+            best, bits = next_alpha, bits + direction
+    cells = span >> bits
+    margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)
+    return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
 
 
 def _coarse_first(cells: int) -> IntArray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism
+from milepost.mechanisms.noise_quantiles import min_mixture_quantile
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.query.mesh import Mesh
 from milepost.mechanisms.query.noisy_sums import NoisySums
@@ -69,6 +70,11 @@ class NetDesign(QueryDesign):
     def summands(self) -> int:
         """The number of links, those of both shapes together."""
         return len(self.designs)
+
+    @property
+    def group_draws(self) -> int:
+        """One for each link that gets noise."""
+        return len(self.shape.links)
 
     @property
     def scales(self) -> tuple[float, float]:
@@ -156,6 +162,18 @@ class Net(QueryMechanism):
         """Return differences along links, clipped to the links' lengths."""
         designs = LinkDesigns.of(queries)
         return np.concatenate([design.links.differences(quanta) for design in (designs.mesh, designs.tree)], axis=1)
+
+    def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
+        """Return the error of one query alone, which no number of queries can have less than.
+
+        Every path from a query ends in a link to the root, whose length is half the diameter. Conductances of these
+        links are in sum at most ρ/(2·length²), and the resistance of all links cannot be less than theirs; the scale of
+        one of them is at least 2·length/ε where costs add up. Half of that where only adding is protected.
+        """
+        budget = guarantee.epsilon / change.multiple if guarantee.pure else guarantee.rho / change.multiple**2
+        deviation = math.sqrt(2) / budget if guarantee.pure else math.sqrt(1 / (2 * budget))
+        error = min_mixture_quantile(0.05) * deviation * (1.0 if change.replaces else 0.5) * public.diameter / n
+        return min(error, public.diameter)
 
     def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> NetDesign:
         """Return the noise of the mesh with δ > 0, else of the tree."""
