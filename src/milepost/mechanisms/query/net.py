@@ -123,18 +123,25 @@ def noise_scales(shape: LinkDesign, change: ProtectedChange, guarantee: Guarante
 
 @dataclass(frozen=True, eq=False)
 class LinkDesigns:
-    """Both designs for some queries; a record's summands follow the links of the mesh, then those of the tree."""
+    """Both designs for some queries; a record's summands follow the links of the mesh, then those of the tree.
+
+    lengths: between the queries, as `lengths_between` returns them. The tree is made when it is first needed.
+    """
 
     mesh: Mesh
-    tree: Tree
+    lengths: IntArray
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree, of links of the mesh."""
+        return Tree.of(self.lengths, self.mesh.links)
 
     @classmethod
     def of(cls, queries: Queries) -> "LinkDesigns":
         """Return the designs, computed once for each list of queries; copies on other computers have the same links."""
         if Net.name not in queries.mechanism_cache:
             lengths = lengths_between(queries)
-            mesh = Mesh.of(lengths)
-            queries.mechanism_cache[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
+            queries.mechanism_cache[Net.name] = cls(Mesh.of(lengths), lengths)
         result: LinkDesigns = queries.mechanism_cache[Net.name]
         return result
 
