@@ -1,9 +1,9 @@
 """Measure times as multiples of plain NumPy or SciPy in the same run: releases, plans, questions and answers."""
 
 from bench.run import Bounds, main
-from bench.speed import release
+from bench.speed import planning, release
 
-PARTS = (release,)
+PARTS = (release, planning)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

@@ -196,18 +196,18 @@ class HatNoise:
     @cached_property
     def max_moments(self) -> tuple[float, float]:
         """The maxima over all borders; between them both are smaller."""
-        variance = self.variance(self._borders)
-        max_variance = float(variance.max())
-        return max_variance, float((self.kurtosis(self._borders) * (variance / max_variance) ** 2).max())
+        variance, excess, _ = _border_moments(self.bits, self.span)
+        return variance * self._width**2, excess
 
     @cached_property
     def rms(self) -> float:
         """Root mean square of the standard deviation over borders."""
-        return math.sqrt(float(self.variance(self._borders).mean()))
+        return math.sqrt(_border_moments(self.bits, self.span)[2]) * self._width
 
     @property
-    def _borders(self) -> FloatArray:
-        return np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
+    def _width(self) -> float:
+        """The distance that a path of ε = 1 and width 1 is scaled by."""
+        return QUANTA / self.epsilon * SLACK * self.unit
 
     def mass(self, failure: float) -> float:
         """Return the margin from simulated second differences of the noise, over all cells."""
@@ -275,6 +275,19 @@ def _noises(
         return category_noises(embedding, block, share, laplace=True)
 
     return [noise for block in embedding.blocks for noise in block.select(hats, labels)]
+
+
+@lru_cache(maxsize=1024)
+def _border_moments(bits: int, span: int) -> tuple[float, float, float]:
+    """Return the largest variance over borders, the largest fourth cumulant ÷ its square, and the mean variance.
+
+    They are those of paths at ε = 1 and width 1, which other noise is a multiple of.
+    """
+    scales = faber_schauder.scales(QUANTUM_BITS - bits)
+    borders = np.asarray(np.arange((span >> bits) + 1) * (2.0**bits / QUANTA), dtype=np.float64)
+    variance, kurtosis = faber_schauder.variance(scales, borders), faber_schauder.kurtosis(scales, borders)
+    largest = float(variance.max())
+    return largest, float((kurtosis * (variance / largest) ** 2).max()), float(variance.mean())
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,6 @@ from milepost._typing import FloatArray
 from milepost.mechanisms.noise_quantiles import noise_tables
 
 MAX_LEVELS = 10  # paths have up to 2^10 steps; finer ones are corrected for
-ROWS = 1 << 10  # pairs of a table
 
 
 def walk_extremes(steps: int, generator: np.random.Generator, draws: int) -> FloatArray:
@@ -26,15 +25,15 @@ def hat_extremes(levels: int, generator: np.random.Generator, draws: int) -> Flo
 
 
 def _draw(pairs: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
-    """Return draws of (maximum, minimum), float64[draws, 2]: each pair as often as another, on either side."""
-    chosen = pairs[generator.permutation(draws) % ROWS]
-    upwards = generator.random(draws) < 0.5
-    return np.asarray(np.where(upwards[:, None], chosen, chosen[:, ::-1]) * np.array([1.0, -1.0]))
+    """Return draws of (maximum, minimum), float64[draws, 2]: each row of a table as often as another, if possible."""
+    return np.asarray(pairs[generator.permutation(max(draws, len(pairs)))[:draws] % len(pairs)])
 
 
 @lru_cache(maxsize=64)
 def _pairs(kind: str, level: int) -> FloatArray:
-    return np.asarray(noise_tables()[kind][level], dtype=np.float64)
+    """Return (maximum, minimum) of paths and of their mirror images: float64[2·rows, 2]."""
+    table = np.asarray(noise_tables()[kind][level], dtype=np.float64)
+    return np.asarray(np.concatenate([table, table[:, ::-1]]) * np.array([1.0, -1.0]))
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +43,7 @@ def _walk_pairs(steps: int) -> FloatArray:
     A finer walk goes further, by 0.5826 of a step's deviation (Broadie, Glasserman, Kou 1997).
     """
     if steps > 1 << MAX_LEVELS:
-        return np.asarray(_pairs("walks", MAX_LEVELS) + 0.5826 * 2 / math.sqrt(1 << MAX_LEVELS))
+        return _pairs("walks", MAX_LEVELS) + np.array([1, -1]) * 0.5826 * 2 / math.sqrt(1 << MAX_LEVELS)
     level = steps.bit_length() - 1
     if steps == 1 << level:
         return _pairs("walks", level)

@@ -6,7 +6,7 @@ mistake bound, the noise tails at failure β and the budget allow together.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -135,7 +135,7 @@ def min_alpha(
     game = rule, embedding, n, budget, pure, queries, failure_probability
     alphas_of = _Alphas(*game) if rule.slopes else lambda part: [_with_updates(*game, u).alpha for u in part.tolist()]
     low, alphas = embedding.dimension, dict[int, float]()
-    candidates = sorted({round(low * 10 ** (5 * k / 99)) for k in range(100)})
+    candidates: Sequence[int] = _first_candidates(low)
     while candidates:
         for start in range(0, len(candidates), 16):
             part = candidates[start : start + 16]
@@ -187,28 +187,44 @@ class _Alphas:
         power = 1 / 2 if self._pure else 2 / 3
         test_term, reading_term = (2 * test) ** power, (self._rule.readings * reading) ** power
         test, reading = self._margins(numbers, test_term / (test_term + reading_term))
-        gaps = np.array([float(_gaps(self._rule, self._embedding, u).sum()) for u in updates.tolist()])
-        result: list[float] = (2 * test + (self._rule.readings * reading + gaps) * SLACK).tolist()
+        result: list[float] = (2 * test + (self._rule.readings * reading + self._gap_sums(numbers)) * SLACK).tolist()
         return result
+
+    def _gap_sums(self, updates: FloatArray) -> FloatArray:
+        """Return Σγᵢ for each number of updates."""
+        rule, embedding = self._rule, self._embedding
+        if rule.max_ratio is not None and embedding.dimension == 1:
+            return np.asarray(embedding.spread[0] / rule.max_ratio(updates) * SLACK)
+        return np.array([float(_gaps(rule, embedding, int(number)).sum()) for number in updates.tolist()])
 
     def _margins(self, updates: FloatArray, test_share: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the margins of tests and the sums of the margins of readings."""
         epoch = self._budget / updates
         test, rest = epoch * test_share, epoch * (1 - test_share) / SLACK
         epsilon = test if self._pure else np.sqrt(2 * test)
-        threshold, query = (np.array(sparse_vector.noise_scales(self._sensitivity, 1.0))[:, None] / epsilon).tolist()
-        tests = [
-            1 + laplace_tail(t, self._failure / 2 / u) + laplace_tail(q, self._failure / 2 / self._queries)
-            for t, q, u in zip(threshold, query, updates.tolist(), strict=True)
-        ]
+        threshold, query = np.array(sparse_vector.noise_scales(self._sensitivity, 1.0))[:, None] / epsilon
+        tests = 1 + _laplace_tails(threshold, self._failure / 2 / updates)
+        tests += _laplace_tails(query, self._failure / 2 / self._queries)
         failures = (self._failure / (updates * self._embedding.dimension)).tolist()
         if self._pure:
             tails = np.array([_laplace_sum_tail(failure / 2) for failure in failures]) + 1e-9
-            return np.array(tests) * self._lattice, self._noise / rest * tails + self._steps
+            return tests * self._lattice, self._noise / rest * tails + self._steps
         excesses = (self._excess * rest).tolist()
         pairs = zip(failures, excesses, strict=True)
         deviations = np.array([normal_quantile(failure / 2 * math.exp(-excess)) for failure, excess in pairs]) + 1e-9
-        return np.array(tests) * self._lattice, self._noise / np.sqrt(rest) * deviations + self._steps
+        return tests * self._lattice, self._noise / np.sqrt(rest) * deviations + self._steps
+
+
+def _laplace_tails(scales: FloatArray, failures: FloatArray | float) -> FloatArray:
+    """Return `laplace_tail` of many scales."""
+    tails = np.ceil(scales * np.log(2 / ((1 + np.exp(-1 / scales)) * failures)) - 1)
+    return np.asarray(np.maximum(tails, 0.0))
+
+
+@lru_cache(maxsize=16)
+def _first_candidates(low: int) -> tuple[int, ...]:
+    """Return numbers of updates to try first: a hundred up to 10⁵ times the smallest, in equal ratios."""
+    return tuple(sorted({round(low * 10 ** (5 * k / 99)) for k in range(100)}))
 
 
 def _lattice(embedding: Embedding, n: int) -> tuple[float, int]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -75,7 +75,9 @@ def interactive_prediction(embedding: Embedding, margins: Margins, guarantee: Gu
         embedding.dimension, margins.n, guarantee, margins.queries, margins.failure_probability
     )
     error = interactive_error(embedding, margins)
-    details = _details([margins], [embedding]) | {"paper's alpha": embedding.sensitivity_bound * paper_alpha}
+    details = _details([margins], embedding.quantum[None], embedding.spread[None]) | {
+        "paper's alpha": embedding.sensitivity_bound * paper_alpha
+    }
     return Prediction(
         session_name(Tangents.name, margins.queries),
         error,
@@ -208,7 +210,6 @@ class TangentsDesign(CoordinateDesign):
         paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(
             embedding.dimension, self.n, self.guarantee, self.failure_probability
         )
-        coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
         updates = sum(scan.margins.updates for scan in scans)
         return Prediction(
             self.mechanism,
@@ -216,7 +217,7 @@ class TangentsDesign(CoordinateDesign):
             uniform=error,
             cells=sum(scan.cells for scan in scans),
             size=32 * updates + 1000 * embedding.dimension,
-            details=_details([scan.margins for scan in scans], coordinates)
+            details=_details([scan.margins for scan in scans], embedding.quantum[:, None], embedding.spread[:, None])
             | {"alpha": alpha, "paper's alpha": paper_alpha},
             coordinates=embedding.dimension,
         )
@@ -299,24 +300,29 @@ class Tangents(CoordinateMechanism):
         # rounded down to 8 a doubling, so that many coordinates share few games
         classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
         failure = self.failure_probability / embedding.dimension
-        result = []
-        for i in range(embedding.dimension):
-            coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
-            unit = _scan(int(embedding.span[i]), coarsest, finest, n, float(classes[i]), guarantee.pure, failure)
-            spread = float(embedding.spread[i])
-            result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
-        return tuple(result)
+
+        @cache
+        def scan(span: int, step: int, budget: float, spread: float) -> Scan:
+            coarsest = QUANTUM_BITS if step == 1 else step.bit_length() - 1
+            unit = _scan(span, coarsest, finest, n, budget, guarantee.pure, failure)
+            return Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK)
+
+        columns = embedding.span, embedding.step, classes, embedding.spread
+        return tuple(scan(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _details(games: Sequence[Margins], embeddings: Sequence[Embedding]) -> dict[str, float | int | str]:
-    """Return updates and the largest noise of the test, of a value and of a slope × width, as distances."""
-    pairs = list(zip(games, embeddings, strict=True))
+def _details(games: Sequence[Margins], quanta: FloatArray, spreads: FloatArray) -> dict[str, float | int | str]:
+    """Return updates and the largest noise of the test, of a value and of a slope × width, as distances.
+
+    quanta, spreads: those of each game's coordinates.
+    """
+    n = games[0].n
     return {
         "alpha": sum(game.alpha for game in games),
         "updates": sum(game.updates for game in games),
         "test": max(game.sensitivity * game.lattice / game.epsilon_test for game in games),
-        "value": max(float(np.max(game.value_scale * embedding.quantum)) / game.n for game, embedding in pairs),
-        "slope": max(float(np.max(game.slope_scale * embedding.spread)) * 2 / game.n for game, embedding in pairs),
+        "value": float(np.max(np.array([game.value_scale for game in games]) * quanta)) / n,
+        "slope": float(np.max(np.array([game.slope_scale for game in games]) * spreads)) * 2 / n,
     }
 
 
