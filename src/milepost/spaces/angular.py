@@ -16,7 +16,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
-from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere
+from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere, sphere_count
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.embeddings.trigonometry import angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
@@ -166,7 +166,7 @@ class Angular(Space):
     @cached_property
     def embedding(self) -> Embedding:
         """One embedding coordinate per direction, 0 or 1, of weight π/D: a single cell."""
-        count = len(self.thetas)
+        count = sphere_count(self.dim, self.count)
         weight, span = np.full(count, math.pi / count), np.full(count, QUANTA, dtype=np.int64)
         low, high = np.zeros(count), np.ones(count)
         bound = box_sensitivity_bound(weight / span, span)

@@ -7,7 +7,7 @@ import pytest
 
 import milepost as mp
 from milepost.spaces.angular import DEVIATIONS
-from milepost.spaces.embeddings.directions import SPACE_RANGES, compute_mean_range, mean_range, sphere
+from milepost.spaces.embeddings.directions import SPACE_RANGES, compute_mean_range, mean_range, sphere, sphere_count
 
 QUICK = {(64, 64), (100, 200)}
 
@@ -53,6 +53,12 @@ def test_fewer_random_directions_are_the_first_of_more(dimension: int, count: in
     assert np.array_equal(more[: len(fewer)], fewer)
     block = fewer[:dimension] / (1 << 17)
     assert block @ block.T == pytest.approx(np.eye(dimension), abs=1e-4)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("count", [1, 5, 8])
+def test_the_number_of_directions_is_known_without_them(dimension: int, count: int) -> None:
+    assert sphere_count(dimension, count) == len(sphere(dimension, count, 0))
 
 
 @pytest.mark.parametrize("width", [4, 5])

@@ -32,6 +32,13 @@ def length_factor(dimension: int) -> float:
     return math.sqrt(math.pi) * math.exp(math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2))
 
 
+def sphere_count(dimension: int, count: int) -> int:
+    """Return the number of directions of `sphere`, without making them: above three columns, of whole rotations."""
+    if dimension <= 3:
+        return 1 if dimension == 1 else count
+    return math.ceil(count / dimension) * dimension
+
+
 @lru_cache(maxsize=32)
 def sphere(dimension: int, count: int, seed: int) -> IntArray:
     """Return about `count` unit vectors × 2¹⁷, int64[count, d]: equal angles, a lattice, or orthonormal blocks."""
@@ -43,7 +50,7 @@ def sphere(dimension: int, count: int, seed: int) -> IntArray:
     elif dimension == 3:
         units = _hemisphere(count)
     else:
-        units = _rotations(dimension, seed).first(math.ceil(count / dimension))
+        units = _rotations(dimension, seed).first(sphere_count(dimension, count) // dimension)
     result: IntArray = np.rint(units * UNIT).astype(np.int64)
     result.flags.writeable = False
     return result
