@@ -25,8 +25,9 @@ def hat_extremes(levels: int, generator: np.random.Generator, draws: int) -> Flo
 
 
 def _draw(pairs: FloatArray, generator: np.random.Generator, draws: int) -> FloatArray:
-    """Return draws of (maximum, minimum), float64[draws, 2]: each row of a table as often as another, if possible."""
-    return np.asarray(pairs[generator.permutation(max(draws, len(pairs)))[:draws] % len(pairs)])
+    """Return draws of (maximum, minimum), float64[draws, 2]: every row as often as another, or few random ones."""
+    rows = len(pairs)
+    return pairs[generator.permutation(draws) % rows if draws >= rows else generator.integers(rows, size=draws)]
 
 
 @lru_cache(maxsize=64)

@@ -297,7 +297,7 @@ class Projected(Box):
         if self.width == 1:
             return Distortion.of(np.empty(0))
         means = _direction_sums(self, pairs) / len(self.thetas)
-        measurement = Distortion.of(means * self.factor / self.norm(self.public_pairs(pairs)))
+        measurement = Distortion.of(means * self.factor / _pair_lengths(self.with_directions(1), pairs))
         return replace(self._bounds, likely=measurement.likely) if self._has_even_directions else measurement
 
     def public_pairs(self, pairs: int) -> FloatArray:
@@ -367,6 +367,12 @@ def _random_pairs(seed: int, pairs: int, corner: tuple[float, ...]) -> FloatArra
 
 
 _cached_pairs = lru_cache(maxsize=1)(_random_pairs)
+
+
+@lru_cache(maxsize=2)
+def _pair_lengths(space: Projected, pairs: int) -> FloatArray:
+    """Return the lengths of `public_pairs`, which are the same with any number of directions."""
+    return space.norm(space.public_pairs(pairs))
 
 
 @lru_cache(maxsize=16)
