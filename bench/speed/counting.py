@@ -96,11 +96,11 @@ def measure(case: Case, n: int, clock: Callable[[], float]) -> dict[str, float]:
     design = Slopes().predict(space.embedding, n, ProtectedChange(), mp.Guarantee(1, 1e-6))
     generator = np.random.default_rng(0)
     items = min(n * dimension, 1 << 20)
-    cells, weights = generator.integers(0, design.cells, items), generator.random(items)
+    cells, weights = generator.integers(0, design.sketch_cells, items), generator.random(items)
     records = space.read(table.slice(0, min(n, 1024)).to_batches()[0])
     functions: dict[str, Callable[[], object]] = {
-        "bincount": lambda: np.bincount(cells, weights=weights, minlength=design.cells),
-        "sketch": lambda: _read(table, space).sketch(space, design.cells),
+        "bincount": lambda: np.bincount(cells, weights=weights, minlength=design.sketch_cells),
+        "sketch": lambda: _read(table, space).sketch(space, design.sketch_cells),
     }
     if case.work == "product":
         thetas = space.thetas.astype(np.float64)
@@ -115,7 +115,7 @@ def measure(case: Case, n: int, clock: Callable[[], float]) -> dict[str, float]:
         "work": BLOCK if case.work == "root" else len(records) * dimension,
     }
     result = {name: seconds / count[name] * 1e9 for name, seconds in best.items()}
-    sketch = _read(table, space).sketch(space, design.cells)
+    sketch = _read(table, space).sketch(space, design.sketch_cells)
     noise = interleaved({"noise": lambda: design.run(sketch)}, 1, clock)["noise"]
     draws = sum(int(span) >> bits for span, bits in zip(space.embedding.span, design.bits, strict=True))
     return result | {"draws": draws, "share": noise / (noise + best["sketch"])}

@@ -1,5 +1,6 @@
 """Checks of arguments that several layers share, and suggestions for misspelt names."""
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -39,6 +40,8 @@ def unmask(data: Any) -> Any:
     Call this on every array or list of a user before NumPy reads it: `np.asarray` would read the values under a mask.
     A list may hold masked rows. `ingest/dataframes.py` handles the fields of a structured array.
     """
+    if "numpy.ma" not in sys.modules:  # no masked array exists, and to import the module takes 40 ms
+        return data
     if isinstance(data, list | tuple):
         masked = any(isinstance(entry, np.ma.MaskedArray) for entry in data)
         return [unmask(entry) for entry in data] if masked else data

@@ -225,8 +225,9 @@ def uncut(epsilon: float = 1.0) -> KnownCase:
     queries = Queries(np.array([[0.4], [0.5]]), L1([(0, 1)]))
     design = Net().design(queries, 1, ProtectedChange(), Guarantee(epsilon))
     links = Uncut(design.shape.links.left, design.shape.links.right, design.shape.links.lengths)
-    tree = replace(design.designs.tree, links=links)
-    noise = replace(design, designs=replace(design.designs, tree=tree))
+    designs = replace(design.designs)
+    vars(designs)["tree"] = replace(design.designs.tree, links=links)
+    noise = replace(design, designs=designs)
     movers = np.array([0, QUANTA * 3 // 4]), np.array([QUANTA, QUANTA // 4])
     runs = [partial(noise.noisy_links, links.differences(mover[None])[0]) for mover in movers]
     return case_from_traces("net", "differences that are not cut", Pure(epsilon), *runs)

@@ -17,7 +17,6 @@ from milepost.auditing import case_matrix
 from milepost.auditing.noise_trace import Call, NoiseTrace, TracePair, record_noise
 from milepost.auditing.worst_case_search import SearchedCase
 from milepost.errors import MilepostError
-from milepost.mechanisms.coordinate import slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.privacy import noise
@@ -52,18 +51,18 @@ def test_the_worst_pair_costs_at_most_the_claim_and_about_as_much(name: str) -> 
 @contextmanager
 def replay_noise(calls: tuple[Call, ...]) -> Iterator[None]:
     """Return the noisy numbers of another run instead of new noise."""
-    remaining_calls, add, threads = iter(calls), noise._add, slopes.THREADS
+    remaining_calls, add, threads = iter(calls), noise._add, noise.max_threads
 
     def add_recorded(law: str, values: IntArray, scale: float) -> IntArray:
         call = next(remaining_calls)
         assert (call.law, call.scale, len(call.values)) == (law, scale, len(values))
         return call.noisy
 
-    vars(noise)["_add"], vars(slopes)["THREADS"] = add_recorded, 1
+    vars(noise)["_add"], vars(noise)["max_threads"] = add_recorded, lambda: 1
     try:
         yield
     finally:
-        vars(noise)["_add"], vars(slopes)["THREADS"] = add, threads
+        vars(noise)["_add"], vars(noise)["max_threads"] = add, threads
         assert next(remaining_calls, None) is None
 
 

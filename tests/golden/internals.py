@@ -22,7 +22,7 @@ from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 
 Noise = Callable[[str, IntArray, float], IntArray]
-GAUSSIAN_OF_SLOPES = slopes, "gaussian"  # where a mechanism has its noise from, for a test that changes its scale
+GAUSSIAN_OF_SLOPES = slopes, "gaussian_each"  # where a mechanism has its noise from, for a test that changes its scale
 
 
 def sketch_of(data: Any, space: Any, **row_columns: Any) -> Sketch:

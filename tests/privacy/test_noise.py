@@ -10,7 +10,15 @@ import pytest
 from milepost import MilepostError
 from milepost._typing import FloatArray, IntArray
 from milepost.privacy import noise
-from milepost.privacy.noise import LaplaceStream, gaussian, gaussian_tail, laplace, laplace_tail
+from milepost.privacy.noise import (
+    LaplaceStream,
+    gaussian,
+    gaussian_each,
+    gaussian_tail,
+    laplace,
+    laplace_each,
+    laplace_tail,
+)
 from tests.chance import assert_fit, assert_scale
 
 
@@ -79,11 +87,11 @@ def test_threads_draw_noise_of_their_own(threads: int, draw: Callable[[IntArray,
         assert_scale(quarter, law="laplace" if draw is laplace else "gaussian", against=1.3, comparisons=threads)
 
 
-def fake_measurement(piece: list[int], calls: list[int], wrong: int = -1) -> list[int]:
+def fake_measurement(piece: IntArray, calls: list[int], wrong: int = -1) -> list[int]:
     calls.append(len(piece))
     if wrong in piece:
         raise RuntimeError("no entropy")
-    return piece
+    return list(piece.tolist())
 
 
 @pytest.mark.parametrize(
@@ -109,11 +117,44 @@ def test_a_piece_that_fails_fails_the_whole(wrong: int, monkeypatch: pytest.Monk
         laplace(np.arange(5000), 1.0)
 
 
+@pytest.mark.parametrize("draw", [gaussian_each, laplace_each])
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.usefixtures("threads")
+def test_values_of_their_own_scales_get_one_call_a_scale_and_keep_their_order(
+    long: bool, draw: Callable[[IntArray, FloatArray], IntArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order of scales, and whether one of them has enough values for several threads."""
+    calls: dict[float, list[int]] = {}
+    values = np.arange(4096 if long else 300)
+    scales = np.where(values % 3 == 0, 2.0, np.where(values > (4000 if long else 200), 5.0, 1.0))
+    monkeypatch.setattr(
+        noise, "_measurement", lambda _, scale: partial(fake_measurement, calls=calls.setdefault(scale, []))
+    )
+    assert draw(values, scales).tolist() == values.tolist()
+    assert {scale: sum(sizes) for scale, sizes in calls.items()} == {
+        scale: int((scales == scale).sum()) for scale in (1.0, 2.0, 5.0)
+    }
+    assert [len(calls[scale]) for scale in (1.0, 2.0, 5.0)] == [2 if long else 1, 1, 1]
+
+
+@pytest.mark.parametrize("draw", [gaussian_each, laplace_each])
+def test_each_value_has_noise_of_its_own_scale(draw: Callable[[IntArray, FloatArray], IntArray]) -> None:
+    """Of three scales in turn, and no draw twice."""
+    scales = np.tile([2.0**40, 2.0**44, 2.0**50], 3000)
+    draws = draw(np.zeros(len(scales), dtype=np.int64), scales)
+    for first in range(3):
+        own = draws[first::3] / scales[first]
+        assert_scale(own, law="laplace" if draw is laplace_each else "gaussian", against=1.3, comparisons=3)
+    assert len(np.unique(draws[2::3])) == 3000
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, 2.0**60])
 def test_a_scale_that_does_not_fit_is_refused(scale: float) -> None:
     """Never a smaller scale in silence."""
     with pytest.raises(MilepostError, match="epsilon"):
         laplace(np.zeros(1, dtype=np.int64), scale)
+    with pytest.raises(MilepostError, match="epsilon"):
+        laplace_each(np.zeros(2, dtype=np.int64), np.array([1.0, scale]))
 
 
 def test_a_forked_process_draws_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,4 +163,6 @@ def test_a_forked_process_draws_in_one_thread(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(noise, "_IMPORTING_PROCESS", os.getpid() + 1)
     monkeypatch.setattr(noise, "ThreadPoolExecutor", None)
     assert noise.max_threads() == 1
-    assert len(noise.laplace(np.zeros(8 * noise.PIECE, dtype=np.int64), 3.0)) == 8 * noise.PIECE
+    values = np.zeros(8 * noise.PIECE, dtype=np.int64)
+    assert len(noise.laplace(values, 3.0)) == len(values)
+    assert len(noise.laplace_each(values, np.resize(np.arange(1.0, 10.0), len(values)))) == len(values)

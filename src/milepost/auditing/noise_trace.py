@@ -18,7 +18,6 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.auditing.case import Outcomes
 from milepost.errors import AccuracyWarning, MilepostError
-from milepost.mechanisms.coordinate import slopes
 from milepost.privacy import noise
 
 TRACE_LOCK = RLock()  # one thread at a time replaces the noise
@@ -39,14 +38,14 @@ NoiseFunction: TypeAlias = Callable[[str, IntArray, float], IntArray]
 
 @contextmanager
 def replaced_noise(add: NoiseFunction) -> Iterator[None]:
-    """Let every draw of the library call `add(law, values, scale)`, one after another; coordinates are not parallel."""
-    original, threads = noise._add, slopes.THREADS
+    """Let every draw of the library call `add(law, values, scale)`, one after another in one thread."""
+    original, threads = noise._add, noise.max_threads
     with TRACE_LOCK:
-        vars(noise)["_add"], vars(slopes)["THREADS"] = add, 1
+        vars(noise)["_add"], vars(noise)["max_threads"] = add, lambda: 1
         try:
             yield
         finally:
-            vars(noise)["_add"], vars(slopes)["THREADS"] = original, threads
+            vars(noise)["_add"], vars(noise)["max_threads"] = original, threads
 
 
 @contextmanager

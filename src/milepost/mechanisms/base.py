@@ -29,7 +29,8 @@ class Prediction:
 
     error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
     at once. cells: number of cells of all coordinates together. size: approximate bytes of the file. details: more
-    numbers, by name. coordinates: D, the number of embedding coordinates of the space.
+    numbers, by name. coordinates: D, the number of embedding coordinates of the space. draws: of noise, for all groups
+    together and at most; each takes about 10 µs of a processor.
     """
 
     mechanism: str
@@ -40,6 +41,7 @@ class Prediction:
     size: int | None = None
     details: dict[str, float | int | str] = field(default_factory=dict)
     coordinates: int | None = None
+    draws: int | None = None
 
 
 def session_name(mechanism: str, queries: int) -> str:
@@ -233,6 +235,28 @@ class Design(ABC, Generic[Exact, Released]):
     def prediction(self) -> Prediction:
         """The error to expect, for data that are evenly spread; computed when it is first needed."""
 
+    @property
+    def error(self) -> float:
+        """The error of `prediction`; a subclass may compute it without the rest, which "auto" does not need."""
+        return self.prediction.error
+
+    @property
+    def rms(self) -> float | None:
+        """The standard deviation of `prediction`; a subclass may compute it without the rest."""
+        return self.prediction.rms
+
+    @property
+    def group_draws(self) -> int | None:
+        """The largest number of draws of noise for the statistic of one group; None where it is not known."""
+        return None
+
+    @property
+    def draws(self) -> int | None:
+        """The largest number of draws of noise, for all groups and their totals; None where it is not known."""
+        if self.group_draws is None:
+            return None
+        return (self.change.groups or 1) * (self.group_draws + (self.total_scale > 0))
+
     @abstractmethod
     def add_noise(self, statistic: Exact, group: int, draw_total: Callable[[], Total]) -> Released:
         """Return the noisy statistic of a group. draw_total: returns the noisy total; call it once."""
@@ -265,11 +289,6 @@ class CoordinateDesign(Design[Sketch, CoordinateStatistic]):
     embedding: Embedding
     bits: Sequence[int]
 
-    @property
-    def cells(self) -> int:
-        """The cells of the sketch that it needs, in every coordinate: the most that any coordinate has."""
-        return 1 << (QUANTUM_BITS - min(self.bits))
-
     def check_shape(self, statistic: Sketch) -> None:
         """Refuse a sketch of another embedding, or of coarser cells."""
         if statistic.dimension != self.embedding.dimension:
@@ -277,8 +296,20 @@ class CoordinateDesign(Design[Sketch, CoordinateStatistic]):
                 f"the sketch has {statistic.dimension} coordinate{'s' * (statistic.dimension != 1)}, the space has "
                 f"{self.embedding.dimension}"
             )
-        if self.cells > statistic.cells:
-            raise MilepostError(f"the sketch has {statistic.cells} cells, {self.cells} are needed")
+        if self.sketch_cells > statistic.cells:
+            raise MilepostError(f"the sketch has {statistic.cells} cells, {self.sketch_cells} are needed")
+
+    @property
+    def sketch_cells(self) -> int:
+        """The smallest number of cells of a sketch that has all cells of the design."""
+        return 1 << (QUANTUM_BITS - min(self.bits))
+
+    def coarsen(self, sketch: Sketch, group: int) -> dict[int, Sketch]:
+        """Return all coordinates of one group, in cells of 2^b quanta, for each b of `bits`."""
+        part = Sketch(sketch.dimension, cells=sketch.cells)
+        one = slice(group, group + 1)
+        part.counts, part.offsets, part.totals = sketch.counts[one], sketch.offsets[one], sketch.totals[one]
+        return {b: part.coarsen(1 << (QUANTUM_BITS - b)) for b in set(self.bits)}
 
     def coordinate(self, sketch: Sketch, i: int, group: int) -> Sketch:
         """Return coordinate i of one group, in cells of 2^bits[i] quanta."""
@@ -294,6 +325,11 @@ class QueryDesign(Design[DistanceSums, NoisyStatistic]):
     @property
     def summands(self) -> int:
         """The number of sums; by default one for each query."""
+        return self.queries.count
+
+    @property
+    def group_draws(self) -> int:
+        """One for each query."""
         return self.queries.count
 
     def check_shape(self, statistic: DistanceSums) -> None:
@@ -324,6 +360,7 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
       to be follows from `ProtectedChange.gaussian` or `ProtectedChange.laplace`, which split the budget between the
       sums and the total. All randomness has to come from `milepost.privacy.noise`.
     - `check`, if there are guarantees or changes that it cannot give.
+    - `error_bound`, if its design takes long: "auto" then does not compute a design that cannot win.
 
     The base class ensures that `check` comes before a design, that no scale of noise overflows, that a statistic fits
     the design, groups and number of records included, before noise is drawn, and that the total of a group is drawn
@@ -349,6 +386,13 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
         design = self.design(public, n, change, guarantee)
         design.check_scales()
         return design
+
+    def error_bound(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:  # noqa: ARG002
+        """Return a lower bound of the error of `predict`, from public numbers and in little time.
+
+        "auto" leaves out a mechanism whose bound is above the error of another one. By default 0: never left out.
+        """
+        return 0.0
 
     def with_failure_probability(self, failure_probability: float) -> Self:  # noqa: ARG002
         """Return the mechanism for promises that fail with this probability; by default it makes none."""

@@ -281,11 +281,11 @@ class SessionOpening:
     def choose(self, n: int, guarantee: Guarantee) -> SessionChoice | None:
         """Return the session with the smallest error; None where a synopsis is better."""
         sessions, unfit = self._choices(self.table.space, n, guarantee, self.sessions)
-        synopses, unfit_synopses = self.feasible.choices(n, self.table.change, guarantee)
-        if not sessions and not synopses:
+        synopsis, unfit_synopses = self.feasible.best(n, self.table.change, guarantee)
+        if not sessions and synopsis is None:
             others = self.feasible.others(self.table.change, guarantee)
             raise no_choice(self.refused | unfit | unfit_synopses, others)
-        if not synopses or (sessions and sessions[0].prediction.error < ANY_POINT * synopses[0].prediction.error):
+        if synopsis is None or (sessions and sessions[0].error < ANY_POINT * synopsis.error):
             return sessions[0]
         return None
 

@@ -231,10 +231,10 @@ def exact_mean_distance(data: Any, space: Space, points: Any, *, columns: Column
 
 def best_choice(feasible: Candidates, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
     """Return the choice with the smallest predicted error; refuse if there is none."""
-    choices, refused = feasible.choices(n, change, guarantee)
-    if not choices:
+    best, refused = feasible.best(n, change, guarantee)
+    if best is None:
         raise no_choice(refused)
-    return choices[0]
+    return best
 
 
 def group_size(total: int, change: ProtectedChange) -> int:
@@ -259,7 +259,7 @@ def run_release(
 
 def warn_large_error(choice: Choice | SessionChoice, table: Table, n: int, guarantee: Guarantee) -> None:
     """Warn if the predicted error for n records is more than a quarter of the diameter, and name a remedy."""
-    error, diameter = choice.prediction.error, table.space.diameter
+    error, diameter = choice.error, table.space.diameter
     if error <= diameter / 4:
         return
     rows = table.change.rows(n)

@@ -57,8 +57,13 @@ class CoordinateChoice:
 
     @property
     def prediction(self) -> Prediction:
-        """Return the error to expect."""
-        return self.design.prediction
+        """Return the error to expect, and the number of draws."""
+        return replace(self.design.prediction, draws=self.design.draws)
+
+    @property
+    def error(self) -> float:
+        """Return the error alone, which may take less time than the prediction."""
+        return self.design.error
 
     @property
     def bias(self) -> float:
@@ -71,7 +76,7 @@ class CoordinateChoice:
 
     def prepare(self, table: Table) -> Callable[[], list[CoordinateStatistic]]:
         """Read the table; return a function that spends the guarantee of the design, group by group."""
-        sketch = table.sketch(self.space, self.design.cells)
+        sketch = table.sketch(self.space, self.design.sketch_cells)
         return lambda: [self.design.run(sketch, group) for group in range(sketch.groups)]
 
 
@@ -86,8 +91,13 @@ class QueryChoice:
 
     @property
     def prediction(self) -> Prediction:
-        """Return the error to expect."""
-        return self.design.prediction
+        """Return the error to expect, and the number of draws."""
+        return replace(self.design.prediction, draws=self.design.draws)
+
+    @property
+    def error(self) -> float:
+        """Return the error alone, which may take less time than the prediction."""
+        return self.design.error
 
     @property
     def bias(self) -> float:
@@ -173,32 +183,71 @@ class Candidates:
         """Return what each would do with n rows, the smallest error first, and why some cannot."""
         choices: list[Choice] = []
         refused: dict[str, str] = {}
-        for name, mechanism in self.coordinate.items():
+        for name in self.coordinate | self.query:
             try:
-                choices.append(coordinate_choice(mechanism, self.space, n, change, guarantee))
+                choices.append(self._choice(name, n, change, guarantee))
             except MilepostError as reason:  # its noise would not fit
-                refused[name] = str(reason)
-        queries = self.queries
-        for name, query_mechanism in self.query.items():
-            if queries is None:  # self.query is empty then
-                break
-            try:
-                design = query_mechanism.predict(queries, n, change, guarantee)
-                choices.append(QueryChoice(query_mechanism, self.space, queries, design))
-            except MilepostError as reason:
                 refused[name] = str(reason)
         choices.sort(key=self._rank)
         return choices, refused
 
-    def _rank(self, choice: Choice) -> tuple[float, float]:
-        """Return the promised error and, among promises no better than the diameter, the noise.
+    def best(self, n: int, change: ProtectedChange, guarantee: Guarantee) -> tuple[Choice | None, dict[str, str]]:
+        """Return the first of `choices`, and why some cannot; None where none can.
 
-        A mechanism that answers every point may have a little more error.
+        It is found without a design for mechanisms whose bounds show that they have more error than another one.
         """
-        prediction, max_error = choice.prediction, self.space.diameter * (1 - 1e-6)
-        noise = math.inf if prediction.rms is None else prediction.rms
-        factor = ANY_POINT if choice.queries is None and self.space.given_queries is None else 1.0
-        return factor * min(prediction.error, max_error), noise if prediction.error >= max_error else 0.0
+        best: Choice | None = None
+        refused: dict[str, str] = {}
+        for name in self.coordinate | self.query:
+            try:
+                if best is not None and not self._may_beat(best, name, n, change, guarantee):
+                    continue
+                choice = self._choice(name, n, change, guarantee)
+            except MilepostError as reason:
+                refused[name] = str(reason)
+            else:
+                best = choice if best is None or self._rank(choice) < self._rank(best) else best
+        return best, refused
+
+    def _choice(self, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
+        """Return what one of them would do with n rows; refuse noise that does not fit."""
+        if name in self.coordinate:
+            return coordinate_choice(self.coordinate[name], self.space, n, change, guarantee)
+        mechanism, queries = self.query[name], self.queries
+        if queries is None:
+            raise MilepostError(f"{name} answers given points only")
+        return QueryChoice(mechanism, self.space, queries, mechanism.predict(queries, n, change, guarantee))
+
+    def _may_beat(self, best: Choice, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> bool:
+        """Return whether a mechanism's lower bound is not above the error of the best so far, in some size."""
+        limit, _ = self._rank(best)
+        if name in self.query:
+            mechanism, queries = self.query[name], self.queries
+            bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, guarantee)
+            return self._promise(bound, any_point=False) <= limit
+        for variant in self.space.size_variants(n):
+            embedding = variant.embedding
+            bound = self.coordinate[name].error_bound(embedding, n, change, guarantee)
+            if self._promise(bound, any_point=True) <= limit:
+                return True
+            if self._promise(bound - embedding.bias, any_point=True) > limit:
+                break  # more coordinates are closer to the metric, and have no less noise
+        return False
+
+    def _promise(self, error: float, any_point: bool) -> float:
+        """Return the error that is compared: a mechanism that answers every point may have a little more."""
+        factor = ANY_POINT if any_point and self.space.given_queries is None else 1.0
+        return factor * min(error, self._max_error)
+
+    @property
+    def _max_error(self) -> float:
+        return self.space.diameter * (1 - 1e-6)
+
+    def _rank(self, choice: Choice) -> tuple[float, float]:
+        """Return the promised error and, among promises no better than the diameter, the noise."""
+        error, rms = choice.error, choice.design.rms
+        noise = math.inf if rms is None else rms
+        return self._promise(error, choice.queries is None), noise if error >= self._max_error else 0.0
 
 
 def candidates(
@@ -283,7 +332,7 @@ def coordinate_choice(
                 "do not fit memory; use fewer labels, or a larger step"
             )
         design = mechanism.predict(embedding, n, change, guarantee)
-        return design.prediction.error, design
+        return design.error, design
 
     return CoordinateChoice(mechanism, *best_size(space, n, promise, WORTH))
 
@@ -332,6 +381,11 @@ class GameChoice:
         return self.space.embedding.bias
 
     @property
+    def error(self) -> float:
+        """Return the promised error."""
+        return self.prediction.error
+
+    @property
     def numbers(self) -> list[Any]:
         """Return all numbers that its noise depends on: a session resumes only with the same ones."""
         game = self.margins
@@ -358,6 +412,11 @@ class FieldChoice:
     def bias(self) -> float:
         """Return the quantum, which is next to nothing."""
         return self.noise.quantum
+
+    @property
+    def error(self) -> float:
+        """Return the promised error."""
+        return self.prediction.error
 
     @property
     def numbers(self) -> list[Any]:
@@ -399,7 +458,7 @@ def session_choices(
             choices.append(SESSIONS[name](space, n, change, guarantee, max_queries, failure_probability))
         except MilepostError as reason:
             refused[name] = str(reason)
-    choices.sort(key=lambda choice: choice.prediction.error)
+    choices.sort(key=lambda choice: choice.error)
     return choices, refused
 
 

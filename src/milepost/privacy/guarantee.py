@@ -1,8 +1,9 @@
 """Guarantees (ε, δ), their equivalents in zCDP, and the conversions between the two."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from milepost.errors import MilepostError
@@ -119,13 +120,22 @@ class Guarantee:
 
 def _profile(rho: float) -> Any:
     """Return OpenDP's privacy profile of a ρ-zCDP mechanism (tight conversion)."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    maker: Any = dp.c.make_zCDP_to_approxDP
-    space = dp.atom_domain(T=dp.i64), dp.absolute_distance(T=float)
+    convert, make_gaussian = _makers()
     scale = math.nextafter(math.sqrt(0.5 / rho), 0.0)  # a smaller scale: the profile is that of at least ρ
-    return maker(dp.m.make_gaussian(*space, scale=scale)).map(1.0)
+    return convert(make_gaussian(scale)).map(1.0)
+
+
+@lru_cache(maxsize=1)
+def _makers() -> tuple[Callable[[Any], Any], Callable[[float], Any]]:
+    """Return OpenDP's conversion, and the function that makes its measurement of a scale; made once for many scales."""
+    from opendp.combinators import make_zCDP_to_approxDP  # not opendp.prelude, which imports scikit-learn, too
+    from opendp.domains import atom_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import absolute_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return make_zCDP_to_approxDP, partial(make_gaussian, atom_domain(T="i64"), absolute_distance(T="f64"))
 
 
 def epsilon_of(rho: float, delta: float) -> float:

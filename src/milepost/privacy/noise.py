@@ -5,17 +5,21 @@ The noise cannot be seeded, and no other module of the library draws noise.
 
 import math
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import scipy
 
-from milepost._typing import IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 
-PIECE = 1 << 10  # draws per thread at least: about 20 ms
+PIECE = 1 << 10  # draws per thread at least, of one scale: about 10 ms
+MIN_DRAWS = (
+    64  # draws per thread at least, of several scales: each scale is a call of its own, which costs as much as 10
+)
 MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
@@ -30,16 +34,22 @@ def max_threads() -> int:
     return (os.cpu_count() or 1) if os.getpid() == _IMPORTING_PROCESS else 1
 
 
+@lru_cache(maxsize=2)
+def _maker(law: str) -> Callable[[float], Any]:
+    """Return the function that makes OpenDP's measurement of a scale; made once, it costs a tenth of its parts."""
+    from opendp.domains import atom_domain, vector_domain  # not opendp.prelude, which imports scikit-learn, too
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    make, metric = {"gaussian": (make_gaussian, l2_distance), "laplace": (make_laplace, l1_distance)}[law]
+    return partial(make, vector_domain(atom_domain(T="i64")), metric(T="f64"))
+
+
 @lru_cache(maxsize=1024)
 def _measurement(law: str, scale: float) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    make, metric = {
-        "gaussian": (dp.m.make_gaussian, dp.l2_distance(T=float)),
-        "laplace": (dp.m.make_laplace, dp.l1_distance(T=float)),
-    }[law]
-    return make(dp.vector_domain(dp.atom_domain(T=dp.i64)), metric, scale=scale)
+    return _maker(law)(scale)
 
 
 def _add(law: str, values: IntArray, scale: float) -> IntArray:
@@ -51,13 +61,46 @@ def _add(law: str, values: IntArray, scale: float) -> IntArray:
     measurement, vector = _measurement(law, scale), np.asarray(values, dtype=np.int64)
 
     def noisy(piece: IntArray) -> IntArray:
-        return np.asarray(measurement(piece.tolist()), dtype=np.int64)
+        return np.asarray(measurement(piece), dtype=np.int64)
 
     pieces = min(max_threads(), len(vector) // PIECE)
     if pieces < 2:
         return noisy(vector)
     with ThreadPoolExecutor(pieces) as pool:
         return np.concatenate(list(pool.map(noisy, np.array_split(vector, pieces))))
+
+
+def _add_each(law: str, values: IntArray, scales: FloatArray) -> IntArray:
+    """Return the values with independent noise, each of its own scale: one call for all values of a scale.
+
+    Long vectors use all processors by themselves; the short ones are shared between threads.
+    """
+    vector = np.asarray(values, dtype=np.int64)
+    distinct, index, counts = np.unique(scales, return_inverse=True, return_counts=True)
+    if len(distinct) == 1:
+        return _add(law, vector, float(distinct[0]))
+    for scale in distinct.tolist():
+        check_scale(scale)
+    order = np.argsort(index, kind="stable")
+    groups = list(zip(distinct.tolist(), np.split(vector[order], np.cumsum(counts)[:-1]), strict=True))
+    noisy: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(groups)
+
+    def draw(chosen: Sequence[int]) -> None:
+        for group in chosen:
+            scale, part = groups[group]
+            noisy[group] = _add(law, part, scale)
+
+    long, short = [np.flatnonzero((counts >= 2 * PIECE) == flag).tolist() for flag in (True, False)]
+    draw(long)
+    threads = min(max_threads(), len(short), 1 + len(vector) // MIN_DRAWS)
+    if threads < 2:
+        draw(short)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(draw, [short[start::threads] for start in range(threads)]))
+    result = np.empty_like(vector)
+    result[order] = np.concatenate(noisy)
+    return result
 
 
 def check_scale(scale: float) -> None:
@@ -77,6 +120,16 @@ def gaussian(values: IntArray, scale: float) -> IntArray:
 def laplace(values: IntArray, scale: float) -> IntArray:
     """Add discrete Laplace noise of parameter b = `scale`; ε = Δ₁/b."""
     return _add("laplace", values, scale)
+
+
+def gaussian_each(values: IntArray, scales: FloatArray) -> IntArray:
+    """Add discrete Gaussian noise to values int64[m], each of its own parameter σ; ρ = Σ Δ²/(2σ²)."""
+    return _add_each("gaussian", values, scales)
+
+
+def laplace_each(values: IntArray, scales: FloatArray) -> IntArray:
+    """Add discrete Laplace noise to values int64[m], each of its own parameter b; ε = Σ |Δ|/b."""
+    return _add_each("laplace", values, scales)
 
 
 class LaplaceStream:

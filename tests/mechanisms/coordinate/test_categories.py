@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import FloatArray, IntArray
+from milepost.auditing.noise_trace import replaced_noise
 from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.base import NoisyStatistic
 from milepost.mechanisms.coordinate import hats, slopes
@@ -146,18 +147,18 @@ for _ in range(3):
 def covariance(space: mp.Gower, rows: Sequence[Any], queries: Sequence[Any], mechanism: str) -> FloatArray:
     """Of raw answers, in units of the variance of one query alone, without a draw: float64[points, points].
 
-    Answers are linear in the released numbers, whose scales are those that the noise functions are handed.
+    Answers are linear in the released numbers, whose scales are those that the noise functions are handed: here each
+    number is released as its scale.
     """
     implementation, guarantee = MECHANISMS[mechanism]
     positions = space.position(space.read_queries(np.array(queries, dtype=object)))
-    transcript = Transcript()
-    with transcript.listen():
+    with replaced_noise(lambda _, values, scale: np.full(values.size, round(scale * (1 << 10)))):
         statistic = run_mechanism(
             implementation, read_sketch(rows, space), space.embedding, ProtectedChange(), guarantee
         )
-    scales = np.concatenate([np.full(draw.values.size, draw.scale) for draw in transcript.draws])
     tensors, unit = statistic.tensors(), 1 << 40
     numbers = tensors["numbers"]
+    scales = numbers / (1 << 10)
 
     def answers(released: IntArray) -> FloatArray:
         changed = tensors | {"numbers": released}

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from milepost import L1, Guarantee, MilepostError
 from milepost._typing import FloatArray
 from milepost.mechanisms.paper import lemma3
-from milepost.mechanisms.paper.margins import CONVEX, MarginRule, Margins, check_game, solve
+from milepost.mechanisms.paper.margins import (
+    CONVEX,
+    MarginRule,
+    Margins,
+    _Alphas,
+    _with_updates,
+    check_game,
+    min_alpha,
+    solve,
+)
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import Embedding
@@ -163,3 +172,18 @@ def test_impossible_games_are_refused(queries: int, beta: float, argument: str) 
     """The error names the argument."""
     with pytest.raises(MilepostError, match=argument):
         check_game(queries, beta)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("widths", [(1.0,), (1.0, 3.0)], ids=["one", "two"])
+def test_alphas_of_many_numbers_of_updates_are_those_of_each(widths: tuple[float, ...], delta: float) -> None:
+    """The search computes α for many numbers of updates at once, and the margins for the best alone."""
+    embedding, guarantee = L1([(0, width) for width in widths]).embedding, Guarantee(1, delta)
+    game = CONVEX, embedding, 10**5, guarantee.budget, guarantee.pure, 1000, 0.05
+    updates = np.array([len(widths), 7, 40, 1000])
+    expected = [_with_updates(*game, number).alpha for number in updates.tolist()]
+    assert _Alphas(*game)(updates) == pytest.approx(expected, rel=1e-9)
+    alpha, best = min_alpha(*game)
+    assert alpha <= min(expected) * (1 + 1e-9)
+    assert solve(*game).alpha == pytest.approx(alpha, rel=1e-9)
+    assert solve(*game).updates == best

@@ -6,9 +6,11 @@ the mass.
 """
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -28,7 +30,12 @@ from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
 MANY_NUMBERS = 1 << 13  # of all groups together: noise for these is drawn in a fraction of a second
 MASS_SHARE = 0.1  # of the failure probability, for the upper limit of the cells' masses
-BAND_DRAWS = 8000  # simulated noise paths for the uniform band; seeded, from public numbers only
+FAILURE = 0.05  # of a predicted error
+MIN_LEVELS = 4  # of cells, as a power of two
+GROUP_LEVELS = 2  # by how many powers of two the cells of groups are finer
+WORTH = 0.99  # more cells are taken only for an error below this share of that with fewer
+BAND_DRAWS = 1 << 13  # simulated noise paths for the uniform band; seeded, from public numbers only
+MIN_BAND_DRAWS = 1 << 10
 BAND_SEED = 0
 BAND_FAILURE = 0.01  # smallest failure probability whose quantile simulated paths give
 BITS = NumberLimit(0, QUANTUM_BITS, whole=True, several=True)  # of cells, in a file
@@ -262,7 +269,9 @@ def max_moments(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:
 def band(noises: tuple[CurveNoise, ...], failure: float) -> float:
     """Return what sup |Σ noise| over all positions exceeds with this probability: coordinates are independent."""
     generator = np.random.default_rng(BAND_SEED)
-    extremes = sum(noise.extremes(generator, BAND_DRAWS) for noise in noises)
+    # sums of many coordinates differ less from their mean: fewer draws give as many digits of their quantile
+    draws = max(BAND_DRAWS >> (len(noises).bit_length() // 3), MIN_BAND_DRAWS)
+    extremes = sum(noise.extremes(generator, draws) for noise in noises)
     simulated_failure = max(failure, BAND_FAILURE)
     quantile = float(np.quantile(np.abs(np.asarray(extremes)).max(axis=1), 1 - simulated_failure))
     # further out, sup |noise| grows no faster than |noise| at the worst position, whose law is known
@@ -276,31 +285,106 @@ def bend(embedding: Embedding, i: int, bits: int) -> float:
     return 0.0 if embedding.step[i] % height == 0 else float(embedding.quantum[i]) * height
 
 
-def predict(design: CoordinateDesign, noises: Sequence[CurveNoise], rms: float) -> Prediction:
-    """Return what `Curves` would report on evenly spread data: masses of two equal cells, and their largest noise.
+@dataclass(frozen=True, eq=False)
+class CurvesDesign(CoordinateDesign):
+    """A design whose release is a `Curves`. A subclass gives the noise of every coordinate."""
 
-    An answer has about a quarter of all widths times the noise of a private total.
+    @property
+    @abstractmethod
+    def noises(self) -> Sequence[CurveNoise]:
+        """The noise of each coordinate, for n records."""
+
+    @property
+    @abstractmethod
+    def noise_rms(self) -> float:
+        """The standard deviation of an answer, without that of the total."""
+
+    @cached_property
+    def cells(self) -> list[int]:
+        """The number of cells of each coordinate."""
+        return [int(span) >> bits for span, bits in zip(self.embedding.span, self.bits, strict=True)]
+
+    @cached_property
+    def _total(self) -> Total:
+        return Total(self.n, self.total_scale, self.pure)
+
+    @property
+    def _total_factor(self) -> float:
+        """The error of an answer by an error of 1 of a private total: about a quarter of all widths."""
+        return self.embedding.total_width / 4 / self._total.size
+
+    @cached_property
+    def interpolation(self) -> float:
+        """The bound of interpolation on evenly spread data: a cell has the mass of two equal ones, and its margin."""
+        interpolation, margin, bends = 0.0, 0.0, 0.0
+        for i, noise in enumerate(self.noises):
+            half = bend(self.embedding, i, self.bits[i]) / 2
+            if half:
+                bends += half
+                interpolation += half * min(1.0, 2 / self.cells[i] + noise.mass(0.5 / self.cells[i]))
+                margin += (half * noise.mass(FAILURE * MASS_SHARE)) ** 2
+        return min(interpolation + math.sqrt(margin), bends)
+
+    @cached_property
+    def _noise_part(self) -> float:
+        variances, kurtoses = max_moments(self.noises)
+        variances = np.column_stack([variances, [(self._total.deviation * self._total_factor) ** 2]])
+        return float(spread(variances, np.column_stack([kurtoses, [self._total.kurtosis]]), FAILURE)[0])
+
+    @cached_property
+    def error(self) -> float:
+        """What `Curves` would report on evenly spread data: the largest noise, interpolation and the embedding."""
+        return min(self._noise_part + self.interpolation + self.embedding.bias, self.embedding.sensitivity_bound)
+
+    @cached_property
+    def rms(self) -> float:
+        """The standard deviation of an answer."""
+        return math.hypot(self.noise_rms, self._total.deviation * self._total_factor)
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """Noise and, for evenly spread data, interpolation."""
+        noise = (
+            band(tuple(self.noises), FAILURE * (1 - MASS_SHARE)) + self._total.tail(FAILURE / 2) * self._total_factor
+        )
+        uniform = max(self._noise_part, noise) + self.interpolation + self.embedding.bias
+        errors = self.error, self.rms, min(uniform, self.embedding.sensitivity_bound)
+        sizes = sum(self.cells), 8 * sum(self.cells) + 2000
+        return Prediction(self.mechanism, *errors, *sizes, coordinates=self.embedding.dimension)
+
+
+AnyCurvesDesign = TypeVar("AnyCurvesDesign", bound=CurvesDesign)
+
+
+def with_fewest_cells(make: Callable[[list[int]], AnyCurvesDesign], bits: list[int]) -> AnyCurvesDesign:
+    """Return the design with the fewest cells that has no more than 1 % more error than that of cells of 2^bits quanta.
+
+    make: returns the design for cells. Each cell is a draw of noise. People of one group are closer together than the
+    prediction assumes, so that cells of groups are compared as if they were as many times wider.
     """
-    embedding, bits, total = design.embedding, design.bits, Total(design.n, design.total_scale, design.pure)
-    failure, interpolation, margin = 0.05, 0.0, 0.0
-    cells = [int(span) >> b for span, b in zip(embedding.span, bits, strict=True)]
-    for i, noise in enumerate(noises):
-        half = bend(embedding, i, bits[i]) / 2
-        interpolation += half * min(1.0, 2 / cells[i] + (noise.mass(0.5 / cells[i]) if half else 0.0))
-        margin += (half * noise.mass(failure * MASS_SHARE)) ** 2 if half else 0.0
-    interpolation = min(interpolation + math.sqrt(margin), sum(bend(embedding, i, b) / 2 for i, b in enumerate(bits)))
-    total_factor = embedding.total_width / 4 / total.size
-    variances, kurtoses = max_moments(noises)
-    variances = np.column_stack([variances, [(total.deviation * total_factor) ** 2]])
-    noise_part = float(spread(variances, np.column_stack([kurtoses, [total.kurtosis]]), failure)[0])
-    error = noise_part + interpolation + embedding.bias
-    uniform = max(noise_part, band(tuple(noises), failure * (1 - MASS_SHARE)) + total.tail(failure / 2) * total_factor)
-    uniform += interpolation + embedding.bias
-    rms = math.hypot(rms, total.deviation * total_factor)
-    size = sum(8 * count for count in cells) + 2000
-    bound = embedding.sensitivity_bound
-    errors = min(error, bound), rms, min(uniform, bound)
-    return Prediction(design.mechanism, *errors, sum(cells), size, coordinates=embedding.dimension)
+    best, wider = make(bits), 0
+    denser = GROUP_LEVELS if best.change.groups is not None else 0
+    compared = make(_wider(best, bits, denser)) if denser else best
+    limit = compared.error / WORTH
+    # with half as many cells, interpolation is at least √2 times as large (masses double, their margins grow by √2),
+    # and noise is at most 2 % less: there is no need to compute an error that is certainly too large
+    while (math.sqrt(2) - 1) * compared.interpolation < limit - 0.98 * compared.error:
+        wider += 1
+        coarser = _wider(best, bits, wider)
+        if coarser == list(best.bits):
+            break
+        compared = make(_wider(best, bits, wider + denser))
+        if compared.error > limit:
+            break
+        best = make(coarser) if denser else compared
+    return best
+
+
+def _wider(design: CurvesDesign, bits: list[int], levels: int) -> list[int]:
+    """Return bits of cells 2^levels times as wide, but not of those that are steps, and not fewer than MIN_LEVELS."""
+    steps = design.embedding.step.tolist()
+    max_bits = QUANTUM_BITS - MIN_LEVELS
+    return [b if step > 1 else max(b, min(b + levels, max_bits)) for b, step in zip(bits, steps, strict=True)]
 
 
 def cell_bits(embedding: Embedding, deviation: float, groups: int | None = None) -> list[int]:
@@ -312,9 +396,9 @@ def cell_bits(embedding: Embedding, deviation: float, groups: int | None = None)
     share = 1 / 20 if embedding.dimension <= 8 else 1 / 10  # finer where columns are few and noise is soon drawn
     cells = math.sqrt(embedding.total_width / (4 * share * deviation))
     if groups is not None:
-        cells = max(cells, min(4 * cells, MANY_NUMBERS / (groups * embedding.dimension)))
+        cells = max(cells, min((1 << GROUP_LEVELS) * cells, MANY_NUMBERS / (groups * embedding.dimension)))
     max_levels = default_cells(embedding.dimension * (groups or 1)).bit_length() - 1
-    levels = min(max(math.ceil(math.log2(cells)), 4), max_levels)
+    levels = min(max(math.ceil(math.log2(cells)), MIN_LEVELS), max_levels)
     return [QUANTUM_BITS - levels if step == 1 else int(step).bit_length() - 1 for step in embedding.step]
 
 

@@ -22,6 +22,11 @@ def parts(levels: int) -> list[slice]:
     return [slice(0, 1)] + [slice(1 << level, 2 << level) for level in range(levels)]
 
 
+def sizes(levels: int) -> list[int]:
+    """Return the number of coefficients of each scale."""
+    return [1] + [1 << level for level in range(levels)]
+
+
 def analyse(values: IntArray) -> IntArray:
     """Return coefficients int64[..., m] of V at the borders, int64[..., m + 1]; every sag is exactly an integer."""
     cells = values.shape[-1] - 1
@@ -119,8 +124,7 @@ def simulate(scales: FloatArray, generator: np.random.Generator, draws: int) -> 
     border.
     """
     levels = len(scales) - 1
-    sizes = [part.stop - part.start for part in parts(levels)]
-    noise = generator.laplace(size=(draws, 1 << levels)) * np.repeat(scales, sizes)
+    noise = generator.laplace(size=(draws, 1 << levels)) * np.repeat(scales, sizes(levels))
     return _refine(noise, -noise[:, 0])
 
 

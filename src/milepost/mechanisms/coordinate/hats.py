@@ -10,14 +10,31 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import CoordinateDesign, CoordinateMechanism, NoisyStatistic, Prediction
+from milepost.mechanisms.base import CoordinateMechanism, NoisyStatistic
 from milepost.mechanisms.coordinate import faber_schauder
 from milepost.mechanisms.coordinate.categories import CategoryNoise, category_noises
-from milepost.mechanisms.coordinate.curves import BITS, Curves, cell_bits, join_ragged, predict, split_ragged
-from milepost.mechanisms.noise_quantiles import laplace_quantile, normal_quantile
+from milepost.mechanisms.coordinate.curves import (
+    BITS,
+    FAILURE,
+    MASS_SHARE,
+    MIN_LEVELS,
+    Curves,
+    CurvesDesign,
+    cell_bits,
+    join_ragged,
+    split_ragged,
+    with_fewest_cells,
+)
+from milepost.mechanisms.coordinate.path_extremes import hat_extremes
+from milepost.mechanisms.noise_quantiles import (
+    laplace_quantile,
+    min_mixture_quantile,
+    noise_tables,
+    normal_quantile,
+)
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import laplace
+from milepost.privacy.noise import laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
@@ -27,8 +44,6 @@ SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private s
 # Cells are sized for this share of a single query's noise: finer hats cost little, and they estimate a cell's mass less
 # exactly than slopes do, so that coarse cells would widen intervals.
 FINER = 1 / 4
-MASS_DRAWS = 200
-BAND_CELLS = 1 << 10  # of a simulated path: finer hats add less than 1 % to its extremes
 
 
 class HatSags(Curves):
@@ -74,7 +89,7 @@ class HatSags(Curves):
 
 
 @dataclass(frozen=True, eq=False)
-class HatsDesign(CoordinateDesign):
+class HatsDesign(CurvesDesign):
     """Laplace noise on V(0) and on the sag of every dyadic interval. epsilons: of each coordinate."""
 
     epsilons: Sequence[float]
@@ -86,22 +101,34 @@ class HatsDesign(CoordinateDesign):
         return [float(_scales(bits, epsilon).max()) for bits, epsilon in kinds]
 
     @cached_property
-    def prediction(self) -> Prediction:
-        """Noise at the worst position and, for evenly spread data, interpolation."""
-        noises = _noises(self.embedding, self.n, self.epsilons, self.bits)
-        return predict(self, noises, math.sqrt(sum(noise.rms**2 for noise in noises)))
+    def noises(self) -> "Sequence[HatNoise | CategoryNoise]":
+        """The noise of each coordinate."""
+        return _noises(self.embedding, self.n, self.epsilons, self.bits)
+
+    @property
+    def noise_rms(self) -> float:
+        """The root of the mean variance of an answer."""
+        return math.sqrt(sum(noise.rms**2 for noise in self.noises))
+
+    @property
+    def group_draws(self) -> int:
+        """One for each coefficient."""
+        return sum(1 << (QUANTUM_BITS - bits) for bits in self.bits)
 
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> HatSags:
-        """Add the noise, coordinate by coordinate and level by level; then that of the total."""
+        """Add the noise to the coefficients of all coordinates at once; then that of the total."""
         total = int(statistic.totals[group])
         middles = _middles(self.embedding, self.change.public_total)
-        sags = []
+        parts, scales = [], []
+        coarse = self.coarsen(statistic, group).items()
+        coefficients = {bits: faber_schauder.analyse(sketch.borders().value) for bits, sketch in coarse}
         for i, (bits, epsilon) in enumerate(zip(self.bits, self.epsilons, strict=True)):
-            exact = faber_schauder.analyse(self.coordinate(statistic, i, group).borders().value[0])
+            exact = coefficients[bits][i]
             exact[0] -= total * middles[i]
-            scales = _scales(bits, epsilon)
-            pairs = zip(faber_schauder.parts(len(scales) - 1), scales, strict=True)
-            sags.append(np.concatenate([laplace(exact[part], float(scale)) for part, scale in pairs]))
+            parts.append(exact)
+            scales.append(np.repeat(_scales(bits, epsilon), faber_schauder.sizes(QUANTUM_BITS - bits)))
+        noisy = laplace_each(np.concatenate(parts), np.concatenate(scales))
+        sags = np.split(noisy, np.cumsum([len(part) for part in parts])[:-1])
         return HatSags(self.mechanism, self.embedding, draw_total(), self.epsilons, self.bits, sags)
 
 
@@ -116,16 +143,36 @@ class Hats(CoordinateMechanism):
     def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> HatsDesign:
         """Share ε between coordinates and the total, and size cells for the noise."""
         epsilon = guarantee.for_each(public.images_per_record).epsilon_each
-        bits = bits_of(public, n, shares(public, epsilon / change.multiple), change.groups)
-
-        # a pair costs all of ε; an added record costs the share `single` of a number's ε, and one of a block's labels
-        def single_of(i: int) -> float:
-            return faber_schauder.single(QUANTUM_BITS - bits[i])
-
-        single = max(block.select(single_of, lambda _: 0.5) for block in public.blocks)
         noise = sum(public.width(block) ** (2 / 3) for block in public.blocks) ** 1.5
-        split = change.laplace(1, single, epsilon, public.total_width / 4 / (2 * single * noise))
-        return HatsDesign(self.name, n, change, split.total, self.pure, public, bits, shares(public, 1 / split.power))
+
+        def make(bits: list[int]) -> HatsDesign:
+            # a pair costs all of ε; an added record costs the share `single` of a number's ε, and one of its labels'
+            singles = {b: faber_schauder.single(QUANTUM_BITS - b) for b in set(bits)}
+            single = max(block.select(lambda i: singles[bits[i]], lambda _: 0.5) for block in public.blocks)
+            split = change.laplace(1, single, epsilon, public.total_width / 4 / (2 * single * noise))
+            epsilons = shares(public, 1 / split.power)
+            return HatsDesign(self.name, n, change, split.total, self.pure, public, bits, epsilons)
+
+        bits = bits_of(public, n, shares(public, epsilon / change.multiple), change.groups)
+        return with_fewest_cells(make, bits)
+
+    def error_bound(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
+        """Return the noise of V(0) alone, at the low end of every number's interval, and the error of the embedding.
+
+        The largest variance is at least that at the low ends. A scale of V(0) grows with the number of levels. The sums
+        have at most ε, or twice that where only adding is protected: a pair is two single changes, so that `single` is
+        at least one half. Labels may have no noise.
+        """
+        epsilon = guarantee.for_each(public.images_per_record).epsilon_each / change.multiple
+        epsilons = shares(public, epsilon if change.replaces else 2 * epsilon)
+
+        def square(i: int) -> float:
+            levels = min(MIN_LEVELS, QUANTUM_BITS + 1 - int(public.step[i]).bit_length())
+            return 2 * float(public.spread[i] / epsilons[i] * faber_schauder.scales(levels)[0]) ** 2
+
+        squares = math.fsum(block.select(square, lambda _: 0.0) for block in public.blocks)
+        error = min_mixture_quantile(FAILURE * (1 - MASS_SHARE)) * math.sqrt(squares) / n + public.bias
+        return min(error, public.sensitivity_bound)
 
 
 @dataclass(frozen=True)
@@ -149,18 +196,18 @@ class HatNoise:
     @cached_property
     def max_moments(self) -> tuple[float, float]:
         """The maxima over all borders; between them both are smaller."""
-        variance = self.variance(self._borders)
-        max_variance = float(variance.max())
-        return max_variance, float((self.kurtosis(self._borders) * (variance / max_variance) ** 2).max())
+        variance, excess, _ = _border_moments(self.bits, self.span)
+        return variance * self._width**2, excess
 
     @cached_property
     def rms(self) -> float:
         """Root mean square of the standard deviation over borders."""
-        return math.sqrt(float(self.variance(self._borders).mean()))
+        return math.sqrt(_border_moments(self.bits, self.span)[2]) * self._width
 
     @property
-    def _borders(self) -> FloatArray:
-        return np.arange((self.span >> self.bits) + 1, dtype=np.float64) * (1 << self.bits)
+    def _width(self) -> float:
+        """The distance that a path of ε = 1 and width 1 is scaled by."""
+        return QUANTA / self.epsilon * SLACK * self.unit
 
     def mass(self, failure: float) -> float:
         """Return the margin from simulated second differences of the noise, over all cells."""
@@ -169,9 +216,8 @@ class HatNoise:
         return quantile * deviation / (2 * (self.n << self.bits))
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
-        """Return maxima and minima of paths, from a shuffled pool of standard paths."""
-        pool = _standard_extremes(min(QUANTUM_BITS - self.bits, BAND_CELLS.bit_length() - 1), draws)
-        return self.unit * QUANTA / self.epsilon * generator.permutation(pool)
+        """Return maxima and minima of paths."""
+        return self.unit * QUANTA / self.epsilon * hat_extremes(QUANTUM_BITS - self.bits, generator, draws)
 
     @property
     def _noise_scales(self) -> FloatArray:
@@ -231,26 +277,29 @@ def _noises(
     return [noise for block in embedding.blocks for noise in block.select(hats, labels)]
 
 
+@lru_cache(maxsize=1024)
+def _border_moments(bits: int, span: int) -> tuple[float, float, float]:
+    """Return the largest variance over borders, the largest fourth cumulant ÷ its square, and the mean variance.
+
+    They are those of paths at ε = 1 and width 1, which other noise is a multiple of.
+    """
+    scales = faber_schauder.scales(QUANTUM_BITS - bits)
+    borders = np.asarray(np.arange((span >> bits) + 1) * (2.0**bits / QUANTA), dtype=np.float64)
+    variance, kurtosis = faber_schauder.variance(scales, borders), faber_schauder.kurtosis(scales, borders)
+    largest = float(variance.max())
+    return largest, float((kurtosis * (variance / largest) ** 2).max()), float(variance.mean())
+
+
 @lru_cache(maxsize=4096)
 def _noise(bits: int, epsilon: float, n: int, unit: float, span: int) -> HatNoise:
     """Return one object for all coordinates of the same width, with its cached properties."""
     return HatNoise(bits, epsilon, n, unit, span)
 
 
-@lru_cache(maxsize=32)
 def _second_difference(levels: int) -> float:
-    """Return the standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, ε = 1, width 1, at the noisiest cells."""
-    paths = faber_schauder.simulate(faber_schauder.scales(levels), np.random.default_rng(levels), MASS_DRAWS)
-    steps = np.diff(paths, axis=1, prepend=paths[:, :1], append=paths[:, -1:])
-    return float(np.max((steps[:, 2:] - steps[:, :-2]).std(axis=0))) * 1.1  # a margin for the error of the simulation
+    """Return the standard deviation of V_{j+2} − V_{j+1} − V_j + V_{j−1}, ε = 1, width 1, at the noisiest cells.
 
-
-@lru_cache(maxsize=32)
-def _standard_extremes(levels: int, draws: int) -> FloatArray:
-    """Simulate maxima and minima of paths at ε = 1 and width 1: float64[draws, 2]."""
-    generator, scales = np.random.default_rng(levels), faber_schauder.scales(levels)
-    result = np.empty((draws, 2))
-    for start in range(0, draws, 1000):
-        paths = faber_schauder.simulate(scales, generator, min(1000, draws - start))
-        result[start : start + 1000] = np.stack([paths.max(axis=1), paths.min(axis=1)], axis=1)
-    return result
+    It falls with the number of levels, so that the last tabulated number is large enough for more of them.
+    """
+    table = noise_tables()["second_differences"]
+    return float(table[min(levels, len(table) - 1)])

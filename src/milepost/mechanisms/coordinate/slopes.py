@@ -5,39 +5,38 @@ Every answer, at every position, has the noise that one query alone would need.
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import CoordinateDesign, CoordinateMechanism, NoisyStatistic, Prediction, check_delta
+from milepost.mechanisms.base import CoordinateMechanism, NoisyStatistic, check_delta
 from milepost.mechanisms.coordinate.categories import category_noises
 from milepost.mechanisms.coordinate.count_origin import CountOrigin
 from milepost.mechanisms.coordinate.curves import (
     BITS,
     CurveNoise,
     Curves,
+    CurvesDesign,
     cell_bits,
     join_ragged,
-    predict,
     split_ragged,
+    with_fewest_cells,
 )
+from milepost.mechanisms.coordinate.path_extremes import walk_extremes
+from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian, max_threads
+from milepost.privacy.noise import gaussian_each
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
 from milepost.storage.file_limits import FLAG, SCALE, ParameterLimits
 
 SLACK = 1 + 1e-12  # rounding of a few float operations, always to the private side
-MAX_STEPS = 1024  # of a simulated path; finer ones are corrected for
-THREADS = 2
 
 
 class SlopeCounts(Curves):
@@ -110,7 +109,7 @@ class SlopeCounts(Curves):
 
 
 @dataclass(frozen=True, eq=False)
-class SlopesDesign(CoordinateDesign):
+class SlopesDesign(CurvesDesign):
     """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i."""
 
     power: float
@@ -121,28 +120,35 @@ class SlopesDesign(CoordinateDesign):
         return scales_of(self.embedding, self.power, self.bits)
 
     @cached_property
-    def prediction(self) -> Prediction:
-        """Noise and, for evenly spread data, interpolation."""
-        deviation = deviation_of(self.embedding, self.n, self.power)
-        return predict(self, _noises(self.embedding, self.n, self.power, self.bits), deviation)
+    def noises(self) -> Sequence[CurveNoise]:
+        """The noise of each coordinate."""
+        return _noises(self.embedding, self.n, self.power, self.bits)
+
+    @property
+    def noise_rms(self) -> float:
+        """The standard deviation of every answer."""
+        return deviation_of(self.embedding, self.n, self.power)
+
+    @property
+    def group_draws(self) -> int:
+        """One for each cell."""
+        return sum(self.cells)
 
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> SlopeCounts:
-        """Add the noise, coordinate by coordinate."""
+        """Add the noise to the counts of all coordinates at once."""
         embedding, exact = self.embedding, int(statistic.totals[group])
         anchor = None if self.change.public_total else CountOrigin.of(embedding)
 
-        def noisy_counts(i: int) -> IntArray:
-            counts = self.coordinate(statistic, i, group).cumulative()[0][: int(embedding.span[i]) >> self.bits[i]]
-            shifted = counts if anchor is None else counts - exact * anchor.marks(i, self.bits[i])
-            return gaussian(shifted, self.scales[i])
+        cumulative = {bits: sketch.cumulative() for bits, sketch in self.coarsen(statistic, group).items()}
 
-        total = draw_total()
-        threads = min(THREADS, max_threads(), embedding.dimension)
-        if threads == 1:
-            counts = [noisy_counts(i) for i in range(embedding.dimension)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                counts = list(pool.map(noisy_counts, range(embedding.dimension)))
+        def exact_counts(i: int) -> IntArray:
+            counts = cumulative[self.bits[i]][i, : self.cells[i]]
+            return counts if anchor is None else counts - exact * anchor.marks(i, self.bits[i])
+
+        total, parts = draw_total(), [exact_counts(i) for i in range(embedding.dimension)]
+        sizes = [len(part) for part in parts]
+        noisy = gaussian_each(np.concatenate(parts), np.repeat(self.scales, sizes))
+        counts = np.split(noisy, np.cumsum(sizes)[:-1])
         return SlopeCounts(self.mechanism, embedding, total, self.power, self.bits, counts, anchor)
 
 
@@ -165,8 +171,11 @@ class Slopes(CoordinateMechanism):
     def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> SlopesDesign:
         """Share ρ between counts and the total, and size cells for the noise."""
         split = split_of(public, change, guarantee)
-        bits = cell_bits(public, deviation_of(public, n, split.power), change.groups)
-        return SlopesDesign(self.name, n, change, split.total, self.pure, public, bits, split.power)
+
+        def make(bits: list[int]) -> SlopesDesign:
+            return SlopesDesign(self.name, n, change, split.total, self.pure, public, bits, split.power)
+
+        return with_fewest_cells(make, cell_bits(public, deviation_of(public, n, split.power), change.groups))
 
 
 def _heights(embedding: Embedding, n: int, bits: Sequence[int], counts: Sequence[IntArray]) -> list[FloatArray]:
@@ -203,11 +212,11 @@ class WalkNoise:
 
     def mass(self, failure: float) -> float:
         """Return the margin of a mass, which is the difference of two counts."""
-        return -float(scipy.special.ndtri(failure)) * math.sqrt(2) * self.count_share
+        return normal_quantile(2 * failure) * math.sqrt(2) * self.count_share
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
-        """Return maxima and minima of walks, from a shuffled pool of standard walks."""
-        return self.deviation * generator.permutation(_standard_extremes(self.steps, draws))
+        """Return maxima and minima of walks."""
+        return self.deviation * walk_extremes(self.steps, generator, draws)
 
 
 def _within(fraction: FloatArray, steps: FloatArray | int) -> FloatArray:
@@ -253,22 +262,3 @@ def _noises(embedding: Embedding, n: int, power: float, bits: Sequence[int]) -> 
         return category_noises(embedding, block, shares[block.start], laplace=False)
 
     return [noise for block in embedding.blocks for noise in block.select(walk, labels)]
-
-
-@lru_cache(maxsize=32)
-def _standard_extremes(steps: int, draws: int) -> FloatArray:
-    """Simulate maxima and minima of 2S_J − S_m over J = 0..m, S a walk with Var S_m = 1: float64[draws, 2]."""
-    simulated_steps = min(steps, MAX_STEPS)
-    generator = np.random.default_rng(steps)
-    result = np.empty((draws, 2))
-    for start in range(0, draws, 1000):
-        walk = np.cumsum(generator.standard_normal((min(1000, draws - start), simulated_steps)), axis=1)
-        path = (2 * np.concatenate([np.zeros((len(walk), 1)), walk], axis=1) - walk[:, -1:]) / math.sqrt(
-            simulated_steps
-        )
-        result[start : start + 1000] = np.stack([path.max(axis=1), path.min(axis=1)], axis=1)
-    if (
-        steps > simulated_steps
-    ):  # a finer walk goes further, by 0.5826 of a step's deviation (Broadie, Glasserman, Kou 1997)
-        result += np.array([1, -1]) * 0.5826 * 2 / math.sqrt(simulated_steps)
-    return result

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-import scipy
-
 from milepost.privacy.guarantee import Guarantee
 
 
@@ -34,4 +32,8 @@ def _alpha(dimension: int, n: int, guarantee: Guarantee, log_failure: Callable[[
         right *= 3000 / (n * guarantee.epsilon) * log_failure(alpha)
         return log_alpha - math.log(4 * dimension * right)
 
-    return math.exp(float(scipy.optimize.brentq(excess, -80.0, 120.0, xtol=1e-12)))
+    low, high = -80.0, 120.0
+    for _ in range(60):  # bisection: 200·2⁻⁶⁰ is below the last bit
+        middle = (low + high) / 2
+        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
+    return math.exp(high)

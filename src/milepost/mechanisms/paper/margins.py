@@ -6,16 +6,16 @@ mistake bound, the noise tails at failure β and the budget allow together.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.privacy import sparse_vector
 from milepost.privacy.noise import check_scale, gaussian_tail, laplace_tail
 from milepost.spaces.embeddings.embedding import Embedding
@@ -32,12 +32,14 @@ class MarginRule:
 
     ηᵢ: the largest error of a noisy reading of coordinate i, anywhere on its interval when it has a slope.
     gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): the number of mistakes that can be charged to a coordinate.
+    max_ratio(lines): the largest wᵢ/γᵢ for which there are no more than so many lines, if there is a formula.
     """
 
     readings: float
     slopes: bool
     gap_power: float
     lines: Callable[[FloatArray], IntArray]
+    max_ratio: Callable[[FloatArray], FloatArray] | None = None
 
 
 def _tangent_lines(ratio: FloatArray) -> IntArray:
@@ -45,7 +47,11 @@ def _tangent_lines(ratio: FloatArray) -> IntArray:
     return np.floor(np.sqrt(2 * ratio) * (1 + 1e-9)).astype(np.int64) + 1
 
 
-CONVEX = MarginRule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines)
+def _max_tangent_ratio(lines: FloatArray) -> FloatArray:
+    return (lines / (1 + 1e-9)) ** 2 / 2 / SLACK
+
+
+CONVEX = MarginRule(readings=2, slopes=True, gap_power=1 / 3, lines=_tangent_lines, max_ratio=_max_tangent_ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,28 +121,127 @@ def solve(
     rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, failure_probability: float
 ) -> Margins:
     """Return the margins with minimum α for a game of `queries` queries on n public records."""
-
-    def at(updates: int) -> Margins:
-        return _with_updates(rule, embedding, n, budget, pure, queries, failure_probability, updates)
-
-    low = embedding.dimension
-    solutions: dict[int, Margins] = {}
-    candidates = np.unique(np.rint(np.geomspace(low, low * 1e5, 100)).astype(np.int64)).tolist()
-    while candidates:
-        for updates in candidates:
-            solutions.setdefault(updates, at(updates))
-            if solutions[updates].alpha > 8 * min(game.alpha for game in solutions.values()):
-                break  # α grows from here on
-        best = min(solutions, key=lambda updates: solutions[updates].alpha)
-        order = sorted(solutions)
-        index = order.index(best)
-        left, right = order[max(0, index - 1)], order[min(len(order) - 1, index + 1)]
-        inner = np.unique(np.linspace(left, right, 18).astype(np.int64)).tolist()
-        candidates = [updates for updates in inner if updates not in solutions]
-    result = solutions[best]
+    _, updates = min_alpha(rule, embedding, n, budget, pure, queries, failure_probability)
+    result = _with_updates(rule, embedding, n, budget, pure, queries, failure_probability, updates)
     for scale in (*result.value_scale, *result.slope_scale, *_test_scales(result)):
         check_scale(float(scale))
     return result
+
+
+def min_alpha(
+    rule: MarginRule, embedding: Embedding, n: int, budget: float, pure: bool, queries: int, failure_probability: float
+) -> tuple[float, int]:
+    """Return the α that `solve` finds, up to rounding of floats, and its number of updates."""
+    game = rule, embedding, n, budget, pure, queries, failure_probability
+    alphas_of = _Alphas(*game) if rule.slopes else lambda part: [_with_updates(*game, u).alpha for u in part.tolist()]
+    low, alphas = embedding.dimension, dict[int, float]()
+    candidates: Sequence[int] = _first_candidates(low)
+    while candidates:
+        for start in range(0, len(candidates), 16):
+            part = candidates[start : start + 16]
+            alphas |= zip(part, alphas_of(np.array(part)), strict=True)
+            if alphas[part[-1]] > 8 * min(alphas.values()):
+                break  # α grows from here on
+        best = min(alphas, key=alphas.__getitem__)
+        order = sorted(alphas)
+        index = order.index(best)
+        left, right = order[max(0, index - 1)], order[min(len(order) - 1, index + 1)]
+        inner = {left + (right - left) * k // 17 for k in range(18)}
+        candidates = sorted(inner - set(alphas))
+    return alphas[best], best
+
+
+class _Alphas:
+    """The α of `_with_updates` for many numbers of updates at once, for a rule with slopes.
+
+    The scales of all readings are proportional to a power of their budget, so that sums over coordinates are computed
+    once.
+    """
+
+    def __init__(
+        self,
+        rule: MarginRule,
+        embedding: Embedding,
+        n: int,
+        budget: float,
+        pure: bool,
+        queries: int,
+        failure_probability: float,
+    ) -> None:
+        self._rule, self._embedding, self._budget, self._pure = rule, embedding, budget / SLACK, pure
+        self._queries, self._failure = queries, failure_probability / 2
+        self._lattice, self._sensitivity = _lattice(embedding, n)
+        share = _value_share(rule, embedding, pure)
+        value_scale, slope_scale = _value_scale(embedding, share, pure), _slope_scale(embedding, 1 - share, pure)
+        value_step, slope_step = embedding.quantum / n, 2 * embedding.spread / n
+        value, slope = value_scale * value_step, slope_scale * slope_step
+        self._noise = float(np.sum(np.maximum(value, slope) if pure else np.hypot(value, slope)))
+        self._steps = float(np.sum(value_step + slope_step)) / (1 if pure else 2)
+        self._excess = 0.125 * (float(np.max(value_scale**-2.0)) + float(np.max(slope_scale**-2.0)))
+
+    def __call__(self, updates: IntArray) -> list[float]:
+        """Return α for each number of updates."""
+        numbers = updates.astype(np.float64)
+        shares = np.full(len(updates), 0.5)
+        test, reading = self._margins(numbers, shares)
+        power = 1 / 2 if self._pure else 2 / 3
+        test_term, reading_term = (2 * test) ** power, (self._rule.readings * reading) ** power
+        test, reading = self._margins(numbers, test_term / (test_term + reading_term))
+        result: list[float] = (2 * test + (self._rule.readings * reading + self._gap_sums(numbers)) * SLACK).tolist()
+        return result
+
+    def _gap_sums(self, updates: FloatArray) -> FloatArray:
+        """Return Σγᵢ for each number of updates."""
+        rule, embedding = self._rule, self._embedding
+        if rule.max_ratio is not None and embedding.dimension == 1:
+            return np.asarray(embedding.spread[0] / rule.max_ratio(updates) * SLACK)
+        return np.array([float(_gaps(rule, embedding, int(number)).sum()) for number in updates.tolist()])
+
+    def _margins(self, updates: FloatArray, test_share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the margins of tests and the sums of the margins of readings."""
+        epoch = self._budget / updates
+        test, rest = epoch * test_share, epoch * (1 - test_share) / SLACK
+        epsilon = test if self._pure else np.sqrt(2 * test)
+        threshold, query = np.array(sparse_vector.noise_scales(self._sensitivity, 1.0))[:, None] / epsilon
+        tests = 1 + _laplace_tails(threshold, self._failure / 2 / updates)
+        tests += _laplace_tails(query, self._failure / 2 / self._queries)
+        failures = (self._failure / (updates * self._embedding.dimension)).tolist()
+        if self._pure:
+            tails = np.array([_laplace_sum_tail(failure / 2) for failure in failures]) + 1e-9
+            return tests * self._lattice, self._noise / rest * tails + self._steps
+        excesses = (self._excess * rest).tolist()
+        pairs = zip(failures, excesses, strict=True)
+        deviations = np.array([normal_quantile(failure / 2 * math.exp(-excess)) for failure, excess in pairs]) + 1e-9
+        return tests * self._lattice, self._noise / np.sqrt(rest) * deviations + self._steps
+
+
+def _laplace_tails(scales: FloatArray, failures: FloatArray | float) -> FloatArray:
+    """Return `laplace_tail` of many scales."""
+    tails = np.ceil(scales * np.log(2 / ((1 + np.exp(-1 / scales)) * failures)) - 1)
+    return np.asarray(np.maximum(tails, 0.0))
+
+
+@lru_cache(maxsize=16)
+def _first_candidates(low: int) -> tuple[int, ...]:
+    """Return numbers of updates to try first: a hundred up to 10⁵ times the smallest, in equal ratios."""
+    return tuple(sorted({round(low * 10 ** (5 * k / 99)) for k in range(100)}))
+
+
+def _lattice(embedding: Embedding, n: int) -> tuple[float, int]:
+    """Return the step of tested values, and the number of steps that one record moves them by at most."""
+    lattice = 2.0 ** math.floor(math.log2(embedding.sensitivity_bound / n / LATTICE_STEPS))
+    return lattice, math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
+
+
+def _value_share(rule: MarginRule, embedding: Embedding, pure: bool) -> float:
+    """Return the share of values in the budget of a reading.
+
+    Values and slopes share by their noise at equal budget: the best shares for two Gaussians, and equal scales, within
+    2 % of the best, for two Laplace laws.
+    """
+    value_noise = _value_scale(embedding, 1.0, pure)[0] * embedding.quantum[0]
+    slope_noise = _slope_scale(embedding, 1.0, pure)[0] * 2 * embedding.spread[0] if rule.slopes else 0.0
+    return float(value_noise / (value_noise + slope_noise))
 
 
 def _test_scales(game: Margins) -> tuple[float, float]:
@@ -154,14 +259,9 @@ def _with_updates(
     updates: int,
 ) -> Margins:
     epoch = budget / updates / SLACK
-    lattice = 2.0 ** math.floor(math.log2(embedding.sensitivity_bound / n / LATTICE_STEPS))
-    sensitivity = math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
+    lattice, sensitivity = _lattice(embedding, n)
     failure = failure_probability / 2 / (updates * embedding.dimension)
-    # within a reading, values and slopes share by their noise at equal budget: the best shares for two Gaussians,
-    # and equal scales, within 2 % of the best, for two Laplace laws
-    value_noise = _value_scale(embedding, 1.0, pure)[0] * embedding.quantum[0]
-    slope_noise = _slope_scale(embedding, 1.0, pure)[0] * 2 * embedding.spread[0] if rule.slopes else 0.0
-    values = value_noise / (value_noise + slope_noise)
+    values = _value_share(rule, embedding, pure)
 
     def noise(test_share: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
         """Return ε of the test and its margin; scales of values and slopes, and the margin of readings."""
@@ -216,7 +316,7 @@ def _reading_margin(
     if pure:
         return np.maximum(value, slope) * (_laplace_sum_tail(failure / 2) + 1e-9) + value_step + slope_step
     excess = 0.125 * (float(np.max(value_scale**-2.0)) + float(np.max(slope_scale**-2.0)))
-    deviations = math.sqrt(2) * float(scipy.special.erfcinv(failure / 2 * math.exp(-excess))) + 1e-9
+    deviations = normal_quantile(failure / 2 * math.exp(-excess)) + 1e-9
     result: FloatArray = np.hypot(value, slope) * deviations + (value_step + slope_step) / 2
     return result
 
@@ -224,7 +324,13 @@ def _reading_margin(
 @lru_cache(maxsize=4096)
 def _laplace_sum_tail(failure: float) -> float:
     """Return s with Pr[|X + Y| > sb] = (1 + s/2)e^{−s} = failure, for two Laplace laws of scale b."""
-    return float(scipy.optimize.brentq(lambda s: math.log1p(s / 2) - s - math.log(failure), 0.0, 200.0))
+    s = target = -math.log(failure)
+    for _ in range(100):  # Newton's method on a convex function, from below its root
+        step = (s - math.log1p(s / 2) - target) / (1 - 1 / (2 + s))
+        s -= step
+        if abs(step) <= 1e-15 * s:
+            break
+    return s
 
 
 def _gaps(rule: MarginRule, embedding: Embedding, updates: int) -> FloatArray:
@@ -238,6 +344,8 @@ def _gaps(rule: MarginRule, embedding: Embedding, updates: int) -> FloatArray:
 def _min_gap(rule: MarginRule, ratios: tuple[float, ...], updates: int) -> float:
     """Return the minimum γ with Σ lines(ratioᵢ/γ) ≤ updates."""
     ratio = np.array(ratios)
+    if rule.max_ratio is not None and len(ratios) == 1:
+        return float(ratio[0] / rule.max_ratio(np.array(updates, dtype=np.float64))) * SLACK
     # a coordinate needs at most one line once γᵢ > 2wᵢ, so `updates` ≥ D is always feasible
     high = float(ratio.max()) * 4
     low = high / (16.0 * updates**2)

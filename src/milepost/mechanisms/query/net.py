@@ -15,13 +15,14 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism
+from milepost.mechanisms.noise_quantiles import min_mixture_quantile
 from milepost.mechanisms.query.links import MIDDLE, Links, lengths_between
 from milepost.mechanisms.query.mesh import Mesh
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.query.tree import Tree
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.noise import gaussian_each, laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -71,6 +72,11 @@ class NetDesign(QueryDesign):
         return len(self.designs)
 
     @property
+    def group_draws(self) -> int:
+        """One for each link that gets noise."""
+        return len(self.shape.links)
+
+    @property
     def scales(self) -> tuple[float, float]:
         """The largest and the smallest scale of a link."""
         return self.unit * float(self.shape.scales.max()), self.unit * float(self.shape.scales.min())
@@ -89,13 +95,8 @@ class NetDesign(QueryDesign):
         )
 
     def noisy_links(self, exact: IntArray) -> IntArray:
-        """Return the links with noise, drawn for all links of one scale together."""
-        add: Callable[[IntArray, float], IntArray] = laplace if self.pure else gaussian
-        result = np.empty_like(exact)
-        for scale in np.unique(self.shape.scales).tolist():
-            chosen = self.shape.scales == scale
-            result[chosen] = add(exact[chosen], self.unit * scale)
-        return result
+        """Return the links with noise, each of its own scale."""
+        return (laplace_each if self.pure else gaussian_each)(exact, self.unit * self.shape.scales)
 
     def noisy_sums(self, total: Total, sums: IntArray) -> NoisySums:
         """Return sums together with the law of their noise."""
@@ -122,18 +123,25 @@ def noise_scales(shape: LinkDesign, change: ProtectedChange, guarantee: Guarante
 
 @dataclass(frozen=True, eq=False)
 class LinkDesigns:
-    """Both designs for some queries; a record's summands follow the links of the mesh, then those of the tree."""
+    """Both designs for some queries; a record's summands follow the links of the mesh, then those of the tree.
+
+    lengths: between the queries, as `lengths_between` returns them. The tree is made when it is first needed.
+    """
 
     mesh: Mesh
-    tree: Tree
+    lengths: IntArray
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree, of links of the mesh."""
+        return Tree.of(self.lengths, self.mesh.links)
 
     @classmethod
     def of(cls, queries: Queries) -> "LinkDesigns":
         """Return the designs, computed once for each list of queries; copies on other computers have the same links."""
         if Net.name not in queries.mechanism_cache:
             lengths = lengths_between(queries)
-            mesh = Mesh.of(lengths)
-            queries.mechanism_cache[Net.name] = cls(mesh, Tree.of(lengths, mesh.links))
+            queries.mechanism_cache[Net.name] = cls(Mesh.of(lengths), lengths)
         result: LinkDesigns = queries.mechanism_cache[Net.name]
         return result
 
@@ -161,6 +169,18 @@ class Net(QueryMechanism):
         """Return differences along links, clipped to the links' lengths."""
         designs = LinkDesigns.of(queries)
         return np.concatenate([design.links.differences(quanta) for design in (designs.mesh, designs.tree)], axis=1)
+
+    def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
+        """Return the error of one query alone, which no number of queries can have less than.
+
+        Every path from a query ends in a link to the root, whose length is half the diameter. Conductances of these
+        links are in sum at most ρ/(2·length²), and the resistance of all links cannot be less than theirs; the scale of
+        one of them is at least 2·length/ε where costs add up. Half of that where only adding is protected.
+        """
+        budget = guarantee.epsilon / change.multiple if guarantee.pure else guarantee.rho / change.multiple**2
+        deviation = math.sqrt(2) / budget if guarantee.pure else math.sqrt(1 / (2 * budget))
+        error = min_mixture_quantile(0.05) * deviation * (1.0 if change.replaces else 0.5) * public.diameter / n
+        return min(error, public.diameter)
 
     def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> NetDesign:
         """Return the noise of the mesh with δ > 0, else of the tree."""

@@ -70,6 +70,7 @@ def curation(state: ServiceState) -> APIRouter:
                     "uniform": prediction.uniform,
                     "coordinates": prediction.coordinates,
                     "cells": prediction.cells,
+                    "draws": prediction.draws,
                     "bytes": prediction.size,
                 }
                 for prediction in result.predictions

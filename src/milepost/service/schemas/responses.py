@@ -227,7 +227,7 @@ class ChargeList(ApiModel):
 
 
 class Prediction(ApiModel):
-    """The predicted errors and sizes of one mechanism."""
+    """The predicted errors and sizes of one mechanism. draws: of noise, at most; each takes about 10 µs."""
 
     mechanism: str
     error: float
@@ -235,6 +235,7 @@ class Prediction(ApiModel):
     uniform: float | None
     coordinates: int | None
     cells: int | None
+    draws: int | None
     bytes: int | None
 
 

@@ -24,7 +24,7 @@ from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
 from milepost.spaces.embeddings.quantization import MAX_STACKED_WIDTH, CoordinatePositions, multiply, product_rows
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.numeric import named_pairs, sum_over_columns, unit_of
+from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, sum_over_columns, unit_of
 
 DISTORTION = SpaceField(
     "distortion",
@@ -34,8 +34,8 @@ DISTORTION = SpaceField(
     on_command_line=False,
 )
 CLIP = SpaceField("clip", NUMBER, "The share of each projection's interval that is used.", 0.5, on_command_line=False)
-BLOCK = 1 << 20  # numbers in one block of a distance matrix
 MAX_CORNERS = 1 << 12  # of a box, up to which its sensitivity bound is computed at the corners
+MAX_CACHED_NUMBERS = 1 << 21  # of public pairs that stay in memory: 16 MB
 MIN_WIDTH = 2.0**-10  # of an embedding interval, as a share of the widest
 
 
@@ -140,6 +140,11 @@ class Projected(Box):
 
     min_directions: ClassVar[int]  # to choose from
     even_widths: ClassVar[tuple[int, ...]] = ()  # numbers of columns for which directions are evenly spaced
+
+    @property
+    def nested_directions(self) -> bool:
+        """Whether the directions of a smaller number are the first of a larger one."""
+        return False
 
     @staticmethod
     @abstractmethod
@@ -292,20 +297,18 @@ class Projected(Box):
         """
         if self.width == 1:
             return Distortion.of(np.empty(0))
-        generator = np.random.default_rng([self.random_state, pairs])
-        vectors = generator.standard_normal((pairs, self.width)) * np.where(self._corner > 0, self._corner, 0)
+        means = _direction_sums(self, pairs) / len(self.thetas)
+        measurement = Distortion.of(means * self.factor / _pair_lengths(self.with_directions(1), pairs))
+        return replace(self._bounds, likely=measurement.likely) if self._has_even_directions else measurement
+
+    def public_pairs(self, pairs: int) -> FloatArray:
+        """Return differences of public pairs, spread over the sphere, as wide as the box: float64[pairs, columns]."""
         if self.width == 2:
             angle = math.pi * np.arange(pairs) / pairs
-            vectors = np.column_stack([np.cos(angle), np.sin(angle)])
-        thetas = self.thetas.astype(np.float64).T / UNIT
-        ratios = np.concatenate(
-            [
-                np.abs(block @ thetas).mean(axis=1) * self.factor / self.norm(block)
-                for block in np.array_split(vectors, max(1, pairs * self.count // BLOCK))
-            ]
-        )
-        measurement = Distortion.of(ratios)
-        return replace(self._bounds, likely=measurement.likely) if self._has_even_directions else measurement
+            return np.column_stack([np.cos(angle), np.sin(angle)])
+        corner = tuple(self._corner.tolist())
+        cached = pairs * self.width <= MAX_CACHED_NUMBERS
+        return (_cached_pairs if cached else _random_pairs)(self.random_state, pairs, corner)
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Return private rows as points, moved to the nearest point of the box or ball; refuse NaN and text."""
@@ -371,6 +374,40 @@ class Projected(Box):
     def from_json(cls, card: dict[str, Any], tensors: dict[str, AnyArray]) -> Self:  # noqa: ARG003
         """Return the space that `to_json` described."""
         return cls(**{key: value for key, value in card.items() if key != "kind"})
+
+
+def _random_pairs(seed: int, pairs: int, corner: tuple[float, ...]) -> FloatArray:
+    result = np.random.default_rng([seed, pairs]).standard_normal((pairs, len(corner)))
+    return np.asarray(result * np.maximum(corner, 0))
+
+
+_cached_pairs = lru_cache(maxsize=1)(_random_pairs)
+
+
+@lru_cache(maxsize=2)
+def _pair_lengths(space: Projected, pairs: int) -> FloatArray:
+    """Return the lengths of `public_pairs`, which are the same with any number of directions."""
+    return space.norm(space.public_pairs(pairs))
+
+
+@lru_cache(maxsize=16)
+def _direction_sums(space: Projected, pairs: int) -> FloatArray:
+    """Return Σ|⟨θ, v⟩| over a space's directions for each difference v of `public_pairs`.
+
+    Where the directions of a smaller number are the first of a larger one, only the others are added.
+    """
+    thetas, result = space.thetas, np.zeros(pairs)
+    smaller = [count for count in space.counts(space.count) if count < space.count] if space.nested_directions else []
+    if smaller:
+        part = space.with_directions(smaller[-1])
+        thetas, result = thetas[len(part.thetas) :], _direction_sums(part, pairs).copy()
+    if len(thetas):
+        vectors, units = space.public_pairs(pairs), thetas.astype(np.float64).T / UNIT
+        rows = max(1, CACHE_NUMBERS // len(thetas))
+        for start in range(0, pairs, rows):
+            products = vectors[start : start + rows] @ units
+            result[start : start + rows] += np.abs(products, out=products).sum(axis=1)
+    return result
 
 
 @lru_cache(maxsize=16)
