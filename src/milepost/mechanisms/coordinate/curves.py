@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from milepost._typing import FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.mechanisms.base import CoordinateDesign, CoordinateStatistic, Prediction, check_confidence
 from milepost.mechanisms.coordinate.categories import balance_shares
 from milepost.mechanisms.coordinate.piecewise_linear import (
@@ -20,9 +20,11 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
     UniformPiecewiseLinear,
     in_cache_blocks,
     nearest_feasible,
+    points_per_block,
 )
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
+from milepost.spaces.embeddings.coordinate_sums import columns_of, sum_coordinates
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
 from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
@@ -138,7 +140,11 @@ class Curves(CoordinateStatistic):
             cell, fraction = self._uniform.cells(inside)
             bends = self._bends * (2 * fraction * (1 - fraction))
             masses = self._cell_masses.take(cell + self._first_cells)
-            offsets = np.zeros(len(block)) if self._uniform_offsets is None else self._uniform_offsets.total(inside)
+            offsets = (
+                np.zeros(len(block))
+                if self._uniform_offsets is None
+                else self._uniform_offsets.total(columns_of(inside))
+            )
             interpolation = self._interpolation(bends, masses, 1 - confidence)
             return self._widths(*self.laws(inside, fraction), offsets, interpolation, 1 - confidence)
 
@@ -150,11 +156,48 @@ class Curves(CoordinateStatistic):
         variances = [noise.variance(column) for noise, column in pairs]
         return np.column_stack(variances), np.column_stack([noise.kurtosis(column) for noise, column in pairs])
 
-    def sum_estimates(self, positions: FloatArray, raw: bool) -> FloatArray:
-        """Return the sum of all coordinates' estimates, which continue with slope ±τ outside."""
-        inside = np.clip(positions, 0, self.embedding.span)
-        outside: FloatArray = (np.abs(positions - inside) * self.embedding.quantum).sum(axis=1)
-        return outside + (self._uniform_raw if raw else self._uniform).total(inside)
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
+        """Return answers at positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
+        result = np.empty(len(positions))
+        rows = points_per_block(self.embedding.dimension)
+        for start in range(0, len(positions), rows):
+            part = slice(start, start + rows)
+            result[part] = self._block_values(positions[part], raw)
+        return result
+
+    def _block_values(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """Return the answers of a block of points; estimates continue with slope ±τ outside."""
+        columns = columns_of(positions)
+        inside, outside = self._inside(columns)
+        result = (self._uniform_raw if raw else self._uniform).total(inside)
+        if outside is not None:
+            result = outside + result
+        if raw:
+            return result
+        low, high = self.embedding.common_range  # most answers are in it, and need no range of their own
+        doubtful = ~((result >= low) & (result <= high))
+        if outside is not None:
+            doubtful |= outside > 0
+        rows = np.flatnonzero(doubtful)
+        if len(rows):
+            some = positions if len(rows) == len(positions) else columns.take(rows, axis=1).T
+            result[rows] = np.clip(result[rows], *self.embedding.range(some))
+        return result
+
+    def _inside(self, columns: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return positions float64[D, k] moved inside, and the distances by which they are moved, if any are."""
+        span = self.embedding.span
+        if columns.min(initial=0) >= 0 and (columns.max(axis=1, initial=0) <= span).all():
+            return columns, None
+        inside = np.clip(columns, 0, span[:, None])
+
+        def distances(part: slice) -> FloatArray:
+            result = columns[part] - inside[part]
+            np.abs(result, out=result)
+            result *= self.embedding.quantum[part, None]
+            return result
+
+        return inside, sum_coordinates(distances, *columns.shape)
 
     @cached_property
     def _uniform(self) -> UniformPiecewiseLinear:

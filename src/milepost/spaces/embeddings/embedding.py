@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from milepost._typing import FloatArray, ImageArray, IntArray
+from milepost.spaces.embeddings.coordinate_sums import columns_of, sum_coordinates
 from milepost.spaces.numeric import CACHE_NUMBERS
 
 QUANTUM_BITS = 24
@@ -211,15 +212,52 @@ class Embedding:
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest mean distance that any table could have at positions float64[k, D]."""
         numbers, category_width = self._range_parts
-        quantum, to_low = self.quantum[numbers], positions[:, numbers]
-        to_high = self.span[numbers] - to_low
-        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + category_width
-        low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
+        all_columns, points = columns_of(positions), len(positions)
+        columns = all_columns[numbers]
+        quantum, span = self.quantum[numbers, None], self.span[numbers, None].astype(np.float64)
+
+        def to_farther_end(part: slice) -> FloatArray:
+            result = span[part] - columns[part]
+            np.maximum(result, columns[part], out=result)
+            result *= quantum[part]
+            return result
+
+        def beyond_nearer_end(part: slice) -> FloatArray:
+            result = span[part] - columns[part]
+            np.minimum(result, columns[part], out=result)
+            np.minimum(result, 0, out=result)
+            result *= quantum[part]
+            return result
+
+        def to_middle(part: slice) -> FloatArray:
+            result = all_columns[part] - self.span[part, None] / 2
+            np.abs(result, out=result)
+            result *= self.quantum[part, None]
+            return result
+
+        high = sum_coordinates(to_farther_end, len(columns), points) + category_width
+        inside = columns.min(initial=0) >= 0 and bool((columns.max(axis=1, initial=0) <= span[:, 0]).all())
+        low = np.zeros(points) if inside else -sum_coordinates(beyond_nearer_end, len(columns), points)
         if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
-            to_middle = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
-            radius = self.sensitivity_bound / 2 + float(self.quantum.sum())
-            low, high = np.maximum(low, to_middle - radius), np.minimum(high, to_middle + radius)
+            distance = sum_coordinates(to_middle, self.dimension, points)
+            low, high = np.maximum(low, distance - self._radius), np.minimum(high, distance + self._radius)
         return low, high
+
+    @cached_property
+    def common_range(self) -> tuple[float, float]:
+        """Mean distances that are in `range` at every position inside, rounding included; perhaps none."""
+        numbers, category_width = self._range_parts
+        half = float(np.sum(self.spread[numbers])) / 2
+        low, high = 0.0, half + category_width
+        if self.symmetric:
+            low, high = max(low, self.total_width / 2 - self._radius), min(high, self._radius)
+        margin = 1e-9 * self.total_width
+        return low + margin, high - margin
+
+    @cached_property
+    def _radius(self) -> float:
+        """The largest distance of a record from the middle of a symmetric embedding, rounding included."""
+        return self.sensitivity_bound / 2 + float(self.quantum.sum())
 
     @cached_property
     def _range_parts(self) -> tuple[slice | list[int], float]:
