@@ -51,6 +51,10 @@ SPACES: dict[str, tuple[mp.Space, Any]] = {
     "clipped": (mp.L2([(0, 1)] * 5, directions=137, clip=0.3), cube(5, 200, 0.2)),
     "angles": (mp.Angular(5, directions=137), np.random.default_rng(0).normal(size=(200, 5))),
     "mixed": (mp.Gower({"plan": mp.category(["a", "b", "c"]), **NUMBERS}), mixed_rows(200)),
+    "labels": (
+        mp.Hamming(["ACGT"] * 20),
+        ["".join(row) for row in np.random.default_rng(0).choice([*"ACGT"], (200, 20))],
+    ),
 }
 CHANGES: dict[str, dict[str, Any]] = {
     "slopes": {"delta": 1e-6, "mechanism": "slopes"},

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.mechanisms.base import CoordinateDesign, CoordinateStatistic, Prediction, check_confidence
 from milepost.mechanisms.coordinate.categories import balance_shares
 from milepost.mechanisms.coordinate.piecewise_linear import (
@@ -24,7 +24,7 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
 )
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
-from milepost.spaces.embeddings.coordinate_sums import columns_of, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
 from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
@@ -174,27 +174,39 @@ class Curves(CoordinateStatistic):
             result = outside + result
         if raw:
             return result
-        low, high = self.embedding.common_range  # most answers are in it, and need no range of their own
-        doubtful = ~((result >= low) & (result <= high))
-        if outside is not None:
-            doubtful |= outside > 0
-        rows = np.flatnonzero(doubtful)
+        rows = self._near_ends(result, columns, outside)
         if len(rows):
             some = positions if len(rows) == len(positions) else columns.take(rows, axis=1).T
             result[rows] = np.clip(result[rows], *self.embedding.range(some))
         return result
+
+    def _near_ends(self, values: FloatArray, columns: FloatArray, outside: FloatArray | None) -> IntArray:
+        """Return the indices of the few answers that may be at the ends of their ranges, or beyond them."""
+
+        def between(low: FloatArray, high: FloatArray) -> BoolArray:
+            inner = (values >= low) & (values <= high)
+            return inner if outside is None else inner & (outside == 0)
+
+        inner = between(*self._common_range)
+        return np.flatnonzero(~(inner if inner.all() else between(*self.embedding.inner_range(columns))))
+
+    @cached_property
+    def _common_range(self) -> tuple[FloatArray, FloatArray]:
+        return self.embedding.inner_range()
 
     def _inside(self, columns: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return positions float64[D, k] moved inside, and the distances by which they are moved, if any are."""
         span = self.embedding.span
         if columns.min(initial=0) >= 0 and (columns.max(axis=1, initial=0) <= span).all():
             return columns, None
-        inside = np.clip(columns, 0, span[:, None])
+        inside = np.clip(columns, 0, beside(span))
+
+        quantum = beside(self.embedding.quantum)
 
         def distances(part: slice) -> FloatArray:
             result = columns[part] - inside[part]
             np.abs(result, out=result)
-            result *= self.embedding.quantum[part, None]
+            result *= quantum[part]
             return result
 
         return inside, sum_coordinates(distances, *columns.shape)

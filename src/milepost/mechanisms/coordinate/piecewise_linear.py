@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.embeddings.coordinate_sums import sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import beside, sum_coordinates
 from milepost.spaces.embeddings.embedding import Embedding
 
 
@@ -93,32 +93,31 @@ class UniformPiecewiseLinear:
         return sum_coordinates(lambda part: terms(columns[part], part), *columns.shape)
 
     def _terms(self, columns: FloatArray, part: slice) -> FloatArray:
-        """Return the heights of some coordinates: as many passes over few numbers as the processor's cache holds."""
-        fraction = columns * self._scale(part)
+        """Return the heights of some coordinates; their positions fit the processor's cache."""
+        fraction = columns * self._scales[part]
         node = np.floor(fraction)
         index = node.astype(np.int64)
         index += self._starts[part, None]
         fraction -= node
-        heights = node  # indices are valid: any mode but "raise" writes to `out` directly
+        heights = node  # of no further use; indices are valid, and with mode="raise" `take` would need a copy
         fraction *= self._rises.take(index, out=heights, mode="clip")
         fraction += self._lows.take(index, out=heights, mode="clip")
         return fraction
 
     def _linear_terms(self, columns: FloatArray, part: slice) -> FloatArray:
         """Return the heights of some coordinates that have one cell each."""
-        slopes = self._rises[0::2] * self._cells_per_quantum
-        result = columns * slopes[part, None]
-        result += self._lows[0::2][part, None]
+        result = columns * self._slopes[part]
+        result += self._lows[0::2, None][part]
         return result
 
-    def _scale(self, part: slice) -> FloatArray | float:
-        """Return the cells per quantum; a number where all coordinates have the same, which is quicker."""
-        return self._common_scale or self._cells_per_quantum[part, None]
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        """The slopes of coordinates that have one cell each."""
+        return beside(self._rises[0::2] * self._cells_per_quantum)
 
     @cached_property
-    def _common_scale(self) -> float | None:
-        first = float(self._cells_per_quantum[0])
-        return first if (self._cells_per_quantum == first).all() else None
+    def _scales(self) -> FloatArray:
+        return beside(self._cells_per_quantum)
 
 
 BLOCK_NUMBERS, BLOCK_POINTS = 1 << 18, 1 << 14  # of positions that are evaluated at a time, at most

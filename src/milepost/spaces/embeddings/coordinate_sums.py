@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from milepost._typing import FloatArray
+from milepost._typing import AnyArray, FloatArray
 
 CACHE_NUMBERS = 1 << 14  # float64 numbers of which several arrays fit the processor's cache
 RUNNING_SUMS, PAIRWISE_BLOCK = 8, 128  # of NumPy's pairwise summation
@@ -57,3 +57,14 @@ def _running_sums(terms: Terms, start: int, stop: int, points: int) -> FloatArra
 def columns_of(positions: FloatArray) -> FloatArray:
     """Return positions float64[k, D] with contiguous coordinates, float64[D, k]; spaces return them so already."""
     return np.ascontiguousarray(positions.T)
+
+
+def beside(values: AnyArray) -> FloatArray:
+    """Return one number of each coordinate as float64[D, 1], to combine with columns.
+
+    Equal numbers are one number in memory, with which NumPy is twice as quick.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) and (numbers == numbers[0]).all():
+        return np.broadcast_to(numbers[0], (len(numbers), 1))
+    return numbers[:, None]

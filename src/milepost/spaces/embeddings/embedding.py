@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from milepost._typing import FloatArray, ImageArray, IntArray
-from milepost.spaces.embeddings.coordinate_sums import columns_of, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
 from milepost.spaces.numeric import CACHE_NUMBERS
 
 QUANTUM_BITS = 24
@@ -214,7 +214,7 @@ class Embedding:
         numbers, category_width = self._range_parts
         all_columns, points = columns_of(positions), len(positions)
         columns = all_columns[numbers]
-        quantum, span = self.quantum[numbers, None], self.span[numbers, None].astype(np.float64)
+        quantum, span = beside(self.quantum[numbers]), beside(self.span[numbers])
 
         def to_farther_end(part: slice) -> FloatArray:
             result = span[part] - columns[part]
@@ -229,30 +229,46 @@ class Embedding:
             result *= quantum[part]
             return result
 
-        def to_middle(part: slice) -> FloatArray:
-            result = all_columns[part] - self.span[part, None] / 2
-            np.abs(result, out=result)
-            result *= self.quantum[part, None]
-            return result
-
         high = sum_coordinates(to_farther_end, len(columns), points) + category_width
-        inside = columns.min(initial=0) >= 0 and bool((columns.max(axis=1, initial=0) <= span[:, 0]).all())
-        low = np.zeros(points) if inside else -sum_coordinates(beyond_nearer_end, len(columns), points)
+        low = -sum_coordinates(beyond_nearer_end, len(columns), points)
         if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
-            distance = sum_coordinates(to_middle, self.dimension, points)
+            distance = self._to_middle(all_columns, slice(None))
             low, high = np.maximum(low, distance - self._radius), np.minimum(high, distance + self._radius)
         return low, high
 
-    @cached_property
-    def common_range(self) -> tuple[float, float]:
-        """Mean distances that are in `range` at every position inside, rounding included; perhaps none."""
+    def inner_range(self, columns: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return mean distances that are in `range` at positions float64[D, k] inside; by default at all inside.
+
+        It is quicker than `range`, and leaves out 10⁻⁹ of the width at both ends, more than rounding.
+        """
         numbers, category_width = self._range_parts
-        half = float(np.sum(self.spread[numbers])) / 2
-        low, high = 0.0, half + category_width
+        measured = slice(None) if self.symmetric else numbers
+        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (measured, numbers))
+        # from the middle; categories are as far from it as they can be
+        nearest, farthest = np.zeros(1), np.full(1, half)
+        if columns is not None:
+            nearest = farthest = self._to_middle(columns, measured)
+        low, high = np.zeros(1), number_half + category_width + np.maximum(nearest - (half - number_half), 0)
         if self.symmetric:
-            low, high = max(low, self.total_width / 2 - self._radius), min(high, self._radius)
+            low, high = np.maximum(low, farthest - self._radius), np.minimum(high, nearest + self._radius)
         margin = 1e-9 * self.total_width
         return low + margin, high - margin
+
+    def _to_middle(self, all_columns: FloatArray, measured: slice | list[int]) -> FloatArray:
+        """Return Σ τᵢ|qᵢ − spanᵢ/2| over some coordinates, at positions float64[D, k]."""
+        columns, quantum, middle = (
+            all_columns[measured],
+            beside(self.quantum[measured]),
+            beside(self.span[measured] / 2),
+        )
+
+        def terms(part: slice) -> FloatArray:
+            result = columns[part] - middle[part]
+            np.abs(result, out=result)
+            result *= quantum[part]
+            return result
+
+        return sum_coordinates(terms, *columns.shape)
 
     @cached_property
     def _radius(self) -> float:
