@@ -165,9 +165,10 @@ def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None 
 
     values, *widths = evaluate(synopsis, queries, answer, as_read)
     errors = values + widths[0] - values
-    joint = np.full(len(values), synopsis.error(synopsis.confidence, uniform=True))
     if shared:
         joint = values + widths[1] - values
+    else:
+        joint = np.full(len(values), synopsis.error(synopsis.confidence, uniform=True))
     order = np.argsort(values, kind="stable").tolist()
     beyond = values - joint > values[order[0]] + joint[order[0]]
     ranked = tuple(

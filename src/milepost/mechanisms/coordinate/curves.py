@@ -299,8 +299,10 @@ class Curves(CoordinateStatistic):
 def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
     """Return the noise part of half-widths, from variances and excess kurtoses of coordinates, float64[k, D] each."""
     variance = variances.sum(axis=1)
-    shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
-    kurtosis = (kurtoses * shares**2).sum(axis=1)
+    kurtosis = np.zeros(len(variance))
+    if kurtoses.any():
+        shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
+        kurtosis = (kurtoses * shares**2).sum(axis=1)
     return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
 
 

@@ -214,7 +214,7 @@ class Embedding:
         numbers, category_width = self._range_parts
         all_columns, points = columns_of(positions), len(positions)
         columns = all_columns[numbers]
-        quantum, span = beside(self.quantum[numbers]), beside(self.span[numbers])
+        quantum, span = self._number_columns
 
         def to_farther_end(part: slice) -> FloatArray:
             result = span[part] - columns[part]
@@ -232,7 +232,7 @@ class Embedding:
         high = sum_coordinates(to_farther_end, len(columns), points) + category_width
         low = -sum_coordinates(beyond_nearer_end, len(columns), points)
         if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
-            distance = self._to_middle(all_columns, slice(None))
+            distance = self._to_middle(all_columns)
             low, high = np.maximum(low, distance - self._radius), np.minimum(high, distance + self._radius)
         return low, high
 
@@ -242,25 +242,20 @@ class Embedding:
         It is quicker than `range`, and leaves out 10⁻⁹ of the width at both ends, more than rounding.
         """
         numbers, category_width = self._range_parts
-        measured = slice(None) if self.symmetric else numbers
-        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (measured, numbers))
+        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (self._measured, numbers))
         # from the middle; categories are as far from it as they can be
         nearest, farthest = np.zeros(1), np.full(1, half)
         if columns is not None:
-            nearest = farthest = self._to_middle(columns, measured)
+            nearest = farthest = self._to_middle(columns)
         low, high = np.zeros(1), number_half + category_width + np.maximum(nearest - (half - number_half), 0)
         if self.symmetric:
             low, high = np.maximum(low, farthest - self._radius), np.minimum(high, nearest + self._radius)
         margin = 1e-9 * self.total_width
         return low + margin, high - margin
 
-    def _to_middle(self, all_columns: FloatArray, measured: slice | list[int]) -> FloatArray:
-        """Return Σ τᵢ|qᵢ − spanᵢ/2| over some coordinates, at positions float64[D, k]."""
-        columns, quantum, middle = (
-            all_columns[measured],
-            beside(self.quantum[measured]),
-            beside(self.span[measured] / 2),
-        )
+    def _to_middle(self, all_columns: FloatArray) -> FloatArray:
+        """Return Σ τᵢ|qᵢ − spanᵢ/2| over the coordinates `_measured`, at positions float64[D, k]."""
+        columns, (quantum, middle) = all_columns[self._measured], self._measured_columns
 
         def terms(part: slice) -> FloatArray:
             result = columns[part] - middle[part]
@@ -269,6 +264,22 @@ class Embedding:
             return result
 
         return sum_coordinates(terms, *columns.shape)
+
+    @property
+    def _measured(self) -> slice | list[int]:
+        """The coordinates of which a range needs the distance from the middle."""
+        return slice(None) if self.symmetric else self._range_parts[0]
+
+    @cached_property
+    def _number_columns(self) -> tuple[FloatArray, FloatArray]:
+        """Quantum and span of the coordinates of numbers."""
+        numbers, _ = self._range_parts
+        return beside(self.quantum[numbers]), beside(self.span[numbers])
+
+    @cached_property
+    def _measured_columns(self) -> tuple[FloatArray, FloatArray]:
+        """Quantum and middle of the coordinates `_measured`."""
+        return beside(self.quantum[self._measured]), beside(self.span[self._measured] / 2)
 
     @cached_property
     def _radius(self) -> float:
