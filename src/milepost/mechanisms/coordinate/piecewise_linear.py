@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.embeddings.coordinate_sums import beside, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import CACHE_NUMBERS, beside, sum_coordinates
 from milepost.spaces.embeddings.embedding import Embedding
 
 
@@ -64,9 +64,6 @@ def sum_at(
             outside = np.maximum(-column, column - embedding.span[i])
             result += embedding.quantum[i] * np.maximum(outside, 0)
     return result
-
-
-CACHE_NUMBERS = 1 << 15  # float64 numbers that fit the processor's cache
 
 
 class UniformPiecewiseLinear:
