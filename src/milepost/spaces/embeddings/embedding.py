@@ -241,13 +241,11 @@ class Embedding:
 
         It is quicker than `range`, and leaves out 10⁻⁹ of the width at both ends, more than rounding.
         """
-        numbers, category_width = self._range_parts
-        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (self._measured, numbers))
-        # from the middle; categories are as far from it as they can be
-        nearest, farthest = np.zeros(1), np.full(1, half)
+        half, category_half, base = self._inner_parts
+        nearest, farthest = np.zeros(1), np.full(1, half)  # from the middle
         if columns is not None:
             nearest = farthest = self._to_middle(columns)
-        low, high = np.zeros(1), number_half + category_width + np.maximum(nearest - (half - number_half), 0)
+        low, high = np.zeros(1), base + np.maximum(nearest - category_half, 0)
         if self.symmetric:
             low, high = np.maximum(low, farthest - self._radius), np.minimum(high, nearest + self._radius)
         margin = 1e-9 * self.total_width
@@ -264,6 +262,13 @@ class Embedding:
             return result
 
         return sum_coordinates(terms, *columns.shape)
+
+    @cached_property
+    def _inner_parts(self) -> tuple[float, float, float]:
+        """Half the width of the coordinates `_measured`, that of the categories among them, and the least high end."""
+        numbers, category_width = self._range_parts
+        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (self._measured, numbers))
+        return half, half - number_half, number_half + category_width
 
     @property
     def _measured(self) -> slice | list[int]:
