@@ -49,15 +49,15 @@ def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
     i = _coordinate(synopsis, column)
     embedding, curve = synopsis.space.embedding, _feasible_curve(synopsis, i)
     thresholds = _numbers(values, f"values of column {column!r}")
-    low, high = embedding.low[i], embedding.high[i]
+    low, high, flat = embedding.low[i], embedding.high[i], thresholds.ravel()
 
     def shares(part: slice) -> Answers:
-        block = thresholds.ravel()[part]
+        block = flat[part]
         slopes = curve.slope((block - low) / (high - low) * embedding.span[i])
         result = np.where(block < low, 0, np.where(block >= high, 1, (slopes / embedding.quantum[i] + 1) / 2))
         return (np.clip(result, 0, 1),)
 
-    (result,) = evaluate_blocks(shares, thresholds.size, points_per_block(1), thread_safe=True)
+    (result,) = evaluate_blocks(shares, flat.size, points_per_block(1), thread_safe=True)
     return float(result[0]) if thresholds.ndim == 0 else result.reshape(thresholds.shape)
 
 

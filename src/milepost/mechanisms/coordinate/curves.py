@@ -140,11 +140,9 @@ class Curves(CoordinateStatistic):
             cell, fraction = self._uniform.cells(inside)
             bends = self._bends * (2 * fraction * (1 - fraction))
             masses = self._cell_masses.take(cell + self._first_cells)
-            offsets = (
-                np.zeros(len(block))
-                if self._uniform_offsets is None
-                else self._uniform_offsets.total(columns_of(inside))
-            )
+            offsets = np.zeros(len(block))
+            if self._uniform_offsets is not None:
+                offsets = self._uniform_offsets.total(columns_of(inside))
             interpolation = self._interpolation(bends, masses, 1 - confidence)
             return self._widths(*self.laws(inside, fraction), offsets, interpolation, 1 - confidence)
 
@@ -199,9 +197,7 @@ class Curves(CoordinateStatistic):
         span = self.embedding.span
         if columns.min(initial=0) >= 0 and (columns.max(axis=1, initial=0) <= span).all():
             return columns, None
-        inside = np.clip(columns, 0, beside(span))
-
-        quantum = beside(self.embedding.quantum)
+        inside, quantum = np.clip(columns, 0, beside(span)), beside(self.embedding.quantum)
 
         def distances(part: slice) -> FloatArray:
             result = columns[part] - inside[part]
