@@ -1,4 +1,4 @@
-"""Measure the time of a release and of its answers against NumPy's sort and interpolation in the same run."""
+"""Measure the time of a release against NumPy's sort in the same run, and its peak memory."""
 
 import resource
 import subprocess
@@ -16,7 +16,7 @@ from milepost.ingest.aggregation import read_sketch
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.privacy.protected_change import ProtectedChange
 
-N, DIMENSION, ANSWERS = 1_000_000, 32, 1_000_000
+N, DIMENSION = 1_000_000, 32
 MEMORY = f"""{PEAK}
 import sys
 import milepost as mp
@@ -44,22 +44,6 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
     print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
-
-    synopsis = release_people()
-    count = ANSWERS // 2 if check else ANSWERS
-    points = rng.random((count, DIMENSION))
-    polygons = synopsis.coordinates.functions()
-    positions = np.asfortranarray(space.position(points))
-
-    def interpolate() -> None:
-        result = np.zeros(count)
-        for i, polygon in enumerate(polygons):
-            result += np.interp(positions[:, i], polygon.nodes, polygon.heights)
-
-    times = interleaved({"interp": interpolate, "answers": lambda: synopsis.mean_distance(points)})
-    baseline, answers = times["interp"], times["answers"]
-    print(f"{count:,} answers at d = {DIMENSION}: {answers:.2f} s; np.interp a coordinate {baseline:.2f} s")
-    print(f"  ÷ interp {bounds.at_most('answers ÷ interp', answers / baseline, 3)} (bound 3)")
 
     peaks = [_peak(rows) for rows in ((200_000, 1_600_000) if check else (400_000, 3_200_000))]
     print(f"peak memory streaming a CSV file: {peaks[0]:,.0f} MB, and {peaks[1]:,.0f} MB with many times the rows")

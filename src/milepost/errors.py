@@ -1,10 +1,12 @@
 """Exceptions and warnings of the library: bad input is refused before any budget is spent."""
 
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from types import FrameType, TracebackType
 
 
@@ -116,6 +118,25 @@ def collected_warnings() -> Iterator[list[str]]:
         yield messages
     finally:
         _MESSAGES.reset(token)
+
+
+def merge_warnings(block_messages: Sequence[Sequence[str]], count: int) -> list[str]:
+    """Return the warnings about blocks of `count` points as warnings about all of them.
+
+    The numbers in "3 of 100 points …" add up; a warning about a block as a whole remains if all blocks have it.
+    """
+    numbers: dict[str, int] = {}
+    blocks: dict[str, int] = {}
+    for message in chain.from_iterable(block_messages):
+        counted = re.match(r"(\d+) of \d+ ", message)
+        if counted:
+            text = message[counted.end() :]
+            numbers[text] = numbers.get(text, 0) + int(counted[1])
+        else:
+            blocks[message] = blocks.get(message, 0) + 1
+    return [f"{number} of {count} {text}" for text, number in numbers.items()] + [
+        message for message, number in blocks.items() if number == len(block_messages)
+    ]
 
 
 def warn(message: str) -> None:

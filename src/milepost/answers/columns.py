@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from milepost._typing import FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.answers.evaluation import Answers, evaluate, evaluate_blocks
 from milepost.answers.released_data import ReleasedData
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import FrameTemplate
 from milepost.ingest.query_points import query_points
-from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, nearest_feasible
+from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, nearest_feasible, points_per_block
 from milepost.spaces.numeric import read_matrix
 
 
@@ -29,26 +30,35 @@ def partial_distance(
     coordinates, indices = _coordinates(synopsis, columns), _column_indices(synopsis, columns)
     names = tuple(space.names[index] for index in indices)
     batch, single, template = query_points(points, space, names)
-    values = read_matrix(batch, names if space.columns else None, len(names))
-    matrix = np.tile(space.center, (len(values), 1))
-    matrix[:, indices] = values
-    return synopsis.coordinates.parts(space.position(space.read_queries(matrix)), coordinates, raw), single, template
+
+    def read(block: Any, first_row: int) -> AnyArray:
+        values = read_matrix(block, names if space.columns else None, len(names))
+        matrix = np.tile(space.center, (len(values), 1))
+        matrix[:, indices] = values
+        return space.read_queries(matrix, first_row)
+
+    def answer(positions: AnyArray) -> Answers:
+        return (synopsis.coordinates.parts(positions, coordinates, raw),)
+
+    (values,) = evaluate(synopsis, batch, answer, read)
+    return values, single, template
 
 
 def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
     """Return the share of people at or below each value of a column; see `Synopsis.cdf`."""
     i = _coordinate(synopsis, column)
-    embedding = synopsis.space.embedding
+    embedding, curve = synopsis.space.embedding, _feasible_curve(synopsis, i)
     thresholds = _numbers(values, f"values of column {column!r}")
-    positions = (thresholds - embedding.low[i]) / (embedding.high[i] - embedding.low[i]) * embedding.span[i]
-    shares = (_feasible_curve(synopsis, i).slope(np.atleast_1d(positions)) / embedding.quantum[i] + 1) / 2
-    shares = np.where(
-        np.atleast_1d(thresholds) < embedding.low[i],
-        0,
-        np.where(np.atleast_1d(thresholds) >= embedding.high[i], 1, shares),
-    )
-    shares = np.clip(shares, 0, 1)
-    return float(shares[0]) if thresholds.ndim == 0 else shares
+    low, high, flat = embedding.low[i], embedding.high[i], thresholds.ravel()
+
+    def shares(part: slice) -> Answers:
+        block = flat[part]
+        slopes = curve.slope((block - low) / (high - low) * embedding.span[i])
+        result = np.where(block < low, 0, np.where(block >= high, 1, (slopes / embedding.quantum[i] + 1) / 2))
+        return (np.clip(result, 0, 1),)
+
+    (result,) = evaluate_blocks(shares, flat.size, points_per_block(1), thread_safe=True)
+    return float(result[0]) if thresholds.ndim == 0 else result.reshape(thresholds.shape)
 
 
 def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
+from milepost.answers.evaluation import Answers, as_read, evaluate
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.text import point_text, table_text, with_unit
 from milepost.errors import MilepostError, warn
@@ -163,12 +164,17 @@ def compare_groups(synopsis: ReleasedData, points: Any, names: Sequence[Any] | N
 def compare_queries(synopsis: ReleasedData, queries: AnyArray) -> Comparison:
     """Compare points, as the space reads them, with every group."""
     groups = synopsis.groups
-    positions = synopsis.positions(queries)
-    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
-    error, deviation = (_errors(groups, positions, level) for level in (synopsis.confidence, ONE_SIGMA))
     eligible = eligible_groups(groups)
-    nearest, margin = _nearest_and_margin(distance, eligible)
-    flip = np.clip(1 - _nearest_probability(distance, deviation, nearest, eligible), 0, 1)
+
+    def answer(positions: AnyArray) -> Answers:
+        distance = _distances(groups, positions)
+        error, deviation = (_errors(groups, positions, level) for level in (synopsis.confidence, ONE_SIGMA))
+        nearest, margin = _nearest_and_margin(distance, eligible)
+        flip = np.clip(1 - _nearest_probability(distance, deviation, nearest, eligible), 0, 1)
+        return *distance.T, *error.T, nearest, margin, flip
+
+    *by_group, nearest, margin, flip = evaluate(synopsis, queries, answer, as_read)
+    distance, error = (np.column_stack(by_group[k : k + len(eligible)]) for k in (0, len(eligible)))
     points = [synopsis.space.user_point(query) for query in queries]
     return Comparison(
         groups.labels,
@@ -188,9 +194,13 @@ def nearest_groups(synopsis: ReleasedData, points: Any) -> tuple[AnyArray, bool,
     """Return the label of each point's nearest group, whether it was a single point, and the frame template."""
     groups = synopsis.groups
     batch, single, template = query_points(points, synopsis.space)
-    positions = synopsis.positions(synopsis.space.read_queries(batch))
-    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
-    return labels_at(groups.labels, _nearest_and_margin(distance, eligible_groups(groups))[0]), single, template
+    eligible = eligible_groups(groups)
+
+    def answer(positions: AnyArray) -> Answers:
+        return (_nearest_and_margin(_distances(groups, positions), eligible)[0],)
+
+    (nearest,) = evaluate(synopsis, batch, answer)
+    return labels_at(groups.labels, nearest), single, template
 
 
 def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
@@ -201,13 +211,17 @@ def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
     """
     groups = synopsis.groups
     batch, _, _ = query_points(points, synopsis.space)
-    positions = synopsis.positions(synopsis.space.read_queries(batch))
-    distance = np.column_stack([statistic.values(positions) for statistic in groups.statistics])
-    deviation, eligible = _errors(groups, positions, ONE_SIGMA), eligible_groups(groups)
-    shares = np.zeros_like(distance)
-    for k in np.flatnonzero(eligible).tolist():
-        shares[:, k] = _nearest_probability(distance, deviation, np.full(len(distance), k), eligible)
-    return _match_nearest(shares / shares.sum(axis=1, keepdims=True), _nearest_and_margin(distance, eligible)[0])
+    eligible = eligible_groups(groups)
+
+    def answer(positions: AnyArray) -> Answers:
+        distance, deviation = _distances(groups, positions), _errors(groups, positions, ONE_SIGMA)
+        shares = np.zeros_like(distance)
+        for k in np.flatnonzero(eligible).tolist():
+            shares[:, k] = _nearest_probability(distance, deviation, np.full(len(distance), k), eligible)
+        nearest, _ = _nearest_and_margin(distance, eligible)
+        return list(_match_nearest(shares / shares.sum(axis=1, keepdims=True), nearest).T)
+
+    return np.column_stack(evaluate(synopsis, batch, answer))
 
 
 def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) -> AnyArray:
@@ -237,6 +251,11 @@ def _nearest_and_margin(distance: FloatArray, eligible: BoolArray) -> tuple[IntA
     ordered = np.sort(eligible_distance, axis=1)
     margin = ordered[:, 1] - ordered[:, 0] if distance.shape[1] > 1 else np.full(len(distance), np.inf)
     return nearest, margin
+
+
+def _distances(groups: NoisyStatistic, positions: AnyArray) -> FloatArray:
+    """Return every group's answers: float64[k, groups]."""
+    return np.column_stack([statistic.values(positions) for statistic in groups.statistics])
 
 
 def _errors(groups: NoisyStatistic, positions: AnyArray, confidence: float) -> FloatArray:

@@ -15,7 +15,6 @@ from milepost.spaces.base import Space
 
 SIDE = 100  # steps along a column by default
 MAX_POINTS = 1 << 20
-BLOCK = 1 << 14  # points per call of `mean_distance`
 LEVELS = 8
 
 
@@ -138,9 +137,8 @@ def make_grid(synopsis: ReleasedData, step: float | Sequence[float] | None = Non
     points = _points(x, y, space.geographic)
     inside = np.flatnonzero(_is_inside(space, points))
     values = np.full(len(points), np.nan)
-    for start in range(0, len(inside), BLOCK):
-        block = inside[start : start + BLOCK]
-        values[block] = synopsis.mean_distance(points[block])
+    if len(inside):
+        values[inside] = synopsis.mean_distance(points[inside])
     axis_names = space.names[::-1] if space.geographic else space.names
     shape = (len(x),) if y is None else (len(y), len(x))
     return Grid(x, y, values.reshape(shape), axis_names, space.distance_unit, space.geographic)

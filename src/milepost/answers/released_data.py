@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from milepost._typing import AnyArray
+from milepost.answers.evaluation import Answers, evaluate, values_and_widths
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
@@ -105,8 +106,9 @@ class ReleasedData:
         """Return the average distance from each point to the people in the table; see `Synopsis.mean_distance`."""
         if group is not None:
             return self.group(group).mean_distance(points, raw=raw)
-        positions, single, template = self.read_points(points)
-        return shape_answers(self.statistic.values(positions, raw), single, template, "mean_distance")
+        batch, single, template = query_points(points, self.space)
+        (values,) = evaluate(self, batch, lambda positions: (self.statistic.values(positions, raw),))
+        return shape_answers(values, single, template, "mean_distance")
 
     def interval(
         self, points: Any, confidence: float = 0.95, *, group: Any = None, raw: bool = False
@@ -148,10 +150,13 @@ class ReleasedData:
         """
         if group is not None:
             return self.group(group).interval(points, confidence, raw=raw)
-        positions, single, template = self.read_points(points)
-        values, widths = self.statistic.values(positions, raw), self.statistic.half_widths(positions, confidence)
-        widths = widths if raw else np.minimum(widths, self.statistic.max_error)
-        low, high = np.maximum(values - widths, 0), values + widths
+        batch, single, template = query_points(points, self.space)
+
+        def ends(positions: AnyArray) -> Answers:
+            values, widths = values_and_widths(self.statistic, positions, confidence, raw)
+            return np.maximum(values - widths, 0), values + widths
+
+        low, high = evaluate(self, batch, ends)
         return shape_answers(low, single, template, "low"), shape_answers(high, single, template, "high")
 
     def error(self, confidence: float = 0.95, uniform: bool = False, *, group: Any = None) -> float:

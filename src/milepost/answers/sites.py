@@ -9,7 +9,9 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
+from milepost._typing import AnyArray
 from milepost.answers import geojson
+from milepost.answers.evaluation import Answers, as_read, evaluate, values_and_widths
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.text import point_text, table_text, with_unit
 from milepost.errors import MilepostError
@@ -150,14 +152,23 @@ def rank_sites(synopsis: ReleasedData, points: Any, names: Sequence[Any] | None 
     if names is None and template is not None and template.index is not None:
         names = [str(name) for name in template.index]
     site_names = [point_text(point) for point in user_points] if names is None else names
-    values = np.asarray(synopsis.mean_distance(user_points))
-    errors = synopsis.interval(user_points, synopsis.confidence)[1] - values
     # joint confidence: each interval fails with an equal share, or the uniform error covers all answers
     each_confidence = 1 - (1 - synopsis.confidence) / len(user_points)
-    if each_confidence <= synopsis.statistic.confidence:
-        joint = synopsis.interval(user_points, each_confidence)[1] - values
+    shared = each_confidence <= synopsis.statistic.confidence
+
+    def answer(positions: AnyArray) -> Answers:
+        values, widths = values_and_widths(synopsis.statistic, positions, synopsis.confidence)
+        if not shared:
+            return values, widths
+        joint_widths = synopsis.statistic.half_widths(positions, each_confidence)
+        return values, widths, np.minimum(joint_widths, synopsis.statistic.max_error)
+
+    values, *widths = evaluate(synopsis, queries, answer, as_read)
+    errors = values + widths[0] - values
+    if shared:
+        joint = values + widths[1] - values
     else:
-        joint = np.full(len(user_points), synopsis.error(synopsis.confidence, uniform=True))
+        joint = np.full(len(values), synopsis.error(synopsis.confidence, uniform=True))
     order = np.argsort(values, kind="stable").tolist()
     beyond = values - joint > values[order[0]] + joint[order[0]]
     ranked = tuple(

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from milepost.answers import geojson
 from milepost.answers.comparison import compare_queries
+from milepost.answers.evaluation import as_read, evaluate
 from milepost.answers.text import with_unit
 from milepost.cli.query_input import QueryPoints
 from milepost.sessions.session import Answer
@@ -32,7 +33,7 @@ def batch_size(synopsis: Synopsis) -> int:
 
 def answers(synopsis: Synopsis, points: QueryPoints) -> pa.Table:
     """Return mean distances with their errors."""
-    values = synopsis.statistic.values(synopsis.positions(points.queries))
+    (values,) = evaluate(synopsis, points.queries, lambda positions: (synopsis.statistic.values(positions),), as_read)
     return pa.table({"mean_distance": values, "error": np.full(len(points), synopsis.error(synopsis.confidence))})
 
 

@@ -144,7 +144,7 @@ class Space(ABC):
             return shapes == ((0, self.embedding.dimension), (0, self.embedding.dimension), (0, 0))
         return False
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names, or positions counted from 0."""
         return self.columns or tuple(str(position) for position in range(self.width))

@@ -160,9 +160,8 @@ class GreatCircle(CoordinateSpace):
         """Return queries, moved to the border along the great circle to the centre where they are outside the cap."""
         vectors, result = self._vectors(queries[:, 0], queries[:, 1]), np.array(queries, dtype=np.float64)
         up = np.array([[0.0, 0.0, 1.0]])
-        far = _angles(vectors, up)[:, 0] > self._radius * (1 + BORDER)
-        for row in np.flatnonzero(far).tolist():
-            (vector,) = self._move_into_cap(vectors[row : row + 1])
+        far = np.flatnonzero(_angles(vectors, up)[:, 0] > self._radius * (1 + BORDER))
+        for row, vector in zip(far.tolist(), self._move_into_cap(vectors[far]), strict=True):
             result[row] = geographic(vector, self.latitude, self.longitude)
         return result
 

@@ -1,10 +1,9 @@
-"""Even: the same as one interpolation after another, and the same in any company."""
+"""Piecewise linear functions of all coordinates at once are the same as one interpolation after another."""
 
 import numpy as np
 import pytest
 
-import milepost as mp
-from milepost.mechanisms.coordinate.piecewise_linear import CACHE_NUMBERS, UniformPiecewiseLinear, in_cache_blocks
+from milepost.mechanisms.coordinate.piecewise_linear import UniformPiecewiseLinear, in_cache_blocks
 
 
 def test_all_coordinates_at_once_are_as_one_by_one() -> None:
@@ -17,22 +16,33 @@ def test_all_coordinates_at_once_are_as_one_by_one() -> None:
     expected = sum(
         np.interp(positions[:, i], np.arange(len(heights[i])) * 2.0 ** bits[i], heights[i]) for i in range(3)
     )
-    assert UniformPiecewiseLinear(heights, bits).total(positions) == pytest.approx(expected, abs=1e-13)
+    assert UniformPiecewiseLinear(heights, bits).total(positions.T) == pytest.approx(expected, abs=1e-13)
     cell, fraction = UniformPiecewiseLinear(heights, bits).cells(positions)
     assert np.array_equal((cell + fraction) * 2.0 ** np.array(bits), positions)
     assert cell[1].tolist() == [7, 0, 31]
 
 
-@pytest.mark.parametrize("mechanism", ["slopes", "hats"])
-def test_answers_are_the_same_in_any_company(mechanism: str) -> None:
-    """Bit for bit, whatever the size and the order of what is asked together."""
-    rows = np.random.default_rng(0).normal([52.52, 13.4], 0.1, (2_000, 2))
-    synopsis = mp.release(rows, mp.GreatCircle((52.52, 13.4), 50, 16), epsilon=50, delta=1e-6, mechanism=mechanism)
-    points = rows[: CACHE_NUMBERS // 16 + 500]
-    answers, intervals = synopsis.mean_distance(points), np.array(synopsis.interval(points))
-    for selection in (slice(0, 1), slice(7, 8), slice(3, 90), slice(None, None, -1)):
-        assert np.array_equal(synopsis.mean_distance(points[selection]), answers[selection])
-        assert np.array_equal(synopsis.interval(points[selection]), intervals[:, selection])
+def test_a_sum_of_many_coordinates_has_the_bits_of_its_terms() -> None:
+    """Nodes, ends and points between them: a cell begins at every node, and the last one ends where it did."""
+    generator = np.random.default_rng(1)
+    heights = [generator.normal(size=17) for _ in range(137)]
+    positions = np.concatenate([np.full((1, 137), 64.0), np.zeros((1, 137)), generator.uniform(0, 64, (300, 137))])
+    cell, fraction = UniformPiecewiseLinear(heights, [2] * 137).cells(positions)
+    table = np.array(heights)
+    low, high = (np.take_along_axis(table.T, cell + side, axis=0) for side in (0, 1))
+    expected = (low + fraction * (high - low)).sum(axis=1)
+    assert np.array_equal(UniformPiecewiseLinear(heights, [2] * 137).total(positions.T), expected)
+
+
+def test_one_cell_needs_no_search() -> None:
+    generator = np.random.default_rng(2)
+    heights = [generator.normal(size=2) for _ in range(20)]
+    positions = np.where(generator.random((50, 20)) < 0.5, 0.0, 32.0)
+    positions[0] = 7
+    expected = np.array(
+        [[h[0] + p / 32 * (h[1] - h[0]) for h, p in zip(heights, row, strict=True)] for row in positions]
+    )
+    assert np.array_equal(UniformPiecewiseLinear(heights, [5] * 20).total(positions.T), expected.sum(axis=1))
 
 
 def test_no_rows() -> None:

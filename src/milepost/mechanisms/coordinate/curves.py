@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from milepost._typing import FloatArray, IntArray
+from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.mechanisms.base import CoordinateDesign, CoordinateStatistic, Prediction, check_confidence
 from milepost.mechanisms.coordinate.categories import balance_shares
 from milepost.mechanisms.coordinate.piecewise_linear import (
@@ -22,9 +22,11 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
     UniformPiecewiseLinear,
     in_cache_blocks,
     nearest_feasible,
+    points_per_block,
 )
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
+from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
 from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
@@ -145,7 +147,9 @@ class Curves(CoordinateStatistic):
             cell, fraction = self._uniform.cells(inside)
             bends = self._bends * (2 * fraction * (1 - fraction))
             masses = self._cell_masses.take(cell + self._first_cells)
-            offsets = np.zeros(len(block)) if self._uniform_offsets is None else self._uniform_offsets.total(inside)
+            offsets = np.zeros(len(block))
+            if self._uniform_offsets is not None:
+                offsets = self._uniform_offsets.total(columns_of(inside))
             interpolation = self._interpolation(bends, masses, 1 - confidence)
             return self._widths(*self.laws(inside, fraction), offsets, interpolation, 1 - confidence)
 
@@ -157,11 +161,58 @@ class Curves(CoordinateStatistic):
         variances = [noise.variance(column) for noise, column in pairs]
         return np.column_stack(variances), np.column_stack([noise.kurtosis(column) for noise, column in pairs])
 
-    def sum_estimates(self, positions: FloatArray, raw: bool) -> FloatArray:
-        """Return the sum of all coordinates' estimates, which continue with slope ±τ outside."""
-        inside = np.clip(positions, 0, self.embedding.span)
-        outside: FloatArray = (np.abs(positions - inside) * self.embedding.quantum).sum(axis=1)
-        return outside + (self._uniform_raw if raw else self._uniform).total(inside)
+    def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
+        """Return answers at positions float64[k, D] in quanta; unless raw, in the range that some table has there."""
+        result = np.empty(len(positions))
+        rows = points_per_block(self.embedding.dimension)
+        for start in range(0, len(positions), rows):
+            part = slice(start, start + rows)
+            result[part] = self._block_values(positions[part], raw)
+        return result
+
+    def _block_values(self, positions: FloatArray, raw: bool) -> FloatArray:
+        """Return the answers of a block of points; estimates continue with slope ±τ outside."""
+        columns = columns_of(positions)
+        inside, outside = self._inside(columns)
+        result = (self._uniform_raw if raw else self._uniform).total(inside)
+        if outside is not None:
+            result = outside + result
+        if raw:
+            return result
+        rows = self._near_ends(result, columns, outside)
+        if len(rows):
+            some = positions if len(rows) == len(positions) else columns.take(rows, axis=1).T
+            result[rows] = np.clip(result[rows], *self.embedding.range(some))
+        return result
+
+    def _near_ends(self, values: FloatArray, columns: FloatArray, outside: FloatArray | None) -> IntArray:
+        """Return the indices of the few answers that may be at the ends of their ranges, or beyond them."""
+
+        def between(low: FloatArray, high: FloatArray) -> BoolArray:
+            inner = (values >= low) & (values <= high)
+            return inner if outside is None else inner & (outside == 0)
+
+        inner = between(*self._common_range)
+        return np.flatnonzero(~(inner if inner.all() else between(*self.embedding.inner_range(columns))))
+
+    @cached_property
+    def _common_range(self) -> tuple[FloatArray, FloatArray]:
+        return self.embedding.inner_range()
+
+    def _inside(self, columns: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return positions float64[D, k] moved inside, and the distances by which they are moved, if any are."""
+        span = self.embedding.span
+        if columns.min(initial=0) >= 0 and (columns.max(axis=1, initial=0) <= span).all():
+            return columns, None
+        inside, quantum = np.clip(columns, 0, beside(span)), beside(self.embedding.quantum)
+
+        def distances(part: slice) -> FloatArray:
+            result = columns[part] - inside[part]
+            np.abs(result, out=result)
+            result *= quantum[part]
+            return result
+
+        return inside, sum_coordinates(distances, *columns.shape)
 
     @cached_property
     def _uniform(self) -> UniformPiecewiseLinear:
@@ -251,8 +302,10 @@ class Curves(CoordinateStatistic):
 def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
     """Return the noise part of half-widths, from variances and excess kurtoses of coordinates, float64[k, D] each."""
     variance = variances.sum(axis=1)
-    shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
-    kurtosis = (kurtoses * shares**2).sum(axis=1)
+    kurtosis = np.zeros(len(variance))
+    if kurtoses.any():
+        shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
+        kurtosis = (kurtoses * shares**2).sum(axis=1)
     return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
 
 

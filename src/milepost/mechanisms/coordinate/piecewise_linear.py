@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
+from milepost.spaces.embeddings.coordinate_sums import CACHE_NUMBERS, beside, sum_coordinates
 from milepost.spaces.embeddings.embedding import Embedding
 
 
@@ -64,17 +66,17 @@ def sum_at(
     return result
 
 
-CACHE_NUMBERS = 1 << 15  # float64 numbers that fit the processor's cache
-
-
 class UniformPiecewiseLinear:
     """Heights (distances) of each coordinate at multiples of 2^bits quanta, linear between them."""
 
     def __init__(self, heights: Sequence[FloatArray], bits: Sequence[int]) -> None:
         lengths = np.array([len(part) for part in heights], dtype=np.int64)
-        self._heights = np.concatenate(heights)
         self._starts, self._last_cells = np.cumsum(lengths) - lengths, lengths - 2
         self._cells_per_quantum = 0.5 ** np.array(bits, dtype=np.float64)
+        # a cell begins at every node: that of the last one has no rise, and the height at which the cell before it ends
+        rises = [np.diff(part, append=part[-1]) for part in heights]
+        lows = [np.append(part[:-1], part[-2] + rise[-2]) for part, rise in zip(heights, rises, strict=True)]
+        self._rises, self._lows = np.concatenate(rises), np.concatenate(lows)
 
     def cells(self, inside: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the cell of each position float64[k, D] inside its interval, and the fraction of the cell below it."""
@@ -82,17 +84,45 @@ class UniformPiecewiseLinear:
         cell = np.minimum(cell_positions.astype(np.int64), self._last_cells)
         return cell, cell_positions - cell
 
-    def total(self, inside: FloatArray) -> FloatArray:
-        """Return the sum over coordinates at positions float64[k, D] inside their intervals."""
-        cell, fraction = self.cells(inside)
-        cell += self._starts
-        low = self._heights.take(cell)
-        cell += 1
-        rise = self._heights.take(cell)
-        rise -= low
-        rise *= fraction
-        rise += low
-        return np.asarray(rise.sum(axis=1))
+    def total(self, columns: FloatArray) -> FloatArray:
+        """Return the sum over coordinates at positions float64[D, k] inside their intervals."""
+        terms = self._linear_terms if not self._last_cells.any() else self._terms
+        return sum_coordinates(lambda part: terms(columns[part], part), *columns.shape)
+
+    def _terms(self, columns: FloatArray, part: slice) -> FloatArray:
+        """Return the heights of some coordinates; their positions fit the processor's cache."""
+        fraction = columns * self._scales[part]
+        node = np.floor(fraction)
+        index = node.astype(np.int64)
+        index += self._starts[part, None]
+        fraction -= node
+        heights = node  # of no further use; indices are valid, and with mode="raise" `take` would need a copy
+        fraction *= self._rises.take(index, out=heights, mode="clip")
+        fraction += self._lows.take(index, out=heights, mode="clip")
+        return fraction
+
+    def _linear_terms(self, columns: FloatArray, part: slice) -> FloatArray:
+        """Return the heights of some coordinates that have one cell each."""
+        result = columns * self._slopes[part]
+        result += self._lows[0::2, None][part]
+        return result
+
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        """The slopes of coordinates that have one cell each."""
+        return beside(self._rises[0::2] * self._cells_per_quantum)
+
+    @cached_property
+    def _scales(self) -> FloatArray:
+        return beside(self._cells_per_quantum)
+
+
+BLOCK_NUMBERS, BLOCK_POINTS = 1 << 18, 1 << 14  # of positions that are evaluated at a time, at most
+
+
+def points_per_block(dimension: int) -> int:
+    """Return how many points to evaluate at a time, so that their positions float64[k, D] fit the processor's cache."""
+    return min(max(1, BLOCK_NUMBERS // max(1, dimension)), BLOCK_POINTS)
 
 
 def in_cache_blocks(work: Callable[[FloatArray], FloatArray], positions: FloatArray) -> FloatArray:

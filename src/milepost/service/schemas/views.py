@@ -8,8 +8,10 @@ import numpy as np
 
 from milepost._typing import FloatArray
 from milepost.answers.comparison import compare_groups
+from milepost.answers.evaluation import evaluate, values_and_widths
 from milepost.answers.grid import make_grid
 from milepost.errors import MilepostError
+from milepost.ingest.query_points import query_points
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.description import Description, facts, size_text
@@ -143,9 +145,10 @@ def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict
     """Return mean distances and their half-widths."""
     level = _level(synopsis, confidence)
     try:
-        positions, _, _ = synopsis.read_points(points)
-        values = synopsis.statistic.values(positions)
-        errors = np.minimum(synopsis.statistic.half_widths(positions, level), synopsis.statistic.max_error)
+        batch, _, _ = query_points(points, synopsis.space)
+        values, errors = evaluate(
+            synopsis, batch, lambda positions: values_and_widths(synopsis.statistic, positions, level)
+        )
     except MilepostError:
         raise RefusedError("bad_point", ["body", "points"]) from None
     return {

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
+from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
 
 QUANTUM_BITS = 24
 QUANTA = 1 << QUANTUM_BITS  # of an embedding interval; fewer where a step is given
@@ -210,15 +211,84 @@ class Embedding:
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest mean distance that any table could have at positions float64[k, D]."""
         numbers, category_width = self._range_parts
-        quantum, to_low = self.quantum[numbers], positions[:, numbers]
-        to_high = self.span[numbers] - to_low
-        high = (np.maximum(to_low, to_high) * quantum).sum(axis=1) + category_width
-        low = -(np.minimum(np.minimum(to_low, to_high), 0) * quantum).sum(axis=1)
+        all_columns, points = columns_of(positions), len(positions)
+        columns = all_columns[numbers]
+        quantum, span = self._number_columns
+
+        def to_farther_end(part: slice) -> FloatArray:
+            result = span[part] - columns[part]
+            np.maximum(result, columns[part], out=result)
+            result *= quantum[part]
+            return result
+
+        def beyond_nearer_end(part: slice) -> FloatArray:
+            result = span[part] - columns[part]
+            np.minimum(result, columns[part], out=result)
+            np.minimum(result, 0, out=result)
+            result *= quantum[part]
+            return result
+
+        high = sum_coordinates(to_farther_end, len(columns), points) + category_width
+        low = -sum_coordinates(beyond_nearer_end, len(columns), points)
         if self.symmetric:  # no record is farther from the middle than half of the sensitivity bound, rounding included
-            to_middle = (np.abs(positions - self.span / 2) * self.quantum).sum(axis=1)
-            radius = self.sensitivity_bound / 2 + float(self.quantum.sum())
-            low, high = np.maximum(low, to_middle - radius), np.minimum(high, to_middle + radius)
+            distance = self._to_middle(all_columns)
+            low, high = np.maximum(low, distance - self._radius), np.minimum(high, distance + self._radius)
         return low, high
+
+    def inner_range(self, columns: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return mean distances that are in `range` at positions float64[D, k] inside; by default at all inside.
+
+        It is quicker than `range`, and leaves out 10⁻⁹ of the width at both ends, more than rounding.
+        """
+        half, category_half, base = self._inner_parts
+        nearest, farthest = np.zeros(1), np.full(1, half)  # from the middle
+        if columns is not None:
+            nearest = farthest = self._to_middle(columns)
+        low, high = np.zeros(1), base + np.maximum(nearest - category_half, 0)
+        if self.symmetric:
+            low, high = np.maximum(low, farthest - self._radius), np.minimum(high, nearest + self._radius)
+        margin = 1e-9 * self.total_width
+        return low + margin, high - margin
+
+    def _to_middle(self, all_columns: FloatArray) -> FloatArray:
+        """Return Σ τᵢ|qᵢ − spanᵢ/2| over the coordinates `_measured`, at positions float64[D, k]."""
+        columns, (quantum, middle) = all_columns[self._measured], self._measured_columns
+
+        def terms(part: slice) -> FloatArray:
+            result = columns[part] - middle[part]
+            np.abs(result, out=result)
+            result *= quantum[part]
+            return result
+
+        return sum_coordinates(terms, *columns.shape)
+
+    @cached_property
+    def _inner_parts(self) -> tuple[float, float, float]:
+        """Half the width of the coordinates `_measured`, that of the categories among them, and the least high end."""
+        numbers, category_width = self._range_parts
+        half, number_half = (float(np.sum(self.spread[part])) / 2 for part in (self._measured, numbers))
+        return half, half - number_half, number_half + category_width
+
+    @property
+    def _measured(self) -> slice | list[int]:
+        """The coordinates of which a range needs the distance from the middle."""
+        return slice(None) if self.symmetric else self._range_parts[0]
+
+    @cached_property
+    def _number_columns(self) -> tuple[FloatArray, FloatArray]:
+        """Quantum and span of the coordinates of numbers."""
+        numbers, _ = self._range_parts
+        return beside(self.quantum[numbers]), beside(self.span[numbers])
+
+    @cached_property
+    def _measured_columns(self) -> tuple[FloatArray, FloatArray]:
+        """Quantum and middle of the coordinates `_measured`."""
+        return beside(self.quantum[self._measured]), beside(self.span[self._measured] / 2)
+
+    @cached_property
+    def _radius(self) -> float:
+        """The largest distance of a record from the middle of a symmetric embedding, rounding included."""
+        return self.sensitivity_bound / 2 + float(self.quantum.sum())
 
     @cached_property
     def _range_parts(self) -> tuple[slice | list[int], float]:
