@@ -1,9 +1,9 @@
 """Measure times as multiples of plain NumPy or SciPy in the same run: releases, plans, questions and answers."""
 
 from bench.run import Bounds, main
-from bench.speed import release
+from bench.speed import given_queries, release, sessions
 
-PARTS = (release,)
+PARTS = (release, sessions, given_queries)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

@@ -670,7 +670,7 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
         (lambda: Field().predict(queries, 0, ProtectedChange("add-remove"), APPROXIMATE), "no records"),
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
-        (lambda: Field().noise(LINE, 8193, ProtectedChange(), APPROXIMATE), "8,192"),
+        (lambda: Field().noise(LINE, 16385, ProtectedChange(), APPROXIMATE), "16,384"),
         (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
     with silent():
@@ -701,6 +701,8 @@ def test_a_factor_of_the_noise_has_its_unit() -> None:
     """A row times innovations is in 2⁻³⁴ quanta: unit²·ℓℓᵀ is the covariance, λ included."""
     noise = Field().noise(LINE, 3, ProtectedChange(), APPROXIMATE)
     query_points = np.array([[0.0], [0.3], [1.0]])
-    rows = CholeskyFactor(noise.kernel, 3, noise.unit).extend(query_points)
+    factor = CholeskyFactor(noise.kernel, 3, noise.unit)
+    factor.extend(query_points)
+    rows = factor.rows(0, 3)
     covariance = 1 - 2 * np.abs(query_points - query_points.T) + NUGGET * np.eye(3)
     assert noise.unit**2 * (rows @ rows.T) == pytest.approx(covariance, rel=1e-6)
