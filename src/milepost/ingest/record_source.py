@@ -150,10 +150,10 @@ def cells_of(space: Space) -> int | None:
 
 
 def max_query_shift(space: Space) -> float:
-    """Return the largest error that the shift of a query can cause."""
+    """Return the largest error that the shift of a query, or the rounding of points, can cause."""
     cells = cells_of(space)
     if cells is None:
-        return 0.0
+        return space.distance_error
     return QUANTA / cells / 2 * float(space.embedding.quantum.sum()) + space.embedding.bias
 
 
