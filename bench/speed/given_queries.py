@@ -15,7 +15,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
 BOUND = 1.5
-CAP = mp.GreatCircle((52.5, 13.4), 300)
+CAP = mp.GreatCircle((52.5, 13.4), 100)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

@@ -29,7 +29,7 @@ from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
 from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 
-MIN_PRODUCT_COLUMNS = 16  # from which L2 distances are quicker as products than column by column
+MIN_PRODUCT_COLUMNS = 8  # from which L2 distances are quicker as products than column by column
 NEAR = 2.0**-6  # of the squared lengths of two points: a smaller squared distance is computed column by column
 MAX_NEAR_NUMBERS = 1 << 20  # in memory at a time
 MIN_WIDTH = 1e-100  # of the interval of a column, so that positions in it are ordinary floats

@@ -33,7 +33,7 @@ from milepost.statistics.distance_sums import DistanceSums
 STEP_BITS = 20  # an innovation of the largest weight has this many bits
 FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted
 STEPS = 64  # innovations that are computed one after the other, between two products
-ROWS = 256  # of the factor in memory at a time, beside the factor itself
+ROWS = 64  # of the factor in memory at a time, beside the factor itself
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
 TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 
