@@ -94,7 +94,9 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     noise = Field().noise(case.space, len(points), ProtectedChange(), GUARANTEE)
     session = Innovations(noise, ROWS)
     first, _ = session.ask(points, sums.values[0].tolist())
-    rows = CholeskyFactor(noise.kernel, len(points), noise.unit).extend(points)
+    factor = CholeskyFactor(noise.kernel, len(points), noise.unit)
+    factor.extend(points)
+    rows = factor.rows(0, len(points))
     unit = noise.quantum / ROWS
     anchors = noise.anchors(points) * unit * ROWS
     truth = sums.values[0] * unit

@@ -324,8 +324,9 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
     noise = Field().noise(space, len(points), ProtectedChange(), guarantee)
     queries = Queries(points, space)
     pair = [read_sums([[mover], [0.5]], space, queries).values[0] for mover in (0, 1)]
-    rows = CholeskyFactor(noise.kernel, len(points), noise.unit).extend(points)
-    scales = np.diag(rows) * noise.scale / (1 << FRACTION_BITS)
+    factor = CholeskyFactor(noise.kernel, len(points), noise.unit)
+    factor.extend(points)
+    scales = np.diag(factor.rows(0, len(points))) * noise.scale / (1 << FRACTION_BITS)
     exact = [sums - 2 * noise.anchors(points) for sums in pair]
 
     def draw(sums: IntArray) -> Draw:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 import milepost as mp
 from milepost._typing import AnyArray
 from milepost.ingest import record_source
-from milepost.ingest import table as table_module
 from milepost.ingest.aggregation import read_sums
-from milepost.ingest.record_source import RecordSource, RowSource, SketchSource, open_source
+from milepost.ingest.record_source import MemorySource, RecordSource, RowSource, SketchSource, open_source
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 from milepost.privacy.protected_change import ProtectedChange
@@ -36,8 +35,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def is_in_memory(source: RecordSource) -> bool:
-    assert isinstance(source, RowSource)
-    return source.table.records is not None
+    assert isinstance(source, MemorySource | RowSource)
+    return isinstance(source, MemorySource)
 
 
 @pytest.mark.parametrize("name", DIRECT)
@@ -66,7 +65,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     in_memory_source = open_source(table, len(rows))
     assert is_in_memory(in_memory_source)
     expected = read_sums(table.data, space, queries, None, roles, empty=True)
-    with patched([(table_module, "MEMORY_BLOCK", block), (os, "cpu_count", lambda: cores)]):
+    with patched([(record_source, "BLOCK_NUMBERS", block), (os, "cpu_count", lambda: cores)]):
         assert same(in_memory_source.sums(queries), expected)
     reread_source = RowSource(table)
     assert same(reread_source.sums(queries), expected)
@@ -83,7 +82,7 @@ def test_many_blocks_add_up(name: str) -> None:
     space = DIRECT[name]
     table = Table(points(space, np.random.default_rng(0).random((1500, space.width))), space, ProtectedChange())
     queries = Queries(inside_queries(space, np.random.default_rng(1).random((3, space.width))), space)
-    with patched([(table_module, "MEMORY_BLOCK", 4)]):
+    with patched([(record_source, "BLOCK_NUMBERS", 4)]):
         assert same(open_source(table, 1500).sums(queries), table.sums(queries))
 
 

@@ -19,7 +19,7 @@ from milepost import cli
 from milepost._typing import FloatArray
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
-from milepost.spaces.geographic import EARTH_KM, QUARTER_KM
+from milepost.spaces.geographic import EARTH_KM, MAX_TERMS, QUARTER_KM
 from milepost.spaces.registry import space_from_json
 from tests.chance import FALSE_ALARM, assert_promised
 from tests.mechanisms.contract import Transcript
@@ -112,6 +112,21 @@ def test_sines_and_angles_are_right() -> None:
     expected = np.concatenate([np.geomspace(1e-12, 1, 1000), np.linspace(1, math.pi, 1000)])
     result = angle(4 * np.sin(expected / 2) ** 2, 4 * np.cos(expected / 2) ** 2)
     np.testing.assert_allclose(result, expected, rtol=2e-15)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1.0, 40.0, 1500.0, 1700.0, 1800.0, 10_000.0])
+def test_a_series_gives_the_distances_of_a_cap(radius: float) -> None:
+    """Small caps have a series, large ones a quotient: the same to a micrometre, each query for itself."""
+    space = mp.GreatCircle((50, 8), radius)
+    assert (len(space._series) <= MAX_TERMS) == (radius <= 1700)
+    rng = np.random.default_rng(0)
+    away = np.concatenate([space.points_around(space.center, radius * share) for share in (1, 0.999, 0.5, 1e-6, 0)])
+    outside = space.center + rng.uniform(-1, 1, (4, 2)) * [30, 90]
+    records, queries = space.read(away), np.concatenate([space.clip_points(away), outside])
+    distances = space.distance(records, queries)
+    np.testing.assert_allclose(distances[:, :20], space.query_distances(away, queries[:20]), rtol=0, atol=1e-9)
+    alone = np.concatenate([space.distance(records, queries[k : k + 1]) for k in range(len(queries))], axis=1)
+    assert np.array_equal(distances, alone)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 17])

@@ -1,13 +1,16 @@
 """Sources of records: exact sums of distances to queries that become known one after another."""
 
-from dataclasses import dataclass
-from functools import cached_property
+import os
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from operator import mul
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost.ingest.parallel import Task, aggregate
 from milepost.ingest.table import Table
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
@@ -15,9 +18,11 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.row_digest import CHANGED_SESSION, Fingerprint
 from milepost.statistics.sketch import CellBorders
+from milepost.statistics.statistic_spec import RecordBlock
 
 MAX_NUMBERS = 1 << 27  # of records in memory: 1 GB
 MAX_CELLS, MAX_BORDERS = 1 << 20, 1 << 23  # of a coordinate, and of all of them
+BLOCK_NUMBERS = 1 << 20  # distances that a thread computes at a time
 RATIO_BITS = 60
 
 
@@ -37,7 +42,7 @@ class RecordSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """A table, whose records are in memory or are read again for every question.
+    """A table that is read again for every question.
 
     Each pass must read the rows that the first pass read: noise is added to differences from earlier answers, which is
     private for one unchanged table only.
@@ -60,9 +65,39 @@ class RowSource:
 
     @cached_property
     def _fixed_table(self) -> Table:
-        """Return the table with a fingerprint, unless its records are in memory."""
-        fixed = self.table.records is not None or self.table.fingerprint is not None
+        """Return the table with a fingerprint."""
+        fixed = self.table.fingerprint is not None
         return self.table if fixed else self.table.with_fingerprint(Fingerprint(CHANGED_SESSION))
+
+
+class MemorySource:
+    """The records of a table, in memory and prepared for distances."""
+
+    def __init__(self, table: Table) -> None:
+        self.space, in_memory = table.space, table.in_memory()
+        self.total = in_memory.total()
+        blocks = list(in_memory.records or ())[::-1]
+        del in_memory
+        self._blocks: list[RecordBlock] = []
+        while blocks:  # one after the other, so that records are not in memory twice
+            block = blocks.pop()
+            self._blocks.append(replace(block, points=self.space.prepare_records(block.points)))
+
+    def sums(self, queries: Queries) -> DistanceSums:
+        """Return the sums, computed by several threads where there are many distances."""
+        threads = (os.cpu_count() or 1) if self.space.thread_safe else 1
+        spec = DistanceSums.spec(self.space, 1, queries, prepared=True)
+        (sums,) = aggregate([spec], self._tasks(max(1, BLOCK_NUMBERS // queries.count)), threads)
+        return cast(DistanceSums, sums)
+
+    def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+        """Return the queries themselves, without error."""
+        return queries, np.zeros(len(queries))
+
+    def _tasks(self, rows: int) -> Generator[Task]:
+        for block in self._blocks:
+            for start in range(0, len(block.points), rows):
+                yield partial(block.select, slice(start, start + rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +150,10 @@ def cells_of(space: Space) -> int | None:
 
 
 def max_query_shift(space: Space) -> float:
-    """Return the largest error that the shift of a query can cause."""
+    """Return the largest error that the shift of a query, or the rounding of points, can cause."""
     cells = cells_of(space)
     if cells is None:
-        return 0.0
+        return space.distance_error
     return QUANTA / cells / 2 * float(space.embedding.quantum.sum()) + space.embedding.bias
 
 
@@ -132,4 +167,4 @@ def open_source(table: Table, total: int) -> RecordSource:
     if cells is not None:
         return SketchSource(space, table.sketch(space, cells).borders())
     fits = table.is_local and total * space.width <= MAX_NUMBERS
-    return RowSource(table.in_memory() if fits else table)
+    return MemorySource(table) if fits else RowSource(table)

@@ -4,7 +4,7 @@ Vectors and directions are rounded to integers, so that every product is exact a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
@@ -15,6 +15,8 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError
+from milepost.spaces.distances.integer_products import RADIUS_BITS, query_rows, record_rows, squared_distances
+from milepost.spaces.distances.tiles import Tile, TileBuffer, gather
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere, sphere_count
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.embeddings.quantization import (
@@ -24,16 +26,14 @@ from milepost.spaces.embeddings.quantization import (
     multiply,
     product_rows,
 )
-from milepost.spaces.embeddings.trigonometry import angle
+from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
 
 MAX_COLUMNS = 1 << 12
 MIN_DIRECTIONS = 8
-# Partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹, and of X·Y on the sphere (2²⁵)²: exact
-VECTOR_BITS = 28
-UNIT_BITS = 25
+VECTOR_BITS = 28  # partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹: exact
 PAIRS = 1000
 NEAR = 1e-3  # squared distance of unit vectors
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
@@ -213,18 +213,33 @@ class Angular(CoordinateSpace):
         """The directions as floats, whole numbers."""
         return self.thetas.astype(np.float64)
 
+    @property
+    def distance_error(self) -> float:
+        """How far rounding of two unit vectors may turn them."""
+        return 2 * math.sqrt(self.dim) / (1 << RADIUS_BITS)
+
+    def prepare_records(self, records: FloatArray) -> FloatArray:
+        """Return unit vectors in integers, whose distances are products."""
+        return record_rows(_units(records))
+
+    def prepare_queries(self, queries: AnyArray) -> FloatArray:
+        """Return unit vectors in integers, whose distances are products."""
+        return query_rows(_units(queries))
+
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield angles, to √dim·2⁻²⁵, from exact products."""
+        buffers = [TileBuffer() for _ in range(3)]
+        sums = 2 * queries[:, -2:].T  # |x − y|² + |x + y|² = 2|x|² + 2|y|², all whole numbers
+        for rows, some, minus in squared_distances(records, queries):
+            plus, result, scratch = (buffer.array(*minus.shape) for buffer in buffers)
+            np.matmul(records[rows, -2:], sums, out=plus)
+            plus -= minus
+            yield rows, some, overwriting_angle(minus, plus, result, scratch)
+
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""
-        query_units = _units(queries)
-        query_squares = (query_units * query_units).sum(axis=1)
-        result = np.empty((len(records), len(queries)))
-        rows = max(1, BLOCK // max(len(queries), self.dim))
-        for start in range(0, len(records), rows):
-            vectors = _units(records[start : start + rows])
-            squares = (vectors * vectors).sum(axis=1)[:, None] + query_squares[None]
-            products = 2 * (vectors @ query_units.T)
-            result[start : start + rows] = angle(squares - products, squares + products)
-        return result
+        tiles = self.distance_tiles(self.prepare_records(records), self.prepare_queries(queries))
+        return gather(tiles, len(records), len(queries))
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return angles of queries to queries; these are public and few, so they are not rounded to integers."""
@@ -241,8 +256,7 @@ class Angular(CoordinateSpace):
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν uniform on the sphere: the distances of any point to a point and its opposite sum to π."""
-        off = 2 * math.sqrt(self.dim) / (1 << UNIT_BITS)
-        return level(math.pi / 4, self.query_distances, math.pi, off, ROUNDING * math.pi).kernels()
+        return level(math.pi / 4, self.query_distances, math.pi, self.distance_error, ROUNDING * math.pi).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
         """Return expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""
@@ -319,4 +333,4 @@ def _units(vectors: FloatArray) -> FloatArray:
     square = np.zeros(len(scaled))
     for column in scaled.T:
         square += column * column
-    return np.rint(scaled / np.sqrt(square)[:, None] * (1 << UNIT_BITS))
+    return np.rint(scaled / np.sqrt(square)[:, None] * (1 << RADIUS_BITS))

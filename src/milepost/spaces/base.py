@@ -1,7 +1,7 @@
 """The base class of spaces: what a point is and how far apart two points are."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.distances.tiles import Tile, tile_slices
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
 from milepost.spaces.kernels.kernel import Kernel
@@ -207,6 +208,32 @@ class Space(ABC):
         return tuple(query)
 
     # distances and embedding coordinates
+
+    def prepare_records(self, records: FloatArray) -> FloatArray:
+        """Return records as `distance_tiles` takes them; each row depends on its own record only.
+
+        A session measures the distances of the same records again and again: what does not depend on queries is
+        computed here, once. By default the records themselves.
+        """
+        return records
+
+    def prepare_queries(self, queries: AnyArray) -> AnyArray:
+        """Return queries as `distance_tiles` takes them, a row each. By default the queries themselves."""
+        return queries
+
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield `distance` of prepared records and queries in tiles that fit the cache.
+
+        A tile is the rows, the queries, and the distances float64[rows, queries], which the next tile may overwrite. A
+        distance depends on its own record and query only, whatever the tile.
+        """
+        for rows, some in tile_slices(len(records), len(queries)):
+            yield rows, some, self.distance(records[rows], queries[some])
+
+    @property
+    def distance_error(self) -> float:
+        """How far `distance` may be from the metric by rounding of points; 0 where this is below any quantum."""
+        return 0.0
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return the distances of queries to queries: float64[m, k]. By default queries are measured as records."""

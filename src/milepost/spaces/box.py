@@ -67,7 +67,7 @@ class Box(CoordinateSpace):
         low, high = np.asarray(self.low), np.asarray(self.high)
         corner = np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 0)
         with np.errstate(over="ignore"):
-            return float(self.distance(corner[None], np.zeros((1, self.width)))[0, 0])
+            return float(self.query_distances(corner[None], np.zeros((1, self.width)))[0, 0])
 
     @property
     def rounding(self) -> float:

@@ -5,7 +5,7 @@ that its image depends on it alone.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,10 +16,11 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
+from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
 from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, scratch_array
-from milepost.spaces.embeddings.trigonometry import angle, sine_cosine
+from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle, polynomial, sine_cosine
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.kernels.reference_measures import POINTS, around_cap
@@ -35,6 +36,7 @@ CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
 BORDER = 1e-6  # share of the radius by which a query may lie outside the cap without being moved
 BLOCK = 1 << 15  # numbers that fit the cache
+MAX_TERMS = 12  # of a series for arcsin, which is quicker than a quotient of polynomials
 ROUNDING_KM = 1e-10  # of a computed distance
 
 
@@ -266,18 +268,63 @@ class GreatCircle(CoordinateSpace):
         """Sines and cosines of D equal angles in 0..π."""
         return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
 
+    def prepare_records(self, records: FloatArray) -> FloatArray:
+        """Return unit vectors with contiguous columns."""
+        return np.asfortranarray(records)
+
+    def prepare_queries(self, queries: AnyArray) -> FloatArray:
+        """Return queries as unit vectors."""
+        return self._vectors(queries[:, 0], queries[:, 1])
+
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield great-circle distances in km, to a micrometre.
+
+        In a small cap arcsin(s)/s is a short series of s², where s is half of the chord. Large caps need more. The
+        choice depends on the cap only, and queries far outside take the longer way, each for itself.
+        """
+        near = (queries[:, 2] >= self._min_series_up) & (len(self._series) <= MAX_TERMS)
+        squares, others, series, scratch = (TileBuffer() for _ in range(4))
+        for rows, some in tile_slices(len(records), len(queries)):
+            x, y, by_series = records[rows], queries[some], near[some]
+            minus, plus, factors = (buffer.array(len(y), len(x)) for buffer in (squares, others, series))
+            _add_squares(np.subtract, x, y, minus, plus)
+            if by_series.all():
+                polynomial(self._series, minus, out=factors)
+                np.sqrt(minus, out=minus)
+                minus *= factors
+            else:
+                _add_squares(np.add, x, y, plus, factors)
+                distances = polynomial(self._series, minus[by_series]) * np.sqrt(minus[by_series])
+                minus = overwriting_angle(minus, plus, factors, scratch.array(*minus.shape))
+                minus *= EARTH_KM
+                minus[by_series] = distances
+            yield rows, some, minus.T
+
+    @cached_property
+    def _series(self) -> list[float]:
+        """The coefficients aₖ up to the first that adds less than 2⁻⁵³ at the largest chord of the cap."""
+        half_chord = math.sin(min(self._radius * (1 + 2 * BORDER), math.pi / 4))
+        terms = [math.comb(2 * k, k) / 16.0**k / (2 * k + 1) for k in range(MAX_TERMS + 1)]
+        count = sum(term * (2 * half_chord) ** (2 * k) > 2.0**-53 * (1 - half_chord**2) for k, term in enumerate(terms))
+        return [EARTH_KM * term for term in terms[: max(2, count)]]
+
+    @cached_property
+    def _min_series_up(self) -> float:
+        """The cosine of the largest angle to the centre at which a query is in the cap."""
+        return math.cos(min(self._radius * (1 + 2 * BORDER), math.pi / 2))
+
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Return great-circle distances in km, to a micrometre, in blocks of bounded memory."""
-        query_vectors = self._vectors(queries[:, 0], queries[:, 1])
-        result = np.empty((len(records), len(queries)))
-        rows = max(1, BLOCK // max(1, len(queries)))
-        for start in range(0, len(records), rows):
-            result[start : start + rows] = EARTH_KM * _angles(records[start : start + rows], query_vectors)
-        return result
+        """Return great-circle distances in km, to a micrometre."""
+        tiles = self.distance_tiles(self.prepare_records(records), self.prepare_queries(queries))
+        return gather(tiles, len(records), len(queries))
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return great-circle distances of queries to queries."""
-        return self.distance(self._vectors(left[:, 0], left[:, 1]), right)
+        u, v = self.prepare_queries(left), self.prepare_queries(right)
+        result = np.empty((len(left), len(right)))
+        for rows in row_slices(*result.shape):
+            np.multiply(EARTH_KM, _angles(u[rows], v), out=result[rows])
+        return result
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -329,11 +376,20 @@ class GreatCircle(CoordinateSpace):
 
 def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the angles between unit vectors float64[n, 3] and float64[k, 3], column by column: float64[n, k]."""
-    minus, plus = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
-    for x, y in zip(left.T, right.T, strict=True):
-        minus += (x[:, None] - y[None]) ** 2
-        plus += (x[:, None] + y[None]) ** 2
-    return angle(minus, plus)
+    minus, plus, scratch = np.empty((3, len(right), len(left)))
+    _add_squares(np.subtract, left, right, minus, scratch)
+    _add_squares(np.add, left, right, plus, scratch)
+    return angle(minus, plus).T
+
+
+def _add_squares(combine: np.ufunc, left: FloatArray, right: FloatArray, out: FloatArray, scratch: FloatArray) -> None:
+    """Write squared lengths of the sums or differences of vectors, column by column: float64[k, n]."""
+    for column, (x, y) in enumerate(zip(left.T, right.T, strict=True)):
+        values = scratch if column else out
+        combine(x, y[:, None], out=values)
+        np.multiply(values, values, out=values)
+        if column:
+            out += values
 
 
 def geographic(vector: FloatArray, latitude: float, longitude: float) -> tuple[float, float]:

@@ -1,5 +1,7 @@
 """Spaces with ℓp distances: L1, L2, Lp."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,6 +12,15 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import BOUNDS, BOUNDS_PROVENANCE, DISTANCE_UNIT, STEP, WEIGHTS, Box
+from milepost.spaces.distances.integer_products import (
+    MAX_SQUARE,
+    RADIUS_BITS,
+    query_rows,
+    record_rows,
+    squared_distances,
+    squared_lengths,
+)
+from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.directions import DIRECTIONS, length_factor, sphere, stable
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells
 from milepost.spaces.embeddings.projected import CLIP, DISTORTION, Projected
@@ -17,8 +28,11 @@ from milepost.spaces.embeddings.quantization import CoordinatePositions
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
-from milepost.spaces.numeric import named_numbers, named_pairs, sum_over_columns, unit_of
+from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 
+MIN_PRODUCT_COLUMNS = 8  # from which L2 distances are quicker as products than column by column
+NEAR = 2.0**-6  # of the squared lengths of two points: a smaller squared distance is computed column by column
+MAX_NEAR_NUMBERS = 1 << 20  # in memory at a time
 MIN_WIDTH = 1e-100  # of the interval of a column, so that positions in it are ordinary floats
 
 
@@ -154,16 +168,20 @@ class L1(Box):
         )
         return result
 
-    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Return Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
 
-        def term(i: int, x: FloatArray, y: FloatArray) -> FloatArray:
-            result: FloatArray = x - y
-            np.abs(result, out=result)
-            result *= self.weights[i]
-            return result
+        def term(i: int, x: FloatArray, y: FloatArray, out: FloatArray) -> FloatArray:
+            np.subtract(x, y, out=out)
+            np.abs(out, out=out)
+            out *= self.weights[i]
+            return out
 
         return sum_over_columns(records, queries, term)
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Return Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
+        return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -286,11 +304,91 @@ class L2(Projected):
         """Return the square root of a sum."""
         return np.asarray(np.sqrt(total))
 
+    # In many columns distances are exact products of points on a grid. In few columns the sum over columns is as quick,
+    # and more precise. The choice depends on the number of columns only.
+
+    @property
+    def _uses_products(self) -> bool:
+        """Whether distances to records are products of whole numbers."""
+        return self.width >= MIN_PRODUCT_COLUMNS
+
+    @property
+    def _grid(self) -> float:
+        """The length that the whole number 1 stands for."""
+        return self.diameter / (2 << RADIUS_BITS)
+
+    @property
+    def distance_error(self) -> float:
+        """How far a distance of two points on the grid may be from that of the points: half a diagonal of it each."""
+        return math.sqrt(self.width) * self._grid * (1 + 1e-6) if self._uses_products else 0.0
+
+    def _on_grid(self, points: AnyArray) -> FloatArray:
+        """Return the points of the grid that are nearest to points, counted from the centre."""
+        integers = np.subtract(points, self.center, order="C")
+        integers *= 1 / self._grid
+        return np.asarray(np.rint(integers, out=integers))
+
+    def prepare_records(self, records: FloatArray) -> FloatArray:
+        """Return records on the grid, where distances are products."""
+        return record_rows(self._on_grid(records)) if self._uses_products else records
+
+    def prepare_queries(self, queries: AnyArray) -> FloatArray:
+        """Return queries on the grid, where distances are products."""
+        return query_rows(self._on_grid(queries)) if self._uses_products else queries
+
+    @staticmethod
+    def _by_column(records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield the distance for every pair, from sums over columns."""
+
+        def square(_: int, x: FloatArray, y: FloatArray, out: FloatArray) -> FloatArray:
+            np.subtract(x, y, out=out)
+            return np.multiply(out, out, out=out)
+
+        for rows, some, squares in sum_over_columns(records, queries, square):
+            yield rows, some, np.sqrt(squares, out=squares)
+
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield the distance for every pair, of records and queries inside the space."""
+        if not self._uses_products:
+            yield from self._by_column(records, queries)
+            return
+        for rows, some, squares in squared_distances(records, queries):
+            np.sqrt(squares, out=squares)
+            yield rows, some, np.multiply(squares, self._grid, out=squares)
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        """Return the distance for every pair, in many columns that of the nearest points of the grid.
+
+        To a query so far outside that products are not exact it is a sum over columns.
+        """
+        x, y = self.prepare_records(records), self.prepare_queries(queries)
+        if not self._uses_products:
+            return gather(self.distance_tiles(x, y), len(x), len(y))
+        far = y[:, -1] > MAX_SQUARE
+        result = np.empty((len(x), len(y)))
+        result[:, ~far] = gather(self.distance_tiles(x, y[~far]), len(x), int((~far).sum()))
+        result[:, far] = self._grid * gather(self._by_column(x[:, :-2], y[far, :-2] / -2), len(x), int(far.sum()))
+        return result
+
+    def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
+        """Return the distances of queries to queries, which are public: in floats rather than on the grid."""
+        if not self._uses_products:
+            return self.distance(left, right)
+        u, v = left - self.center, right - self.center
+        squares = squared_lengths(u)[:, None] + squared_lengths(v)
+        near = squares * NEAR
+        squares -= 2 * (u @ v.T)
+        pairs = np.argwhere(squares < near)  # of a small difference, products leave few digits
+        for i, j in (part.T for part in np.array_split(pairs, 1 + len(pairs) * self.width // MAX_NEAR_NUMBERS)):
+            squares[i, j] = ((left[i] - right[j]) ** 2).sum(axis=1)
+        return np.asarray(np.sqrt(squares, out=squares))
+
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on the sphere around the ball, or around the box, whose middle is rounded."""
         radius = self.diameter / 2 + self.rounding
-        return around_ball(self.center, radius, self.query_distances, self.rounding).kernels()
+        off = self.rounding + self.distance_error
+        return around_ball(self.center, radius, self.query_distances, off, self.rounding).kernels()
 
 
 @dataclass(frozen=True, init=False)

@@ -2,7 +2,7 @@
 
 import csv
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,6 +14,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.box import STEP, WEIGHTS
 from milepost.spaces.columns import Category, Column, Flag, Number, category, column_from_json, column_from_spec
+from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.embedding import (
     CategoryBlock,
     Distortion,
@@ -35,7 +36,7 @@ from milepost.spaces.fields import (
     split_labels,
 )
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
-from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, named_numbers, sum_over_columns
+from milepost.spaces.numeric import HALF_ULP, MAX_OFFSET, named_numbers
 from milepost.spaces.objects import cells_of, is_series, join_names
 
 MIN_SHARE = 1e-9  # of the weight of a column in the sum of all weights
@@ -219,9 +220,13 @@ class MixedTable(CoordinateSpace):
         all_positions = self.position(points).T
         return lambda coordinates, out: np.copyto(out, all_positions[coordinates])
 
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield the weighted sum of differences for every pair."""
+        return sum_over_columns(records, queries, lambda i, x, y, _: self.weights[i] * self.parts[i].difference(x, y))
+
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the weighted sum of differences for every pair."""
-        return sum_over_columns(records, queries, lambda i, x, y: self.weights[i] * self.parts[i].difference(x, y))
+        return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:

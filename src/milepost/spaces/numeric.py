@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
@@ -257,20 +257,4 @@ def named_numbers(
         raise MilepostError(f"{what} must have one number for each of the {width} columns, got {len(result)}")
     if not all(math.isfinite(value) and value >= 0 for value in result):
         raise MilepostError(f"{what} must be finite and at least 0, got {result}")
-    return result
-
-
-def sum_over_columns(
-    records: FloatArray, queries: AnyArray, term: Callable[[int, FloatArray, FloatArray], FloatArray]
-) -> FloatArray:
-    """Return Σᵢ term(i, xᵢ, yᵢ) for every pair, float64[n, k]; column by column, so that batches do not matter.
-
-    term: takes columns float64[rows, 1] and float64[1, k], with as many rows as fit the cache.
-    """
-    result = np.zeros((len(records), len(queries)))
-    rows = max(1, CACHE_NUMBERS // max(1, len(queries)))
-    for start in range(0, len(records), rows):
-        part = slice(start, start + rows)
-        for i in range(records.shape[1]):
-            result[part] += term(i, records[part, i, None], queries[None, :, i])
     return result

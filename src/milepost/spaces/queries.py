@@ -42,15 +42,24 @@ class Queries:
 
     @property
     def bias(self) -> float:
-        """The largest error of a mean distance by rounding to quanta."""
-        return self.quantum / 2 * (1 + 1e-6)
+        """The largest error of a mean distance by rounding of points and to quanta."""
+        return self.quantum / 2 * (1 + 1e-6) + self.space.distance_error
+
+    @cached_property
+    def prepared(self) -> AnyArray:
+        """The queries as the space's `distance_tiles` takes them."""
+        return self.space.prepare_queries(self.points)
 
     def quantize(self, distances: FloatArray) -> IntArray:
         """Return distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever the input."""
-        quanta = np.asarray(distances * (QUANTA / self.diameter))
+        return self.whole_quanta(distances).astype(np.int64)
+
+    def whole_quanta(self, distances: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return `quantize` of distances as float64."""
+        quanta = np.multiply(distances, QUANTA / self.diameter, out=out)
         np.rint(quanta, out=quanta)
         np.fmin(quanta, QUANTA, out=quanta)  # of NaN, too
-        return np.maximum(quanta, 0, out=quanta).astype(np.int64)
+        return np.maximum(quanta, 0, out=quanta)
 
     def find(self, points: AnyArray) -> IntArray:
         """Return the indices of points among the queries; refuse a point that is not one of them."""

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from milepost._typing import AnyArray, IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
+from milepost.spaces.distances.tiles import TileBuffer, gather
 from milepost.spaces.queries import Queries
 from milepost.statistics.accumulate import sum_rows_by_index
 from milepost.statistics.sketch import check_weight, total_weights
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
+
+PARTS = 4  # a table is read in this many times more parts than its distances need, so that all threads have work
 
 # returns the summands int64[n, m] of records, from their distances int64[n, k] to queries in quanta
 DistanceTransform: TypeAlias = Callable[[Queries, IntArray], IntArray]
@@ -30,16 +33,22 @@ class DistanceSums:
 
     @classmethod
     def spec(
-        cls, space: Space, groups: int = 1, queries: Queries | None = None, transform: DistanceTransform | None = None
+        cls,
+        space: Space,
+        groups: int = 1,
+        queries: Queries | None = None,
+        transform: DistanceTransform | None = None,
+        *,
+        prepared: bool = False,
     ) -> "StatisticSpec[DistanceSums]":
         """Return the specification of sums of distances to queries, or of a transform of these distances.
 
-        queries: None for totals alone.
+        queries: None for totals alone. prepared: whether the blocks hold prepared records.
         """
-        no_records = np.empty((0, 0 if queries is None else queries.count), dtype=np.int64)
-        count = _summands(queries, transform, no_records).shape[1]
-        numbers = 1 if queries is None else max(count, queries.count)
-        return StatisticSpec(partial(DistanceSums, count, groups), partial(_image, space, queries, transform), numbers)
+        count = _summand_count(queries, transform)
+        numbers = 1 if queries is None else PARTS * max(count, queries.count)
+        image = partial(_image, space, queries, transform, prepared)
+        return StatisticSpec(partial(DistanceSums, count, groups), image, numbers)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:
@@ -56,8 +65,18 @@ class DistanceSums:
         """Return the number of groups."""
         return self.values.shape[0]
 
-    def add(self, quanta: IntArray, group: AnyArray | None = None, weight: AnyArray | None = None) -> None:
-        """Add records at distances int64[n, k] in 0..2²⁴ quanta, each with a group index and an integer weight."""
+    def add(
+        self, quanta: "IntArray | DistanceSums", group: AnyArray | None = None, weight: AnyArray | None = None
+    ) -> None:
+        """Add records at distances int64[n, k] in 0..2²⁴ quanta, each with a group index and an integer weight.
+
+        Or add the sums of records of weight 1, which belong to group 0.
+        """
+        if isinstance(quanta, DistanceSums):
+            check_weight(int(self.totals.sum()) + int(quanta.totals[0]))
+            self.values[0] += quanta.values[0]
+            self.totals[0] += quanta.totals[0]
+            return
         totals = total_weights(len(quanta), self.groups, group, weight)
         check_weight(int(self.totals.sum()) + int(totals.sum()))
         if group is None and weight is None:
@@ -90,13 +109,36 @@ class DistanceSums:
 
 
 def _image(
-    space: Space, queries: Queries | None, transform: DistanceTransform | None, block: RecordBlock
-) -> tuple[IntArray, IntArray | None, IntArray | None]:
-    """Return the summands of records, with their groups and weights."""
-    quanta = np.empty((len(block.points), 0), dtype=np.int64)
-    if queries is not None:
-        quanta = queries.quantize(space.distance(block.points, queries.points))
-    return _summands(queries, transform, quanta), block.group, block.weight
+    space: Space, queries: Queries | None, transform: DistanceTransform | None, prepared: bool, block: RecordBlock
+) -> tuple[Any, ...]:
+    """Return the sums of a block or, of records with groups or weights, their summands.
+
+    prepared: whether the records of the block are prepared for `Space.distance_tiles`.
+    """
+    if queries is None:
+        return np.empty((len(block.points), 0), dtype=np.int64), block.group, block.weight
+    records = block.points if prepared else space.prepare_records(block.points)
+    if transform is None and block.group is None and block.weight is None:
+        return (_sums(space, queries, records),)
+    distances = gather(space.distance_tiles(records, queries.prepared), len(records), queries.count)
+    return _summands(queries, transform, queries.quantize(distances)), block.group, block.weight
+
+
+def _sums(space: Space, queries: Queries, records: FloatArray) -> DistanceSums:
+    """Return the sums of prepared records of weight 1, a tile of distances that fits the cache at a time."""
+    result = DistanceSums(queries.count)
+    result.totals[0] = len(records)
+    buffer = TileBuffer()
+    for _, some, distances in space.distance_tiles(records, queries.prepared):
+        quanta = queries.whole_quanta(distances, out=buffer.like(distances))
+        result.values[0, some] += quanta.sum(axis=0).astype(np.int64)  # below 2⁵³, so exact in floats
+    return result
+
+
+def _summand_count(queries: Queries | None, transform: DistanceTransform | None) -> int:
+    """Return how many sums there are."""
+    no_records = np.empty((0, 0 if queries is None else queries.count), dtype=np.int64)
+    return len(_summands(queries, transform, no_records).T)
 
 
 def _summands(queries: Queries | None, transform: DistanceTransform | None, quanta: IntArray) -> IntArray:

@@ -147,6 +147,8 @@ MORE: dict[str, Any] = {
     "flat box": mp.L2([(0, 1e6), (0, 1e-3)]),
     "far ball": mp.L2(center=[4e6, -4e6], radius=1),
     "many angles": mp.Angular(40),
+    "products": mp.L2([(0, 1)] * 15 + [(1e6, 1e6 + 3)]),
+    "products in a ball": mp.L2(center=[1e3] * 20, radius=1e-3),
     "tiny": mp.L1([(0, 1e-90), (1e9, 1e9)]),
 }
 
@@ -393,6 +395,7 @@ TIGHT: dict[str, tuple[tuple[Any, Any, Any], Fraction]] = {
     "angles": ((mp.Angular(3), ([1.0, 0, 0], [-1.0, 0, 0]), [[1.0, 0, 0]]), Fraction(98, 100)),
     "disc": (ball(2), Fraction(9, 10)),
     "ball, d = 10": (ball(10), Fraction(9, 10)),
+    "products": (ball(20), Fraction(9, 10)),
 }
 
 
@@ -670,7 +673,7 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
         (lambda: Field().predict(queries, 0, ProtectedChange("add-remove"), APPROXIMATE), "no records"),
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
-        (lambda: Field().noise(LINE, 8193, ProtectedChange(), APPROXIMATE), "8,192"),
+        (lambda: Field().noise(LINE, 16385, ProtectedChange(), APPROXIMATE), "16,384"),
         (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
     with silent():
@@ -701,6 +704,8 @@ def test_a_factor_of_the_noise_has_its_unit() -> None:
     """A row times innovations is in 2⁻³⁴ quanta: unit²·ℓℓᵀ is the covariance, λ included."""
     noise = Field().noise(LINE, 3, ProtectedChange(), APPROXIMATE)
     query_points = np.array([[0.0], [0.3], [1.0]])
-    rows = CholeskyFactor(noise.kernel, 3, noise.unit).extend(query_points)
+    factor = CholeskyFactor(noise.kernel, 3, noise.unit)
+    factor.extend(query_points)
+    rows = factor.rows(0, 3)
     covariance = 1 - 2 * np.abs(query_points - query_points.T) + NUGGET * np.eye(3)
     assert noise.unit**2 * (rows @ rows.T) == pytest.approx(covariance, rel=1e-6)

@@ -9,8 +9,8 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.kernels.kernel import Kernel
 
-MAX_POINTS = 1 << 13  # their factor takes half a gigabyte
-BLOCK = 128
+MAX_POINTS = 1 << 14
+BLOCK = 512  # rows in one product: many, as a library may divide each product among threads
 NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
 EPSILON = 2.0**-52
 
@@ -26,12 +26,17 @@ class CholeskyFactor:
         check_points(kernel, max_points, unit)
         self.kernel, self.unit, self.max_points = kernel, unit, max_points
         self.count = 0
-        self._rows = np.zeros((max_points, max_points))  # integers below 2⁵³; memory is allocated as rows are written
+        self._blocks: list[FloatArray] = []  # rows up to the last diagonal entry among them: integers below 2⁵³
         self._halves = np.zeros(max_points)
-        self.points: AnyArray = np.empty(0)
+        self._points: AnyArray = np.empty(0)
 
-    def extend(self, points: AnyArray) -> FloatArray:
-        """Add new points and return their rows, integers in float64[b, k + b], with zeros after the diagonal."""
+    @property
+    def points(self) -> AnyArray:
+        """The points so far."""
+        return self._points[: self.count]
+
+    def extend(self, points: AnyArray) -> None:
+        """Add new points."""
         if self.count + len(points) > self.max_points:
             raise MilepostError(f"a field for {self.max_points} points cannot take {self.count + len(points)}")
         first = self.count
@@ -41,16 +46,12 @@ class CholeskyFactor:
         except BaseException:
             self.truncate(first)
             raise
-        return self._rows[first : self.count, : self.count]
 
     def _extend(self, points: AnyArray) -> None:
-        before, after = self.count, self.count + len(points)
-        halves = self.kernel.half(points)
+        before, halves = self.count, self.kernel.half(points)
         rows = np.zeros((len(points), before))
         if before:
-            covariance = self._covariance(
-                halves, self._halves[:before], self.kernel.apart(points, self.points[:before])
-            )
+            covariance = self._covariance(halves, self._halves[:before], self.kernel.apart(points, self.points))
             rows = np.rint(self._solve(np.ascontiguousarray(covariance.T))).T
         own = self._covariance(halves, halves, self.kernel.apart(points, points))
         own[np.diag_indices(len(points))] = (2 * halves + NUGGET * self.kernel.max_variance) / self.unit**2
@@ -60,27 +61,42 @@ class CholeskyFactor:
             raise MilepostError("these points have no covariance: their distances are not of negative type") from None
         min_diagonal = np.ceil(np.sqrt(NUGGET * self.kernel.max_variance / 2) / self.unit)
         corner[np.diag_indices(len(points))] = np.maximum(corner.diagonal(), min_diagonal)
-        self._rows[before:after, :before], self._rows[before:after, before:after] = rows, corner
+        for index, (row, last) in enumerate(zip(rows, corner, strict=True)):
+            self._set_row(before + index, np.concatenate([row, last[: index + 1]]))
         self._add(points, halves)
 
     def restore(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
         """Add rows that `extend` returned before, for the same points in the same order."""
         for index, row in enumerate(rows, self.count):
-            self._rows[index, : index + 1] = row
+            self._set_row(index, row)
         self._add(points, self.kernel.half(points))
 
     def truncate(self, count: int) -> None:
         """Drop all points after the first `count`."""
-        self.count, self.points = count, self.points[:count]
+        self.count = count
 
     def row(self, index: int) -> FloatArray:
         """Return the row of a point, up to the diagonal."""
-        return self._rows[index, : index + 1]
+        return self._blocks[index // BLOCK][index % BLOCK, : index + 1]
+
+    def rows(self, first: int, last: int) -> FloatArray:
+        """Return the rows of points from `first` to `last` − 1, with zeros after the diagonal: float64[b, last]."""
+        result = np.zeros((last - first, last))
+        for index in range(first, last):
+            result[index - first, : index + 1] = self.row(index)
+        return result
+
+    def _set_row(self, index: int, row: FloatArray) -> None:
+        block = index // BLOCK
+        if block == len(self._blocks):
+            self._blocks.append(np.zeros((BLOCK, (block + 1) * BLOCK)))
+        self._blocks[block][index % BLOCK, : index + 1] = row
 
     def _add(self, points: AnyArray, halves: FloatArray) -> None:
         before, after = self.count, self.count + len(points)
-        self._halves[before:after] = halves
-        self.points = np.concatenate([self.points[:before], points]) if before else points
+        if not before:  # memory is used as points are written
+            self._points = np.empty((self.max_points, *points.shape[1:]), dtype=points.dtype)
+        self._halves[before:after], self._points[before:after] = halves, points
         self.count = after
 
     def _covariance(self, left: FloatArray, right: FloatArray, apart: FloatArray) -> FloatArray:
@@ -89,17 +105,21 @@ class CholeskyFactor:
     def _solve(self, right: FloatArray) -> FloatArray:
         """Return X with ℓX = right, computed block by block."""
         result = np.empty_like(right)
-        for start in range(0, self.count, BLOCK):
-            part = slice(start, min(start + BLOCK, self.count))
-            rest = right[part] - self._rows[part, :start] @ result[:start]
-            result[part] = scipy.linalg.solve_triangular(self._rows[part, part], rest, lower=True, check_finite=False)
+        for start, block in zip(range(0, self.count, BLOCK), self._blocks, strict=False):
+            end = min(start + BLOCK, self.count)
+            rows = block[: end - start]
+            rest = right[start:end] - rows[:, :start] @ result[:start]
+            result[start:end] = scipy.linalg.solve_triangular(rows[:, start:end], rest, lower=True, check_finite=False)
         return result
 
 
 def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
     """Refuse more points than fit in memory, or than the nugget covers the rounding of."""
     if max_points > MAX_POINTS:
-        raise MilepostError(f"field answers up to {MAX_POINTS:,} different queries, got {max_points:,}")
+        raise MilepostError(
+            f"field answers up to {MAX_POINTS:,} different queries, for which a session takes "
+            f"{session_bytes(MAX_POINTS) / 1e9:.1f} GB, got {max_points:,}"
+        )
     deviation = np.sqrt(kernel.max_variance * (1 + NUGGET))
     entry = (
         8 * (max_points + 4) * EPSILON * kernel.max_variance
@@ -111,3 +131,8 @@ def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
             f"field cannot answer {max_points:,} queries in this space: rounding of distances would be more than its "
             "noise covers; ask fewer, or take a larger space"
         )
+
+
+def session_bytes(points: int) -> int:
+    """Return the memory of a session's factor for so many points, and of the rows that its transcript keeps."""
+    return 2 * 8 * points * (points + BLOCK) // 2

@@ -18,6 +18,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism, check_delta, session_name
 from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
+from milepost.mechanisms.query.exact_products import exact_products, exact_squares
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
@@ -31,6 +32,8 @@ from milepost.statistics.distance_sums import DistanceSums
 
 STEP_BITS = 20  # an innovation of the largest weight has this many bits
 FRACTION_BITS = 34  # of a quantum, in which sums of innovations are counted
+STEPS = 64  # innovations that are computed one after the other, between two products
+ROWS = 64  # of the factor in memory at a time, beside the factor itself
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
 TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 
@@ -114,30 +117,39 @@ class Innovations:
 
     def sync(self, sums: Sequence[int]) -> None:
         """Compute the exact innovations of the points `behind` from their exact sums."""
-        first, points = len(self.exact), self.unsynced_points
-        rows = [list(map(int, self.factor.row(first + index).tolist())) for index in range(len(points))]
-        self.exact = self._innovations(points, rows, sums)
+        self.exact = self._innovations(sums)
 
-    def _innovations(self, points: AnyArray, rows: Sequence[Sequence[int]], sums: Sequence[int]) -> list[int]:
-        """Return the exact innovations so far, followed by those of `points`: line (1) of the proof page."""
-        exact = list(self.exact)
-        for row, value, anchor in zip(rows, sums, self.noise.anchors(points).tolist(), strict=True):
-            left = ((value - self._total * anchor) << FRACTION_BITS) - sum(map(mul, row, exact))
-            exact.append(left // row[len(exact)])
+    def _innovations(self, sums: Sequence[int]) -> list[int]:
+        """Return the exact innovations so far, and those of the points after them: line (1) of the proof page."""
+        exact, anchors = list(self.exact), self.noise.anchors(self.unsynced_points).tolist()
+        for start in range(0, len(sums), STEPS):
+            part, first = slice(start, start + STEPS), len(exact)
+            rows = self.factor.rows(first, min(first + STEPS, self.factor.count))
+            earlier, own = exact_products(rows[:, :first], exact), rows[:, first:].tolist()
+            for row, value, anchor, known in zip(own, sums[part], anchors[part], earlier, strict=True):
+                integers = list(map(int, row))
+                left = (
+                    ((value - self._total * anchor) << FRACTION_BITS) - known - sum(map(mul, integers, exact[first:]))
+                )
+                exact.append(left // integers[len(exact) - first])
         return exact
 
     def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
         """Return noisy sums of distances to new points, minus their anchors, and standard deviations, in quanta."""
-        self.factor.truncate(len(self.noisy))  # drop the points of a query that failed
+        first = len(self.noisy)
+        self.factor.truncate(first)  # drop the points of a query that failed
         if len(self.unsynced_points):
             raise MilepostError("points were taken over, and their exact sums are not known yet")
-        rows = [list(map(int, row)) for row in self.factor.extend(points).tolist()]
-        exact = self._innovations(points, rows, sums)
+        self.factor.extend(points)
+        exact = self._innovations(sums)
         fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
         noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
         half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
-        answers = [(sum(map(mul, row, noisy)) + half) >> FRACTION_BITS for row in rows]
-        lengths = [math.sqrt(sum(map(mul, row, row))) for row in rows]
+        answers, lengths = [], []
+        for start in range(first, self.factor.count, ROWS):
+            rows = self.factor.rows(start, min(start + ROWS, self.factor.count))
+            answers += [(total + half) >> FRACTION_BITS for total in exact_products(rows, noisy[: rows.shape[1]])]
+            lengths += [math.sqrt(square) for square in exact_squares(rows)]
         self.exact, self.noisy = exact, noisy
         return np.array(answers, dtype=np.int64), np.array(lengths) * share
 

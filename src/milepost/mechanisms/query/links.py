@@ -1,5 +1,6 @@
 """Links: the differences of distances that `net` sums, and a bound of each. All of it is public."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,10 +43,10 @@ class Links:
 
 
 def lengths_between(queries: Queries) -> IntArray:
-    """Return distances between queries in quanta, plus 1 for rounding, as a symmetric int32[k, k].
+    """Return distances between queries in quanta, plus 1 and more for rounding, as a symmetric int32[k, k].
 
-    |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer. The
-    metric is computed for half of the pairs, a block at a time.
+    |rint(a) − rint(b)| ≤ rint(d) + 1 for all |a − b| ≤ d, so no difference of a metric's distances is longer, and where
+    points are rounded each of the two may be off. The metric is computed for half of the pairs, a block at a time.
     """
     if queries.count > MAX_QUERIES:
         raise MilepostError(
@@ -53,10 +54,11 @@ def lengths_between(queries: Queries) -> IntArray:
         )
     count, points = queries.count, queries.points
     result = np.empty((count, count), dtype=np.int32)
+    more = 1 + math.ceil(2 * queries.space.distance_error / queries.quantum)
     rows = max(1, BLOCK // count)
     for start in range(0, count, rows):
         part = slice(start, start + rows)
-        result[part, start:] = queries.quantize(queries.space.query_distances(points[part], points[start:])) + 1
+        result[part, start:] = queries.quantize(queries.space.query_distances(points[part], points[start:])) + more
     upper = np.triu(result, 1)
     return np.asarray(upper + upper.T + np.eye(count, dtype=np.int32))
 

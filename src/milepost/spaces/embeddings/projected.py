@@ -6,7 +6,7 @@ Records and directions are rounded to integers, so that every product is exact a
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self, TypeVar
@@ -19,12 +19,13 @@ from milepost._validation import check_whole
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
+from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
 from milepost.spaces.embeddings.quantization import MAX_STACKED_WIDTH, CoordinatePositions, multiply, product_rows
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, sum_over_columns, unit_of
+from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, unit_of
 
 DISTORTION = SpaceField(
     "distortion",
@@ -188,7 +189,7 @@ class Projected(Box):
         """The rule for private values outside the space."""
         return super().clipping_rule if self.radius is None else "points outside the ball were moved to its border"
 
-    @property
+    @cached_property
     def diameter(self) -> float:
         """The largest distance between two points."""
         if self.radius is not None:
@@ -352,9 +353,19 @@ class Projected(Box):
 
         return positions
 
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield the distance for every pair."""
+
+        def term(_: int, x: FloatArray, y: FloatArray, out: FloatArray) -> FloatArray:
+            np.subtract(x, y, out=out)
+            return self.term(np.abs(out, out=out))
+
+        for rows, some, sums in sum_over_columns(records, queries, term):
+            yield rows, some, self.root(sums)
+
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
         """Return the distance for every pair."""
-        return self.root(sum_over_columns(records, queries, lambda _, x, y: self.term(np.abs(x - y))))
+        return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""

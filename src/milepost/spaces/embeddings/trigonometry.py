@@ -6,10 +6,11 @@ by other code than the rest.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from milepost._typing import FloatArray
+from milepost._typing import AnyArray, FloatArray
 
 SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]  # what follows is below 2⁻⁵⁴ up to 45°
 COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
@@ -36,7 +37,7 @@ def sine_cosine(degrees: FloatArray) -> tuple[FloatArray, FloatArray]:
     quarters = np.rint(degrees / 90)
     rest = (degrees - 90 * quarters) * (math.pi / 180)  # the difference is exact
     square = rest * rest
-    sine, cosine = rest * _polynomial(SINE, square), _polynomial(COSINE, square)
+    sine, cosine = rest * polynomial(SINE, square), polynomial(COSINE, square)
     turn = quarters.astype(np.int64) & 3
     swapped = (turn & 1) == 1
     return (
@@ -50,23 +51,50 @@ def angle(minus: FloatArray, plus: FloatArray) -> FloatArray:
 
     In radians and within 2⁻⁵⁰; arccos would lose half of the digits of a small angle.
     """
-    share = np.sqrt(np.minimum(minus, plus) / (minus + plus))
-    twice = 2 * _arcsine(share)
-    return np.where(minus <= plus, twice, math.pi - twice)
+    return overwriting_angle(minus.copy(), plus.copy(), np.empty_like(minus), np.empty_like(minus))
 
 
-def _arcsine(share: FloatArray) -> FloatArray:
-    """Return arcsin of numbers in 0..1; above 1/2 by π/2 − 2·arcsin(√((1 − s)/2))."""
-    small = share <= 0.5
-    square = np.where(small, share * share, (1 - share) / 2)
-    root = np.where(small, share, np.sqrt(square))
-    result = root + root * (square * _polynomial(NUMERATOR, square) / _polynomial(DENOMINATOR, square))
-    return np.where(small, result, math.pi / 2 - 2 * result)
+def overwriting_angle(minus: FloatArray, plus: FloatArray, result: FloatArray, scratch: FloatArray) -> FloatArray:
+    """Write `angle` to an array and return it; overwrite all arrays. Fresh memory would take longer than all else."""
+    obtuse = minus > plus
+    np.add(minus, plus, out=result)
+    share = np.minimum(minus, plus, out=minus)
+    share /= result
+    np.sqrt(share, out=share)
+    _arcsine(share, plus, result, scratch)
+    result *= 2
+    return _reflect(result, obtuse, math.pi, scratch)
 
 
-def _polynomial(coefficients: list[float], x: FloatArray) -> FloatArray:
-    result = np.full(x.shape, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
+def _arcsine(share: FloatArray, square: FloatArray, result: FloatArray, scratch: FloatArray) -> None:
+    """Write arcsin of numbers in 0..1 to `result`; above 1/2 it is π/2 − 2·arcsin(√((1 − s)/2))."""
+    large = share > 0.5
+    np.subtract(1, share, out=square)
+    square *= 0.5
+    share *= share
+    np.minimum(square, share, out=square)  # (1 − s)/2 is smaller than s² where s is large, and only there
+    root = np.sqrt(square, out=share)  # of s² it is s itself
+    polynomial(NUMERATOR, square, out=result)
+    result *= square
+    result /= polynomial(DENOMINATOR, square, out=scratch)
+    result *= root
+    result += root
+    result += np.multiply(large, result, out=scratch)
+    _reflect(result, large, math.pi / 2, scratch)
+
+
+def _reflect(values: FloatArray, where: AnyArray, at: float, scratch: FloatArray) -> FloatArray:
+    """Replace values in 0..at by at − value where a mask is true; `np.where` takes several times as long."""
+    np.multiply(where, at, out=scratch)
+    np.subtract(scratch, values, out=values)
+    return np.asarray(np.abs(values, out=values))
+
+
+def polynomial(coefficients: Sequence[float], x: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return Σₖ cₖ·xᵏ for at least two coefficients c."""
+    result = np.multiply(x, coefficients[-1], out=out)
+    result += coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
         result *= x
         result += coefficient
-    return result
+    return np.asarray(result)

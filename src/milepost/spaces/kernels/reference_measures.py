@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -19,8 +20,14 @@ SMOOTH = 10  # dimensions from which these are integrals of a smooth function, w
 NODES = 128
 
 
-def around_ball(center: FloatArray, radius: float, between: Between, off: float) -> Reference:
-    """Return ν uniform on the sphere around a Euclidean ball: r grows with the distance from the centre."""
+def around_ball(
+    center: FloatArray, radius: float, between: Between, off: float, rough: float | None = None
+) -> Reference:
+    """Return ν uniform on the sphere around a Euclidean ball: r grows with the distance from the centre.
+
+    off, rough: how far computed distances of records, and of public points, may be from the metric's.
+    """
+    rough = off if rough is None else rough
     dimension = len(center)
     mean = radius * float(_to_sphere(dimension, np.ones(1))[0]) / 2
 
@@ -34,7 +41,7 @@ def around_ball(center: FloatArray, radius: float, between: Between, off: float)
     low, high = heights[:-1] - slack, heights[1:] + slack
     if dimension == 1:  # both ends of an interval: their distances to any point have the same sum
         low = high = np.full(RINGS, radius / 2)
-    return Reference(height, mean, between, 2 * radius, share * radius, low, high, off, off)
+    return Reference(height, mean, between, 2 * radius, share * radius, low, high, off, rough)
 
 
 def _to_sphere(dimension: int, share: FloatArray) -> FloatArray:
@@ -43,8 +50,15 @@ def _to_sphere(dimension: int, share: FloatArray) -> FloatArray:
     if dimension < SMOOTH:
         return np.asarray(scipy.special.hyp2f1(-0.5, (1 - dimension) / 2, dimension / 2, inside**2))
     # the cosine t between the two has a density of (1 − t²)^((d − 3)/2), which is Gegenbauer's weight
-    cosine, weight = scipy.special.roots_gegenbauer(NODES, dimension / 2 - 1)
+    cosine, weight = _gegenbauer(dimension)
     return np.asarray(np.sqrt(1 + inside[:, None] ** 2 - 2 * inside[:, None] * cosine) @ (weight / weight.sum()))
+
+
+@lru_cache(maxsize=16)
+def _gegenbauer(dimension: int) -> tuple[FloatArray, FloatArray]:
+    """Return nodes and weights; a session needs them for every question."""
+    cosine, weight = scipy.special.roots_gegenbauer(NODES, dimension / 2 - 1)
+    return cosine, weight
 
 
 def corners(p: float, center: FloatArray, half: FloatArray, between: Between, off: float) -> Reference:
