@@ -125,7 +125,15 @@ def _run_pytest(arguments: list[str], tree: Path) -> int:
 
 def _prepare() -> None:
     """Import what takes long and is never broken."""
-    for name in ("numpy", "scipy.stats", "scipy.optimize", "opendp.prelude", "pyarrow.dataset", "pandas"):
+    for name in (
+        "numpy",
+        "scipy.stats",
+        "scipy.optimize",
+        "opendp.combinators",
+        "opendp.measurements",
+        "pyarrow.dataset",
+        "pandas",
+    ):
         importlib.import_module(name)
     for plugin in entry_points(group="pytest11"):
         plugin.load()

@@ -12,7 +12,8 @@ PATIENCE = 300  # seconds: machines may be slow, and a process that hangs is sti
 IMPORTED_LATE = (  # by the library, when it first needs them
     "milepost.pipeline.interactive",
     "milepost.synopsis.serialization",
-    "opendp.prelude",
+    "opendp.combinators",
+    "opendp.measurements",
     "pandas",
     "pyarrow.dataset",
     "safetensors.numpy",

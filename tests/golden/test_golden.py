@@ -62,7 +62,7 @@ def test_a_changed_noise_scale_is_reported_even_without_noise(monkeypatch: pytes
     points = [[2.0, 3.0], [5.0, 5.0], [11.0, 0.0]]
     expected = read_stored("releases")[name]
     assert not list(differences(expected, record(release(people(4000), SMALL, points, no_noise, **params))))
-    monkeypatch.setattr(*GAUSSIAN_OF_SLOPES, with_smaller_scale("gaussian"))
+    monkeypatch.setattr(*GAUSSIAN_OF_SLOPES, with_smaller_scale("gaussian_each"))
     got = record(release(people(4000), SMALL, points, no_noise, **params))
     (scale, *others) = differences(expected, got, name)
     assert scale.startswith(f"{name}.scales[0][1]: expected ")

@@ -282,7 +282,7 @@ class L2(Projected):
         return {1: 1}.get(width, min(max(512, 8 * width), 1 << 12))
 
     @property
-    def nested_directions(self) -> bool:
+    def _nested_directions(self) -> bool:
         """Whether the directions of a smaller number are the first of a larger one: those that are random."""
         return not self._has_even_directions
 

@@ -65,7 +65,7 @@ def test_the_number_of_directions_is_known_without_them(dimension: int, count: i
 def test_distortion_of_nested_directions_is_that_of_all_products(width: int) -> None:
     """However many smaller numbers of directions were measured before."""
     for space in mp.L2([(0, 1 + column) for column in range(width)]).size_variants(1000)[:4]:
-        vectors = space.public_pairs(2000)
+        vectors = space._public_pairs(2000)
         embedded = np.abs(vectors @ space.thetas.T / (1 << 17)).mean(axis=1) * space.factor
         ratios = embedded / np.linalg.norm(vectors, axis=1)
         distortion = space.distortion(2000)

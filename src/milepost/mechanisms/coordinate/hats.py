@@ -163,7 +163,7 @@ class Hats(CoordinateMechanism):
         have at most ε, or twice that where only adding is protected: a pair is two single changes, so that `single` is
         at least one half. Labels may have no noise.
         """
-        epsilon = guarantee.for_each(public.images_per_record).epsilon_each / change.multiple
+        epsilon = guarantee.epsilon / public.images_per_record / change.multiple
         epsilons = shares(public, epsilon if change.replaces else 2 * epsilon)
 
         def square(i: int) -> float:

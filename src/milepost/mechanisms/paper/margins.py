@@ -230,7 +230,8 @@ def _first_candidates(low: int) -> tuple[int, ...]:
 def _lattice(embedding: Embedding, n: int) -> tuple[float, int]:
     """Return the step of tested values, and the number of steps that one record moves them by at most."""
     lattice = 2.0 ** math.floor(math.log2(embedding.sensitivity_bound / n / LATTICE_STEPS))
-    return lattice, math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
+    sensitivity = math.ceil(embedding.sensitivity_bound / lattice / n * SLACK)
+    return lattice, sensitivity
 
 
 def _value_share(rule: MarginRule, embedding: Embedding, pure: bool) -> float:

@@ -143,7 +143,7 @@ class Projected(Box):
     even_widths: ClassVar[tuple[int, ...]] = ()  # numbers of columns for which directions are evenly spaced
 
     @property
-    def nested_directions(self) -> bool:
+    def _nested_directions(self) -> bool:
         """Whether the directions of a smaller number are the first of a larger one."""
         return False
 
@@ -302,7 +302,7 @@ class Projected(Box):
         measurement = Distortion.of(means * self.factor / _pair_lengths(self.with_directions(1), pairs))
         return replace(self._bounds, likely=measurement.likely) if self._has_even_directions else measurement
 
-    def public_pairs(self, pairs: int) -> FloatArray:
+    def _public_pairs(self, pairs: int) -> FloatArray:
         """Return differences of public pairs, spread over the sphere, as wide as the box: float64[pairs, columns]."""
         if self.width == 2:
             angle = math.pi * np.arange(pairs) / pairs
@@ -397,23 +397,23 @@ _cached_pairs = lru_cache(maxsize=1)(_random_pairs)
 
 @lru_cache(maxsize=2)
 def _pair_lengths(space: Projected, pairs: int) -> FloatArray:
-    """Return the lengths of `public_pairs`, which are the same with any number of directions."""
-    return space.norm(space.public_pairs(pairs))
+    """Return the lengths of `_public_pairs`, which are the same with any number of directions."""
+    return space.norm(space._public_pairs(pairs))
 
 
 @lru_cache(maxsize=16)
 def _direction_sums(space: Projected, pairs: int) -> FloatArray:
-    """Return Σ|⟨θ, v⟩| over a space's directions for each difference v of `public_pairs`.
+    """Return Σ|⟨θ, v⟩| over a space's directions for each difference v of `_public_pairs`.
 
     Where the directions of a smaller number are the first of a larger one, only the others are added.
     """
     thetas, result = space.thetas, np.zeros(pairs)
-    smaller = [count for count in space.counts(space.count) if count < space.count] if space.nested_directions else []
+    smaller = [count for count in space.counts(space.count) if count < space.count] if space._nested_directions else []
     if smaller:
         part = space.with_directions(smaller[-1])
         thetas, result = thetas[len(part.thetas) :], _direction_sums(part, pairs).copy()
     if len(thetas):
-        vectors, units = space.public_pairs(pairs), thetas.astype(np.float64).T / UNIT
+        vectors, units = space._public_pairs(pairs), thetas.astype(np.float64).T / UNIT
         rows = max(1, CACHE_NUMBERS // len(thetas))
         for start in range(0, pairs, rows):
             products = vectors[start : start + rows] @ units
