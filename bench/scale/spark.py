@@ -1,0 +1,173 @@
+"""Measure the cost of Spark beyond an empty task and its own groupBy, and constants that predict the time of a job."""
+
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import milepost as mp
+from bench.run import Bounds, interleaved
+from bench.scale.fit import Work, check_prediction, fit_constants, predict
+from milepost.errors import MilepostError
+from milepost.ingest.aggregation import read_sketch
+from milepost.ingest.row_attributes import RowColumns
+from milepost.ingest.spark.rows import RowReader
+from milepost.ingest.spark.session import check_java
+from milepost.ingest.spark.tasks import count_rows
+from milepost.ingest.table import NO_ROW_COLUMNS
+from milepost.pipeline.open_table import open_table
+from milepost.statistics.sketch import Sketch
+
+ROWS, CHECKED_ROWS, FEW_ROWS = 10_000_000, 1_000_000, 1_000
+WIDE, DIRECTIONS, CORES = 8, 64, 2
+ARROW_ROWS = 10_000  # of a batch, as Spark sends them
+BEYOND_EMPTY, BOUNDING = 2.0, 1.5  # bounds: beyond an empty task ÷ the local time, and with persons ÷ Spark's groupBy
+PLANE = mp.L1({"c0": (0, 1), "c1": (0, 1)})
+CUBE = mp.L1({f"c{i}": (0, 1) for i in range(WIDE)})
+DISC = mp.L2({"c0": (0, 1), "c1": (0, 1)}, directions=DIRECTIONS)
+PERSONS = RowColumns(privacy_unit="person", contributions=2)
+JOB, INTEGERS, ROW = "a job, seconds", "a million integers of a statistic", "a row"
+COLUMN, DIRECTION, PERSON = "a row and column of ℓ₁", "a row and direction, ℓ₂", "a row of a person, more"
+
+
+def sketch(data: Any, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> Sketch:
+    """Return the exact sketch of a Spark frame or of a local table."""
+    return open_table(data, space, row_columns.change("replace"), None, row_columns).sketch(space)
+
+
+def run_empty(frame: Any) -> None:
+    """Send all rows to tasks that do nothing with them."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        yield from ()
+
+    frame.mapInArrow(read, "nothing int").toArrow()
+
+
+def run_group_by(frame: Any) -> None:
+    """Run Spark's own groupBy of the same columns."""
+    frame.groupBy("person").agg({"c0": "max", "c1": "max"}).write.format("noop").mode("overwrite").save()
+
+
+@contextmanager
+def spark_session() -> Iterator[Any]:
+    """Yield a Spark session on this computer."""
+    from milepost.spark import session
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PySpark about pandas
+        running = session(CORES, **{"spark.driver.memory": "3g", "spark.log.level": "OFF"})
+        try:
+            yield running
+        finally:
+            running.stop()
+
+
+def write_tables(folder: Path, rows: int) -> None:
+    """Write random rows, and a few of them."""
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"c{i}": rng.random(rows) for i in range(WIDE)}
+    table = pa.table(columns | {"person": rng.integers(0, rows // 2, rows)})
+    pq.write_table(table, folder / "rows.parquet", row_group_size=1 << 18)
+    pq.write_table(table.slice(0, FEW_ROWS), folder / "few.parquet")
+
+
+def task_ratio(path: Path) -> float:
+    """Return the processor time of a task on Arrow batches ÷ that of a local table, both in this process, best of five.
+
+    Unlike seconds of Spark, whose own work takes ten times as long, processor time shows a few nanoseconds a row.
+    """
+    table = pq.read_table(path, columns=["c0", "c1"]).combine_chunks()
+    batches = table.to_batches(max_chunksize=ARROW_ROWS)
+    reader = RowReader(PLANE, NO_ROW_COLUMNS, ("c0", "c1"), (), table.schema)
+    specs = [Sketch.spec(PLANE, 1, PLANE.embedding.cells())]
+    functions: list[Callable[[], object]] = [
+        lambda: list(count_rows(reader, specs, False, iter(batches), 0)),
+        lambda: read_sketch(table, PLANE),
+    ]
+    best = [float("inf")] * 2
+    for _ in range(5):
+        for k, function in enumerate(functions):
+            start = time.process_time()
+            function()
+            best[k] = min(best[k], time.process_time() - start)
+    return best[0] / best[1]
+
+
+def benchmark(check: bool, bounds: Bounds) -> None:
+    """Run jobs on 10⁷ rows; 10⁶ with --check. Without Java, say so and measure nothing."""
+    try:
+        check_java()
+        import pyspark  # noqa: F401
+    except (MilepostError, ImportError) as reason:
+        print(f"\nSpark is not measured: {reason}")
+        return
+    rows = CHECKED_ROWS if check else ROWS
+    with tempfile.TemporaryDirectory() as name, spark_session() as session:
+        folder = Path(name)
+        write_tables(folder, rows)
+        measure(session, folder, rows, 3 if check else 5, bounds)
+
+
+def measure(session: Any, folder: Path, rows: int, repeat: int, bounds: Bounds) -> None:
+    """Time all jobs in turn, after one round that starts the workers and lets Java compile; print and check."""
+    frame, few = (session.read.parquet(str(folder / name)) for name in ("rows.parquet", "few.parquet"))
+    plane_columns, local = frame.select("c0", "c1"), str(folder / "rows.parquet")
+    integers = {space: 2 * space.embedding.dimension * space.embedding.cells() / 1e6 for space in (PLANE, CUBE, DISC)}
+
+    def work(space: Any, count: int, **more: float) -> Work:
+        per_row = (
+            {ROW: 1.0, COLUMN: space.embedding.dimension} if space is not DISC else {ROW: 1.0, DIRECTION: DIRECTIONS}
+        )
+        return {JOB: 1, INTEGERS: integers[space]} | {name: count * times for name, times in (per_row | more).items()}
+
+    jobs: dict[str, tuple[Work, Callable[[], object]]] = {
+        "few rows": (work(PLANE, FEW_ROWS), partial(sketch, few, PLANE)),
+        "few rows, ℓ₂": (work(DISC, FEW_ROWS), partial(sketch, few, DISC)),
+        "ℓ₁": (work(PLANE, rows), partial(sketch, frame, PLANE)),
+        "wide": (work(CUBE, rows), partial(sketch, frame, CUBE)),
+        "ℓ₂": (work(DISC, rows), partial(sketch, frame, DISC)),
+        "persons": (work(PLANE, rows, **{PERSON: 1}), partial(sketch, frame, PLANE, PERSONS)),
+    }
+    middle = mp.L1({f"c{i}": (0, 1) for i in range(4)})
+    integers[middle] = 2 * 4 * middle.embedding.cells() / 1e6
+    functions: dict[str, Callable[[], object]] = {name: function for name, (_, function) in jobs.items()} | {
+        "empty": partial(run_empty, plane_columns),
+        "empty, few rows": partial(run_empty, few.select("c0", "c1")),
+        "groupBy": partial(run_group_by, frame),
+        "local ℓ₁": partial(sketch, local, PLANE),
+        "local ℓ₂": partial(sketch, local, DISC),
+        "predicted": partial(sketch, frame, middle, PERSONS),
+    }
+    interleaved(functions, 1)
+    times = interleaved(functions, repeat)
+    print(f"\nSpark, {rows:,} rows, local[{CORES}], best seconds of {repeat}")
+    for name, value in times.items():
+        print(f"{name:>18} {value:>7.2f}")
+    start = times["few rows"] - times["empty, few rows"]  # of more stages than an empty job has, whatever n is
+    for name in ("ℓ₁", "ℓ₂"):
+        beyond = max(0.0, times[name] - times["empty"] - start) / times[f"local {name}"]
+        cell = f"{beyond:.3g}"
+        if name == "ℓ₂" or rows >= ROWS:  # for fewer rows, ℓ₁ takes less than the times of jobs vary
+            cell = bounds.at_most(f"Spark, {name}: beyond an empty task ÷ local", beyond, BEYOND_EMPTY)
+        print(f"  {name}: rows beyond an empty mapInArrow ÷ the local time {cell} (bound {BEYOND_EMPTY:g})")
+    task = bounds.at_most("Spark, ℓ₁: processor time of a task ÷ local", task_ratio(Path(local)), BEYOND_EMPTY)
+    print(f"  ℓ₁: processor time of a task ÷ that of a local table {task} (bound {BEYOND_EMPTY:g})")
+    persons = bounds.at_most("Spark, persons ÷ groupBy", times["persons"] / times["groupBy"], BOUNDING)
+    print(f"  with persons ÷ groupBy of the same columns {persons} (bound {BOUNDING:g})")
+    constants = fit_constants({name: (job, times[name]) for name, (job, _) in jobs.items()})
+    print("constants: seconds; or nanoseconds of one processor")
+    for name, value in constants.items():
+        print(f"{name:>34} {value if name in (JOB, INTEGERS) else value * CORES * 1e9:>10,.3g}")
+    predicted = predict(constants, work(middle, rows, **{PERSON: 1}))
+    check_prediction(f"{rows:,} rows of persons, 4 columns, on Spark", predicted, times["predicted"], bounds)
