@@ -10,24 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 import milepost as mp
-from bench.run import Bounds, interleaved, seconds
-from bench.scale.fit import Work, check_prediction, fit_constants, predict
+from bench.run import Bounds, seconds
+from bench.scale.cost import Work, check_prediction, costs, fit_constants, predict
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import NO_ROW_COLUMNS
 from milepost.pipeline.selection import read_given_queries
 from milepost.privacy.noise import gaussian, laplace
 
-ROWS, CHECKED_ROWS = 1_000_000, 200_000
+ROWS, CHECKED_ROWS = 1_000_000, 100_000
 DIRECTIONS, QUERIES, WIDE = 64, 100, 32
 ROW, COLUMN = "a row", "a row and column of ℓ₁"
 L2_DIRECTION, GREAT_CIRCLE_DIRECTION = "a row and direction, ℓ₂", "a row and direction, great circle"
-GROUP, WEIGHT, PERSON, QUERY = (
-    "a row of ten groups, more",
-    "a row with a weight, more",
-    "a row of a person, more",
-    "a row and query",
-)
+LABEL, GROUPED = "the label of a row", "a row and column of ten groups, more"
+WEIGHT, PERSON, QUERY = "a row with a weight, more", "a row of a person, more", "a row and query"
 LABELS = [f"city {k}" for k in range(10)]
 GROUPS = RowColumns("label", LABELS)
 
@@ -50,33 +46,46 @@ def cube(dimension: int) -> mp.L1:
     return mp.L1({f"c{i}": (0, 1) for i in range(dimension)})
 
 
-def measure_constants(rows: int, repeat: int) -> dict[str, float]:
-    """Return the seconds that each kind of work takes, times the number of processors that share it."""
-    table, rng = example_table(rows), np.random.default_rng(1)
+def sketch(table: pa.Table, space: Any, row_columns: RowColumns = NO_ROW_COLUMNS, columns: Any = None) -> object:
+    """Return the exact sketch of a table."""
+    return read_sketch(table, space, columns, row_columns)
+
+
+def measure_constants(rows: int, repeat: int, bounds: Bounds) -> dict[str, float]:
+    """Return the processor seconds of each kind of work; check what they predict for a run that they are not from."""
+    table = example_table(rows)
     plane, box = mp.L1({"x": (0, 1), "y": (0, 1)}), {"x": (0, 1), "y": (0, 1)}
     cap = mp.GreatCircle((0.5, 0.5), 60, directions=DIRECTIONS)
-    queries = read_given_queries(plane, rng.random((QUERIES, 2)))
+    queries = read_given_queries(plane, np.random.default_rng(1).random((QUERIES, 2)))
     assert queries is not None
-
-    def sketch(space: Any, row_columns: RowColumns = NO_ROW_COLUMNS, columns: Any = None) -> Callable[[], object]:
-        return lambda: read_sketch(table, space, columns, row_columns)
-
-    plane_work = {ROW: 1, COLUMN: 2}
     weights = RowColumns(row_weights="weight", max_row_weight=1.0)
     persons = RowColumns(privacy_unit="person", contributions=2)
-    works: dict[str, tuple[Work, Callable[[], object]]] = {
-        "two columns": (plane_work, sketch(plane)),
-        "many columns": ({ROW: 1, COLUMN: WIDE}, sketch(cube(WIDE))),
-        "ℓ₂": ({ROW: 1, L2_DIRECTION: DIRECTIONS}, sketch(mp.L2(box, directions=DIRECTIONS))),
-        "great circle": ({ROW: 1, GREAT_CIRCLE_DIRECTION: DIRECTIONS}, sketch(cap, columns=["x", "y"])),
-        "groups": (plane_work | {GROUP: 1}, sketch(plane, GROUPS)),
-        "weights": (plane_work | {WEIGHT: 1}, sketch(plane, weights)),
-        "persons": (plane_work | {PERSON: 1}, sketch(plane, persons)),
-        "queries": ({ROW: 1, QUERY: QUERIES}, lambda: read_sums(table, plane, queries)),
+    two = {ROW: 1, COLUMN: 2}
+    runs: dict[str, tuple[Work, Callable[[], object]]] = {
+        "two columns": (two, partial(sketch, table, plane)),
+        "many columns": ({ROW: 1, COLUMN: WIDE}, partial(sketch, table, cube(WIDE))),
+        "ℓ₂": ({ROW: 1, L2_DIRECTION: DIRECTIONS}, partial(sketch, table, mp.L2(box, directions=DIRECTIONS))),
+        "cap": ({ROW: 1, GREAT_CIRCLE_DIRECTION: DIRECTIONS}, partial(sketch, table, cap, columns=["x", "y"])),
+        "groups": (two | {LABEL: 1, GROUPED: 2}, partial(sketch, table, plane, GROUPS)),
+        "many columns, groups": (
+            {ROW: 1, COLUMN: WIDE, LABEL: 1, GROUPED: WIDE},
+            partial(sketch, table, cube(WIDE), GROUPS),
+        ),
+        "weights": (two | {WEIGHT: 1}, partial(sketch, table, plane, weights)),
+        "persons": (two | {PERSON: 1}, partial(sketch, table, plane, persons)),
+        "queries": ({ROW: 1, QUERY: QUERIES}, partial(read_sums, table, plane, queries)),
     }
-    times = interleaved({name: function for name, (_, function) in works.items()}, repeat)
-    cores = os.cpu_count() or 1
-    return fit_constants({name: (work, cores * times[name] / rows) for name, (work, _) in works.items()})
+    unseen = {ROW: 1, COLUMN: 8, LABEL: 1, GROUPED: 8}
+    functions = {name: function for name, (_, function) in runs.items()}
+    functions["unseen"] = partial(sketch, pa.concat_tables([table] * 2).combine_chunks(), cube(8), GROUPS)
+    measured = costs(functions, repeat)
+    constants = fit_constants({name: (work, measured[name].processor / rows) for name, (work, _) in runs.items()})
+    print(f"\nnanoseconds of one processor, {rows:,} rows in memory")
+    for name, value in constants.items():
+        print(f"{name:>38} {value * 1e9:>10,.1f}")
+    predicted = 2 * rows * predict(constants, unseen)
+    check_prediction(f"{2 * rows:,} rows of ten groups, 8 columns", predicted, measured["unseen"].processor, bounds)
+    return constants
 
 
 def measure_draws() -> dict[str, float]:
@@ -101,15 +110,9 @@ def print_sizing(constants: dict[str, float]) -> None:
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Measure the constants, and predict a run that they were not measured from."""
-    rows = CHECKED_ROWS if check else ROWS
-    constants = measure_constants(rows, 3)
-    print(f"\nnanoseconds of one processor, {rows:,} rows in memory")
-    for name, value in (constants | ({} if check else measure_draws())).items():
-        print(f"{name:>34} {value * 1e9:>10,.1f}")
-    table = example_table(2 * rows)
-    measured = seconds(lambda: read_sketch(table, cube(8), None, GROUPS))
-    predicted = 2 * rows * predict(constants, {ROW: 1, COLUMN: 8, GROUP: 1}) / (os.cpu_count() or 1)
-    check_prediction(f"{2 * rows:,} rows of ten groups, 8 columns", predicted, measured, bounds)
+    """Measure the constants and check a prediction; also print what they mean for 10⁹ rows, without --check."""
+    constants = measure_constants(CHECKED_ROWS if check else ROWS, 3 if check else 5, bounds)
     if not check:
+        for name, value in measure_draws().items():
+            print(f"{name:>38} {value * 1e9:>10,.1f}")
         print_sizing(constants)

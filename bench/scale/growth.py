@@ -27,7 +27,7 @@ SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 DIMENSIONS = (2, 32)
 # dimensions and sizes: a release that held its table would need 1.5 times the memory with the most rows
 CHECKED = {2: (1_000_000, 10_000_000), 16: (1_000_000, 3_000_000)}
-ROUNDS = 5
+ROUNDS, CHECKED_ROUNDS = 5, 3
 MEMORY, LINEAR, SCAN = (
     1.2,
     1.3,
@@ -132,4 +132,5 @@ def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bo
 def benchmark(check: bool, bounds: Bounds) -> None:
     """Release 10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
     for dimension, sizes in (CHECKED if check else dict.fromkeys(DIMENSIONS, SIZES)).items():
-        print_growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
+        rounds = (1 if dimension > 2 else CHECKED_ROUNDS) if check else ROUNDS
+        print_growth(sizes, dimension, rounds, bounds)

@@ -1,7 +1,6 @@
 """Measure the cost of Spark beyond an empty task and its own groupBy, and constants that predict the time of a job."""
 
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import milepost as mp
-from bench.run import Bounds, interleaved
-from bench.scale.fit import Work, check_prediction, fit_constants, predict
+from bench.run import Bounds
+from bench.scale.cost import Work, check_prediction, costs, fit_constants, predict
 from milepost.errors import MilepostError
 from milepost.ingest.aggregation import read_sketch
 from milepost.ingest.row_attributes import RowColumns
@@ -26,15 +25,16 @@ from milepost.ingest.table import NO_ROW_COLUMNS
 from milepost.pipeline.open_table import open_table
 from milepost.statistics.sketch import Sketch
 
-ROWS, CHECKED_ROWS, FEW_ROWS = 10_000_000, 1_000_000, 1_000
-WIDE, DIRECTIONS, CORES = 8, 64, 2
 ARROW_ROWS = 10_000  # of a batch, as Spark sends them
-BEYOND_EMPTY, BOUNDING = 2.0, 1.5  # bounds: beyond an empty task ÷ the local time, and with persons ÷ Spark's groupBy
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java compiles little, for a check
+ROWS, CHECKED_ROWS, FEW_ROWS = 10_000_000, 500_000, 1_000
+WIDE, DIRECTIONS, CORES = 6, 16, 2
+BEYOND_EMPTY, BOUNDING = 2.0, 1.5  # bounds: beyond an empty task ÷ local, and beyond a job without persons ÷ groupBy
 PLANE = mp.L1({"c0": (0, 1), "c1": (0, 1)})
 CUBE = mp.L1({f"c{i}": (0, 1) for i in range(WIDE)})
 DISC = mp.L2({"c0": (0, 1), "c1": (0, 1)}, directions=DIRECTIONS)
 PERSONS = RowColumns(privacy_unit="person", contributions=2)
-JOB, INTEGERS, ROW = "a job, seconds", "a million integers of a statistic", "a row"
+JOB, INTEGERS, ROW = "a job", "a million integers of a statistic", "a row"
 COLUMN, DIRECTION, PERSON = "a row and column of ℓ₁", "a row and direction, ℓ₂", "a row of a person, more"
 
 
@@ -60,13 +60,14 @@ def run_group_by(frame: Any) -> None:
 
 
 @contextmanager
-def spark_session() -> Iterator[Any]:
+def spark_session(check: bool) -> Iterator[Any]:
     """Yield a Spark session on this computer."""
     from milepost.spark import session
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PySpark about pandas
-        running = session(CORES, **{"spark.driver.memory": "3g", "spark.log.level": "OFF"})
+        java = {"spark.driver.extraJavaOptions": SHORT_LIVED} if check else {}
+        running = session(CORES, **{"spark.driver.memory": "3g", "spark.log.level": "OFF"} | java)
         try:
             yield running
         finally:
@@ -83,25 +84,19 @@ def write_tables(folder: Path, rows: int) -> None:
 
 
 def task_ratio(path: Path) -> float:
-    """Return the processor time of a task on Arrow batches ÷ that of a local table, both in this process, best of five.
-
-    Unlike seconds of Spark, whose own work takes ten times as long, processor time shows a few nanoseconds a row.
-    """
+    """Return the processor time of a task on Arrow batches ÷ that of a local table, both in this process."""
     table = pq.read_table(path, columns=["c0", "c1"]).combine_chunks()
     batches = table.to_batches(max_chunksize=ARROW_ROWS)
     reader = RowReader(PLANE, NO_ROW_COLUMNS, ("c0", "c1"), (), table.schema)
     specs = [Sketch.spec(PLANE, 1, PLANE.embedding.cells())]
-    functions: list[Callable[[], object]] = [
-        lambda: list(count_rows(reader, specs, False, iter(batches), 0)),
-        lambda: read_sketch(table, PLANE),
-    ]
-    best = [float("inf")] * 2
-    for _ in range(5):
-        for k, function in enumerate(functions):
-            start = time.process_time()
-            function()
-            best[k] = min(best[k], time.process_time() - start)
-    return best[0] / best[1]
+    measured = costs(
+        {
+            "task": lambda: list(count_rows(reader, specs, False, iter(batches), 0)),
+            "local": lambda: read_sketch(table, PLANE),
+        },
+        5,
+    )
+    return measured["task"].processor / measured["local"].processor
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
@@ -113,10 +108,10 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         print(f"\nSpark is not measured: {reason}")
         return
     rows = CHECKED_ROWS if check else ROWS
-    with tempfile.TemporaryDirectory() as name, spark_session() as session:
+    with tempfile.TemporaryDirectory() as name, spark_session(check) as session:
         folder = Path(name)
         write_tables(folder, rows)
-        measure(session, folder, rows, 3 if check else 5, bounds)
+        measure(session, folder, rows, 2 if check else 5, bounds)
 
 
 def measure(session: Any, folder: Path, rows: int, repeat: int, bounds: Bounds) -> None:
@@ -132,7 +127,7 @@ def measure(session: Any, folder: Path, rows: int, repeat: int, bounds: Bounds) 
         return {JOB: 1, INTEGERS: integers[space]} | {name: count * times for name, times in (per_row | more).items()}
 
     jobs: dict[str, tuple[Work, Callable[[], object]]] = {
-        "few rows": (work(PLANE, FEW_ROWS), partial(sketch, few, PLANE)),
+        "few rows, ℓ₁": (work(PLANE, FEW_ROWS), partial(sketch, few, PLANE)),
         "few rows, ℓ₂": (work(DISC, FEW_ROWS), partial(sketch, few, DISC)),
         "ℓ₁": (work(PLANE, rows), partial(sketch, frame, PLANE)),
         "wide": (work(CUBE, rows), partial(sketch, frame, CUBE)),
@@ -143,31 +138,33 @@ def measure(session: Any, folder: Path, rows: int, repeat: int, bounds: Bounds) 
     integers[middle] = 2 * 4 * middle.embedding.cells() / 1e6
     functions: dict[str, Callable[[], object]] = {name: function for name, (_, function) in jobs.items()} | {
         "empty": partial(run_empty, plane_columns),
-        "empty, few rows": partial(run_empty, few.select("c0", "c1")),
+        "few rows, empty": partial(run_empty, few.select("c0", "c1")),
         "groupBy": partial(run_group_by, frame),
         "local ℓ₁": partial(sketch, local, PLANE),
         "local ℓ₂": partial(sketch, local, DISC),
-        "predicted": partial(sketch, frame, middle, PERSONS),
+        "unseen": partial(sketch, frame, middle, PERSONS),
     }
-    interleaved(functions, 1)
-    times = interleaved(functions, repeat)
-    print(f"\nSpark, {rows:,} rows, local[{CORES}], best seconds of {repeat}")
-    for name, value in times.items():
-        print(f"{name:>18} {value:>7.2f}")
-    start = times["few rows"] - times["empty, few rows"]  # of more stages than an empty job has, whatever n is
+    costs(functions, 1)
+    measured = costs(functions, repeat)
+    print(f"\nSpark, {rows:,} rows, local[{CORES}], the least of {repeat}: processor seconds, seconds")
+    for name, cost in measured.items():
+        print(f"{name:>18} {cost.processor:>7.2f} {cost.seconds:>7.2f}")
+    used = {name: cost.processor for name, cost in measured.items()}
     for name in ("ℓ₁", "ℓ₂"):
-        beyond = max(0.0, times[name] - times["empty"] - start) / times[f"local {name}"]
+        few_rows = used[f"few rows, {name}"] - used["few rows, empty"]  # does not grow with the rows
+        beyond = (used[name] - used["empty"] - few_rows) / used[f"local {name}"]
         cell = f"{beyond:.3g}"
-        if name == "ℓ₂" or rows >= ROWS:  # for fewer rows, ℓ₁ takes less than the times of jobs vary
+        if name == "ℓ₂" or rows >= ROWS:  # ℓ₁ of fewer rows takes less than Java's own work varies
             cell = bounds.at_most(f"Spark, {name}: beyond an empty task ÷ local", beyond, BEYOND_EMPTY)
-        print(f"  {name}: rows beyond an empty mapInArrow ÷ the local time {cell} (bound {BEYOND_EMPTY:g})")
-    task = bounds.at_most("Spark, ℓ₁: processor time of a task ÷ local", task_ratio(Path(local)), BEYOND_EMPTY)
-    print(f"  ℓ₁: processor time of a task ÷ that of a local table {task} (bound {BEYOND_EMPTY:g})")
-    persons = bounds.at_most("Spark, persons ÷ groupBy", times["persons"] / times["groupBy"], BOUNDING)
-    print(f"  with persons ÷ groupBy of the same columns {persons} (bound {BOUNDING:g})")
-    constants = fit_constants({name: (job, times[name]) for name, (job, _) in jobs.items()})
-    print("constants: seconds; or nanoseconds of one processor")
+        print(f"  {name}: rows beyond an empty mapInArrow ÷ a local table {cell} (bound {BEYOND_EMPTY:g})")
+    task = bounds.at_most("Spark, ℓ₁: a task ÷ local", task_ratio(Path(local)), BEYOND_EMPTY)
+    print(f"  ℓ₁: a task alone, without Spark, ÷ a local table {task} (bound {BEYOND_EMPTY:g})")
+    bounding = bounds.at_most("Spark, persons ÷ groupBy", (used["persons"] - used["ℓ₁"]) / used["groupBy"], BOUNDING)
+    print(f"  bounding of persons ÷ groupBy of the same columns {bounding} (bound {BOUNDING:g})", end="; ")
+    print(f"the whole job ÷ groupBy {used['persons'] / used['groupBy']:.2f}")
+    constants = fit_constants({name: (job, used[name]) for name, (job, _) in jobs.items()})
+    print("constants: processor seconds of a job and of a million integers, nanoseconds of the others")
     for name, value in constants.items():
-        print(f"{name:>34} {value if name in (JOB, INTEGERS) else value * CORES * 1e9:>10,.3g}")
+        print(f"{name:>38} {value if name in (JOB, INTEGERS) else value * 1e9:>10,.3g}")
     predicted = predict(constants, work(middle, rows, **{PERSON: 1}))
-    check_prediction(f"{rows:,} rows of persons, 4 columns, on Spark", predicted, times["predicted"], bounds)
+    check_prediction(f"{rows:,} rows of persons, 4 columns, on Spark", predicted, used["unseen"], bounds)

@@ -16,7 +16,7 @@ from milepost.statistics.partials import add_integers, decode_records, encode_in
 from milepost.statistics.statistic_spec import RecordBlock, Statistic, StatisticSpec
 
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
-ADDITIONS = 4  # numbers of records, for each integer of the statistic, up to which records are sent uncounted
+ADDITIONS = 1  # numbers of records, for each integer of the statistic, up to which records are sent uncounted
 CHUNK_SCHEMA = pa.schema([("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Task: TypeAlias = Callable[[Batches, int], Batches]  # returns the output of a partition, from its rows and its number
