@@ -28,11 +28,9 @@ DIMENSIONS = (2, 32)
 # dimensions and sizes: a release that held its table would need 1.5 times the memory with the most rows
 CHECKED = {2: (1_000_000, 10_000_000), 16: (1_000_000, 3_000_000)}
 ROUNDS, CHECKED_ROUNDS = 5, 3
-MEMORY, LINEAR, SCAN = (
-    1.2,
-    1.3,
-    3.0,
-)  # bounds: memory of the most rows ÷ memory of 10⁶ rows, the same for time a row, and time ÷ scan
+# bounds: memory of the most rows ÷ memory of 10⁶ rows, the same for time a row, rows beyond 10⁶ ÷ their scan, and the
+# whole release of 10⁸ rows ÷ its scan
+MEMORY, LINEAR, SCAN, WHOLE_SCAN = 1.2, 1.3, 3.0, 4.0
 CHILD = f"""{PEAK}
 import json, sys, time
 import pyarrow.dataset
@@ -127,6 +125,9 @@ def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bo
         per_scan = (last.seconds - million.seconds) / (last.scan - million.scan)
         scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
         print(f"  rows beyond a million ÷ their bare scan {scanned} (bound {SCAN:g})")
+        if last.rows == SIZES[-1]:
+            whole = bounds.at_most(f"{name}: release ÷ scan", last.seconds / last.scan, WHOLE_SCAN)
+            print(f"  release of {last.rows:,} rows ÷ a bare scan {whole} (bound {WHOLE_SCAN:g})")
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
