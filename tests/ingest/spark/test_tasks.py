@@ -41,11 +41,11 @@ def driver_sum(messages: list[pa.RecordBatch], specs: Any) -> Any:
     return result.sums[0]
 
 
-@pytest.mark.parametrize("additions", [0, 4], ids=["integers", "records"])
-def test_parts_add_up_along_the_tree(additions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("records", [False, True], ids=["integers", "records"])
+def test_parts_add_up_along_the_tree(records: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small chunks, whatever batches rows come in, and whichever task adds a chunk up; no rows, no message."""
     monkeypatch.setattr(tasks, "CHUNK", 50)
-    monkeypatch.setattr(tasks, "ADDITIONS", additions)
+    monkeypatch.setattr(tasks, "SMALL", 4 if records else 1000)
     monkeypatch.setattr(rows, "NUMBERS", 64)
     specs = [Sketch.spec(SPACE, 1, 64)]
     parts: list[pa.RecordBatch] = []
@@ -53,7 +53,7 @@ def test_parts_add_up_along_the_tree(additions: int, monkeypatch: pytest.MonkeyP
         messages = list(count_rows(ROWS, specs, False, batches(POINTS[start:stop], 7), partition))
         assert bool(messages) == (stop > start)
         parts += messages
-    assert any(batch.column("chunk")[0].as_py() < 0 for batch in parts) == (additions > 0)
+    assert any(batch.column("chunk")[0].as_py() < 0 for batch in parts) == records
     sums = [message for task in range(3) for message in add_partials(specs, iter(parts[task::3]), task)]
     sums = [message for task in range(2) for message in add_partials(specs, iter(sums[task::2]), task)]
     exact = read_sketch(POINTS, SPACE, cells=64)

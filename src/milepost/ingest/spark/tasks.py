@@ -16,7 +16,7 @@ from milepost.statistics.partials import add_integers, decode_records, encode_in
 from milepost.statistics.statistic_spec import RecordBlock, Statistic, StatisticSpec
 
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
-ADDITIONS = 1  # numbers of records, for each integer of the statistic, up to which records are sent uncounted
+SMALL = 4  # integers of a statistic for each byte of records that are sent uncounted: a tenth of its bytes
 CHUNK_SCHEMA = pa.schema([("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Task: TypeAlias = Callable[[Batches, int], Batches]  # returns the output of a partition, from its rows and its number
@@ -25,9 +25,9 @@ Task: TypeAlias = Callable[[Batches, int], Batches]  # returns the output of a p
 class PartialStatistics:
     """The statistics of a part of a table: sums of chunks, and records that are counted when there are enough of them.
 
-    A few records are far smaller than a statistic of millions of cells. They are counted once their bytes exceed the
-    number of the statistic's integers, or once the numbers to add exceed a few times that number: until then, it takes
-    about as long to count them in the next task as to add up the integers of a statistic there.
+    A few records are far smaller than a statistic of millions of cells. They are counted once their bytes exceed a
+    quarter of the number of the statistic's integers, about a tenth of its bytes: up to then, it takes the next task
+    about as long to count them as to add up the integers of a statistic.
     """
 
     def __init__(self, specs: Sequence[StatisticSpec[Any]]) -> None:
@@ -43,15 +43,14 @@ class PartialStatistics:
     def add_records(self, block: RecordBlock) -> None:
         """Add records."""
         self._pending.append(block)
-        rows, size = self._pending_rows(), sum(map(record_bytes, self._pending))
-        if self._counted is not None or size > self._size or rows * self._numbers > ADDITIONS * self._size:
+        if self._counted is not None or SMALL * sum(map(record_bytes, self._pending)) > self._size:
             self._count()
 
     def add_message(self, chunk: int, content: Any) -> None:
         """Add a chunk of integers, or records if the number of the chunk is negative."""
         if chunk < 0:
             self._pending.append(decode_records(content))
-            if self._pending_rows() * self._numbers >= NUMBERS:
+            if sum(len(block.points) for block in self._pending) * self._numbers >= NUMBERS:
                 self._count()
             return
         add_integers(content, self._chunks[chunk])
@@ -70,9 +69,6 @@ class PartialStatistics:
                 yield _row(number, encode_integers(integers))
         for number in sorted(self._filled):
             yield _row(number, encode_integers(self._chunks[number]))
-
-    def _pending_rows(self) -> int:
-        return sum(len(block.points) for block in self._pending)
 
     def _count(self) -> None:
         """Count the pending records."""
