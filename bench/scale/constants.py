@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import milepost as mp
-from bench.run import Bounds, seconds
+from bench.run import Bounds
 from bench.scale.cost import Work, check_prediction, costs, fit_constants, predict
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.ingest.row_attributes import RowColumns
@@ -89,10 +89,11 @@ def measure_constants(rows: int, repeat: int, bounds: Bounds) -> dict[str, float
 
 
 def measure_draws() -> dict[str, float]:
-    """Return the seconds of a draw of noise."""
+    """Return the processor seconds of a draw of noise."""
     zeros = np.zeros(20_000, dtype=np.int64)
     laws: dict[str, Any] = {"a draw, Gaussian": gaussian, "a draw, Laplace": laplace}
-    return {name: seconds(partial(draw, zeros, 1e6), 2) / len(zeros) for name, draw in laws.items()}
+    measured = costs({name: partial(draw, zeros, 1e6) for name, draw in laws.items()}, 3)
+    return {name: cost.processor / len(zeros) for name, cost in measured.items()}
 
 
 def print_sizing(constants: dict[str, float]) -> None:

@@ -70,15 +70,11 @@ def pickle_portably(content: Any) -> bytes:
 def tree_sum(parts: "DataFrame", specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
     """Return the statistics of all partitions, added up by tasks of a bounded size; about one copy is fetched.
 
-    Spark sends equal chunks to the same task and splits what is more than the size that it advises for a task, 64 MB
-    by default: there are more tasks where there are more partitions. Each task sends on one sum of its chunks, and the
-    driver adds up what remains.
+    Each task sends on one sum of its chunks, and the driver adds up what remains.
     """
-    from pyspark.sql.functions import col
-
     size = sum(map(len, chunks(spec.empty() for spec in specs)))
     for _ in range(2 if size > LARGE else 1):
-        parts = map_partitions(parts.hint("rebalance", col("chunk")), partial(add_partials, specs))
+        parts = map_partitions(spread_chunks(parts), partial(add_partials, specs))
     table = parts.toArrow()
     raise_troubles(table)
     result = PartialStatistics(specs)
@@ -86,6 +82,17 @@ def tree_sum(parts: "DataFrame", specs: Sequence[StatisticSpec[Any]]) -> list[An
         for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
             result.add_message(chunk.as_py(), content.as_buffer())
     return result.sums
+
+
+def spread_chunks(parts: "DataFrame") -> "DataFrame":
+    """Return parts in partitions of a bounded size, each with equal chunks as far as they fit.
+
+    Spark splits what is more than the size that it advises for a task, 64 MB by default, and merges what is less: more
+    and larger parts make more tasks, not larger ones.
+    """
+    from pyspark.sql.functions import col
+
+    return parts.hint("rebalance", col("chunk"))
 
 
 def raise_troubles(table: pa.Table) -> None:
