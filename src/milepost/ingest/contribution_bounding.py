@@ -45,12 +45,18 @@ def person_names(ids: Any, name: str, first_row: int) -> AnyArray:
     return result
 
 
-def row_keys(person: AnyArray, points: FloatArray, group: IntArray, weight: IntArray) -> AnyArray:
-    """Return the person's name and an order key for each row, a hash of all that is used of it: uint8[n, 24]."""
+def order_keys(points: FloatArray, group: IntArray, weight: IntArray) -> AnyArray:
+    """Return the order key of each row, a hash of all that is used of it: uint64[n]."""
     numbers = np.ascontiguousarray((points + 0.0).T, dtype=np.float64).view(np.uint64)  # −0 + 0 is 0
-    order_key = np.zeros(len(person), dtype=np.uint64)
+    order_key = np.zeros(len(points), dtype=np.uint64)
     for column in (*numbers, group.astype(np.uint64), weight.astype(np.uint64)):
         order_key = _mix_bits(order_key ^ column)
+    return order_key
+
+
+def row_keys(person: AnyArray, points: FloatArray, group: IntArray, weight: IntArray) -> AnyArray:
+    """Return the person's name and the order key of each row: uint8[n, 24]."""
+    order_key = order_keys(points, group, weight)
     return np.hstack([person, order_key.astype(">u8").view(np.uint8).reshape(-1, ORDER_KEY_BYTES)])
 
 

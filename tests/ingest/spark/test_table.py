@@ -18,6 +18,7 @@ from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
+from milepost.testing import exact_statistic_digest
 from tests.chance import assert_close
 
 pytestmark = [
@@ -125,6 +126,44 @@ def test_the_order_of_rows_and_partitions_do_not_matter(people: pa.Table, frame:
     shuffled = frame.repartition(5, "word").sortWithinPartitions("y")
     here, there = tables(people, shuffled, "l1", "replace", PERSONS)
     same(here.sums(QUERIES), there.sums(QUERIES))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4000])
+@pytest.mark.parametrize("kind", ["l1", "l2"])
+def test_any_number_of_partitions(rows: int, kind: str, people: pa.Table, spark: Any) -> None:
+    """More partitions than rows, most of them empty; with and without groups, weights and persons."""
+    part = people.slice(0, rows)
+    frame = spark.createDataFrame(part)
+    for roles in ({}, EVERYTHING | {"labels": ["Bonn", "Ulm", "other"]}):
+        for partitions in (1, 30):
+            here, there = tables(part, frame.repartition(partitions), kind, "replace", roles)
+            variant = here.space.size_variants(4000)[-1]
+            same(here.sketch(variant), there.sketch(variant))
+
+
+@pytest.mark.parametrize("roles", [{}, EVERYTHING], ids=["rows", "everything"])
+def test_the_public_digest_is_the_same(roles: dict[str, Any], people: pa.Table, frame: Any) -> None:
+    space, columns, _ = SPACES["l1"]
+    here = exact_statistic_digest(people, space, columns=columns, **roles)
+    assert exact_statistic_digest(frame.repartition(3), space, columns=columns, **roles) == here
+    assert exact_statistic_digest(frame.where("x > 1"), space, columns=columns, **roles) != here
+
+
+def test_persons_of_any_type(people: pa.Table, frame: Any) -> None:
+    """Ids that are numbers, text, dates or bytes; 0 and −0 are the same number."""
+    ids = {
+        "cast(person as string)": people["person"].cast(pa.string()),
+        "(person % 3 - 1) * cast(-0.5 as double)": pa.array((people["person"].to_numpy() % 3 - 1) * -0.5),
+        "cast(person as decimal(9, 2))": people["person"].cast(pa.decimal128(21, 2)),
+        "date_add(date '2020-01-01', cast(person as int))": pa.array(
+            np.datetime64("2020-01-01") + people["person"].to_numpy()
+        ),
+        "cast(cast(person as string) as binary)": people["person"].cast(pa.string()).cast(pa.binary()),
+    }
+    for expression, column in ids.items():
+        table = people.set_column(people.column_names.index("person"), "person", column)
+        here, there = tables(table, frame.selectExpr("x", "y", f"{expression} as person"), "l1", "replace", PERSONS)
+        same(here.sketch(here.space), there.sketch(here.space))
 
 
 def test_columns_with_awkward_names(spark: Any, people: pa.Table) -> None:

@@ -4,22 +4,23 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from milepost.errors import MilepostError
 from milepost.ingest.spark.rows import Batches
-from milepost.ingest.spark.tasks import CHUNK_SCHEMA, Task, add_chunks, chunks, decode_chunk, versions
+from milepost.ingest.spark.tasks import CHUNK_SCHEMA, PartialStatistics, Task, add_partials, chunks, versions
 from milepost.statistics.statistic_spec import StatisticSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 # Spark's error condition, where the text of an exception begins with one
 CONDITION = re.compile(r"org\.apache\.spark\.[\w.$]*Exception: \[([A-Z0-9_.]+)\]")
-LAYOUT = "node int, chunk int, content binary, trouble string"
+LAYOUT = "chunk int, content binary, trouble string"
+LARGE = 1 << 20  # integers of statistics that are added up in two rounds
 
 
 def require_pyspark() -> None:
@@ -30,16 +31,14 @@ def require_pyspark() -> None:
         raise MilepostError("Spark frames need PySpark: pip install 'milepost[spark]'") from None
 
 
-def map_partitions(
-    frame: "DataFrame", task: Task, schema: pa.Schema = CHUNK_SCHEMA, layout: "StructType | str" = LAYOUT
-) -> "DataFrame":
-    """Return the results of a task on every partition, in rows of this schema, which Spark calls layout."""
-    return frame.mapInArrow(portable_task(task, schema), layout)
+def map_partitions(frame: "DataFrame", task: Task) -> "DataFrame":
+    """Return the results of a task on every partition, in rows of CHUNK_SCHEMA."""
+    return frame.mapInArrow(portable_task(task), LAYOUT)
 
 
-def portable_task(task: Task, schema: pa.Schema = CHUNK_SCHEMA) -> Callable[[Batches], Batches]:
+def portable_task(task: Task) -> Callable[[Batches], Batches]:
     """Return the task as a function that Spark sends to executors, and that reports if milepost is missing there."""
-    payload, expected = pickle_portably(task), versions()
+    payload, expected, schema = pickle_portably(task), versions(), CHUNK_SCHEMA
 
     def run_on_executor(batches: Batches) -> Batches:
         try:
@@ -69,19 +68,38 @@ def pickle_portably(content: Any) -> bytes:
 
 
 def tree_sum(parts: "DataFrame", specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
-    """Return the statistics of all partitions: sums within a node, then between nodes; one copy is fetched."""
-    for _ in ("within a node", "between nodes"):
-        parts = map_partitions(parts.repartition("node", "chunk").sortWithinPartitions("node", "chunk"), add_chunks)
+    """Return the statistics of all partitions, added up by tasks of a bounded size; about one copy is fetched.
+
+    Each task sends on one sum of its chunks, and the driver adds up what remains.
+    """
+    size = sum(map(len, chunks(spec.empty() for spec in specs)))
+    for _ in range(2 if size > LARGE else 1):
+        parts = map_partitions(spread_chunks(parts), partial(add_partials, specs))
     table = parts.toArrow()
+    raise_troubles(table)
+    result = PartialStatistics(specs)
+    for batch in table.to_batches():
+        for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
+            result.add_message(chunk.as_py(), content.as_buffer())
+    return result.sums
+
+
+def spread_chunks(parts: "DataFrame") -> "DataFrame":
+    """Return parts in partitions of a bounded size, each with equal chunks as far as they fit.
+
+    Spark splits what is more than the size that it advises for a task, 64 MB by default, and merges what is less: more
+    and larger parts make more tasks, not larger ones.
+    """
+    from pyspark.sql.functions import col
+
+    return parts.hint("rebalance", col("chunk"))
+
+
+def raise_troubles(table: pa.Table) -> None:
+    """Raise the reason that tasks have reported, if there is one."""
     reasons = table.column("trouble").drop_null()
     if len(reasons):
         raise MilepostError(min(reasons.to_pylist()))
-    statistics = [spec.empty() for spec in specs]
-    views = list(chunks(statistics))
-    for batch in table.to_batches():
-        for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
-            views[chunk.as_py()] += decode_chunk(content)
-    return statistics
 
 
 @contextmanager

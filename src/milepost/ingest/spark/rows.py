@@ -11,7 +11,7 @@ from milepost.ingest.row_attributes import RowColumns
 from milepost.spaces.base import Space
 from milepost.statistics.statistic_spec import RecordBlock
 
-NUMBERS = 1 << 21  # embedding coordinates, or distances, in memory at a time: workers have little of it
+NUMBERS = 1 << 22  # embedding coordinates, or distances, of the rows that are counted at a time
 MAX_BATCH_BYTES = 1 << 25  # of rows that are read at a time
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -30,22 +30,26 @@ class RowReader:
     extra_roles: tuple[str, ...]
     schema: pa.Schema
 
-    def read(self, batch: pa.RecordBatch, first_row: int = 0) -> RecordBlock:
-        """Return the records of a batch."""
+    def read(self, batch: pa.RecordBatch, first_row: int = 0, persons: bool = True) -> RecordBlock:
+        """Return the records of a batch. persons: whether they have the names of their persons."""
         width = len(self.names)
         points = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.names))
         cells = dict(zip(self.extra_roles, batch.columns[width:], strict=False))
+        if not persons:
+            cells.pop("privacy_unit", None)
         return self.row_columns.block(self.space.read(points, first_row), cells, first_row)
 
-    def blocks(self, batches: Batches, numbers: int) -> Iterator[tuple[pa.RecordBatch, RecordBlock]]:
-        """Yield rows and their records, in parts whose size depends on the numbers that a row takes."""
+    def blocks(self, batches: Batches, numbers: int) -> Iterator[RecordBlock]:
+        """Yield the records of rows, in parts whose size depends on the numbers that a row takes."""
+        size, first_row = self.block_rows(numbers), 0
+        for batch in merge_batches(batches, size):
+            yield self.read(batch, first_row)
+            first_row += len(batch)
+
+    def block_rows(self, numbers: int) -> int:
+        """Return how many rows are counted at a time, if a row takes this many numbers."""
         known_queries = 1 if self.space.given_queries is None else len(self.space.given_queries)
-        size, first_row = max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known_queries))), 0
-        for batch in _merge_small(batches, size):
-            for start in range(0, len(batch), size):
-                part = batch.slice(start, size)
-                yield part, self.read(part, first_row)
-                first_row += len(part)
+        return max(1, min(BATCH_ROWS, NUMBERS // max(numbers, known_queries)))
 
 
 def column_names(count: int) -> list[str]:
@@ -53,13 +57,20 @@ def column_names(count: int) -> list[str]:
     return [f"c{k}" for k in range(count)]
 
 
-def _merge_small(batches: Batches, rows: int) -> Batches:
-    """Merge small batches until they have this many rows or 32 MB."""
+def merge_batches(batches: Batches, rows: int) -> Batches:
+    """Yield the same rows in batches of this many, fewer if these have 32 MB, and fewer at the end."""
     pending: list[pa.RecordBatch] = []
+    pending_rows = pending_bytes = 0
     for batch in batches:
         pending.append(batch)
-        if sum(map(len, pending)) >= rows or sum(part.nbytes for part in pending) >= MAX_BATCH_BYTES:
-            yield pa.concat_batches(pending)
-            pending = []
+        pending_rows, pending_bytes = pending_rows + len(batch), pending_bytes + batch.nbytes
+        if pending_rows < rows and pending_bytes < MAX_BATCH_BYTES:
+            continue
+        merged = pa.concat_batches(pending)
+        whole = len(merged) // rows * rows or len(merged)
+        for start in range(0, whole, rows):
+            yield merged.slice(start, min(rows, whole - start))
+        pending = [merged.slice(whole)] if whole < len(merged) else []
+        pending_rows, pending_bytes = len(merged) - whole, sum(part.nbytes for part in pending)
     if pending:
         yield pa.concat_batches(pending)

@@ -11,9 +11,9 @@ from milepost._typing import IntArray
 from milepost.errors import MilepostError
 from milepost.ingest import batches as tables
 from milepost.ingest.column_selection import ColumnSelection
-from milepost.ingest.spark.jobs import map_partitions, require_pyspark, spark_errors, tree_sum
+from milepost.ingest.spark.jobs import map_partitions, raise_troubles, require_pyspark, spark_errors, tree_sum
 from milepost.ingest.spark.rows import RowReader, column_names
-from milepost.ingest.spark.tasks import add_row_keys, count_rows, keyed_schema
+from milepost.ingest.spark.tasks import check_rows, count_rows
 from milepost.ingest.table import Table, check_count, check_some
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.magnitudes import Magnitudes
@@ -83,30 +83,25 @@ class SparkTable(Table):
 
         The key of a fingerprint goes with its tasks: executors see the rows, and are trusted with both.
         """
-        (frame, rows), keyed = self._selected_columns, self.row_columns.privacy_unit is not None
+        (frame, rows), bounded = self._selected_columns, self.row_columns.privacy_unit is not None
         with spark_errors():
-            if keyed:
-                frame = self._bound_contributions(frame, rows)
-            return tree_sum(map_partitions(frame, partial(count_rows, rows, specs, keyed)), specs)
+            by_person = self._sort_by_person(frame, rows) if bounded else frame
+            try:
+                return tree_sum(map_partitions(by_person, partial(count_rows, rows, specs, bounded)), specs)
+            except MilepostError:
+                if bounded:  # name a bad row as it is in the frame, not where Spark has sent it
+                    raise_troubles(map_partitions(frame, partial(check_rows, rows)).toArrow())
+                raise
 
-    def _bound_contributions(self, frame: "DataFrame", rows: RowReader) -> "DataFrame":
-        """Return the first rows of each person by order key, as `select_rows` selects them.
+    def _sort_by_person(self, frame: "DataFrame", rows: RowReader) -> "DataFrame":
+        """Return the frame with all rows of a person next to each other, and a hash of the person's id as last column.
 
-        Spark compares bytes as unsigned numbers, as it must. Rows with the same order key (the column `place`) are
-        equal, but for a chance of 2⁻⁶⁴, so that it does not matter which of them it takes.
+        Ids with the same name have the same hash: within a column of one type, different ids have different names, and
+        Spark's hash of −0 is that of 0.
         """
-        from pyspark.sql.types import StructType
-
-        names = column_names(len(rows.schema) - 1)  # without the last column, the person's
-        layout = StructType()
-        for name in names:
-            layout = layout.add(name, frame.schema[name].dataType)
-        for name, kind in (("person", "binary"), ("place", "binary"), ("trouble", "string")):
-            layout = layout.add(name, kind)
-        keyed = map_partitions(frame, partial(add_row_keys, rows), keyed_schema(rows), layout)
-        rank = "row_number() over (partition by person order by place) as rank"
-        bounded = keyed.selectExpr("*", rank).where(f"rank <= {self.row_columns.contributions} or trouble is not null")
-        return bounded.select(*names, "trouble")
+        person = column_names(len(rows.schema))[-1]
+        hashed = frame.selectExpr("*", f"xxhash64({person}) as person")
+        return hashed.repartition("person").sortWithinPartitions("person")
 
     @cached_property
     def _selected_columns(self) -> tuple["DataFrame", RowReader]:

@@ -8,71 +8,108 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, IntArray
+from milepost._typing import IntArray
 from milepost.errors import MilepostError
-from milepost.ingest.contribution_bounding import NAME_BYTES, block_keys
-from milepost.ingest.spark.rows import Batches, RowReader
-from milepost.statistics.statistic_spec import Statistic, StatisticSpec
+from milepost.ingest.spark.bounding import bounded_blocks
+from milepost.ingest.spark.rows import NUMBERS, Batches, RowReader
+from milepost.statistics.partials import add_integers, decode_records, encode_integers, encode_records, record_bytes
+from milepost.statistics.statistic_spec import RecordBlock, Statistic, StatisticSpec
 
-NODES = 8  # partial sums in the first level of the tree
 CHUNK = 1 << 17  # integers that are sent as one row: 1 MB at most
-CHUNK_SCHEMA = pa.schema(
-    [("node", pa.int32()), ("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())]
-)
+SMALL = 4  # integers of a statistic for each byte of records that are sent uncounted: a tenth of its bytes
+CHUNK_SCHEMA = pa.schema([("chunk", pa.int32()), ("content", pa.binary()), ("trouble", pa.string())])
 
 Task: TypeAlias = Callable[[Batches, int], Batches]  # returns the output of a partition, from its rows and its number
 
 
-def count_rows(
-    rows: RowReader, specs: Sequence[StatisticSpec[Any]], keyed: bool, batches: Batches, partition: int
-) -> Batches:
-    """Yield the integers of the statistics of a partition in chunks, without those that are all 0.
+class PartialStatistics:
+    """The statistics of a part of a table: sums of chunks, and records that are counted when there are enough of them.
 
-    keyed: whether the rows are the output of `add_row_keys`.
+    A few records are far smaller than a statistic of millions of cells. They are counted once their bytes exceed a
+    quarter of the number of the statistic's integers, about a tenth of its bytes: up to then, it takes the next task
+    about as long to count them as to add up the integers of a statistic.
     """
-    statistics = [spec.empty() for spec in specs]
+
+    def __init__(self, specs: Sequence[StatisticSpec[Any]]) -> None:
+        self._specs = specs
+        self.sums = [spec.empty() for spec in specs]  # of the chunks that were added
+        self._chunks = list(chunks(self.sums))
+        self._filled: set[int] = set()  # chunks that are not all 0
+        self._counted: list[Any] | None = None
+        self._pending: list[RecordBlock] = []
+        self._numbers = max(spec.numbers for spec in specs)
+        self._size = sum(map(len, self._chunks))
+
+    def add_records(self, block: RecordBlock) -> None:
+        """Add records."""
+        self._pending.append(block)
+        if self._counted is not None or SMALL * sum(map(record_bytes, self._pending)) > self._size:
+            self._count()
+
+    def add_message(self, chunk: int, content: Any) -> None:
+        """Add a chunk of integers, or records if the number of the chunk is negative."""
+        if chunk < 0:
+            self._pending.append(decode_records(content))
+            if sum(len(block.points) for block in self._pending) * self._numbers >= NUMBERS:
+                self._count()
+            return
+        add_integers(content, self._chunks[chunk])
+        self._filled.add(chunk)
+
+    def messages(self, partition: int | None = None) -> Batches:
+        """Yield all integers in chunks, without chunks that are all 0; or a partition's records, if none is counted."""
+        if partition is not None and self._pending and self._pending[0].points.dtype == np.float64:
+            yield _row(-1 - partition, encode_records(_concatenate(self._pending)))
+            return
+        self._count()
+        for number, integers in enumerate(chunks(self._counted or ())):
+            if number in self._filled:
+                self._chunks[number] += integers
+            elif integers.any():
+                yield _row(number, encode_integers(integers))
+        for number in sorted(self._filled):
+            yield _row(number, encode_integers(self._chunks[number]))
+
+    def _count(self) -> None:
+        """Count the pending records."""
+        if not self._pending:
+            return
+        pending, self._pending = _concatenate(self._pending), []
+        self._counted = self._counted or [spec.empty() for spec in self._specs]
+        rows = max(1, NUMBERS // self._numbers)
+        for start in range(0, len(pending.points), rows):
+            block = pending.select(slice(start, start + rows))
+            for statistic, spec in zip(self._counted, self._specs, strict=True):
+                statistic.add(*spec.image(block))
+
+
+def count_rows(
+    rows: RowReader, specs: Sequence[StatisticSpec[Any]], bounded: bool, batches: Batches, partition: int
+) -> Batches:
+    """Yield the statistics of a partition. bounded: select the rows of each person, from rows sorted by person."""
+    statistics = PartialStatistics(specs)
     numbers = max(spec.numbers for spec in specs)
-    for _, block in rows.blocks(raise_errors(batches) if keyed else batches, numbers):
+    for block in bounded_blocks(rows, batches, numbers) if bounded else rows.blocks(batches, numbers):
         used = block.used()
-        for statistic, spec in zip(statistics, specs, strict=True):
-            statistic.add(*spec.image(used))
-    for chunk, integers in enumerate(chunks(statistics)):
-        if integers.any():
-            yield encode_chunk(partition % NODES, chunk, integers)
+        if len(used.points):
+            statistics.add_records(used)
+    yield from statistics.messages(partition)
 
 
-def keyed_schema(rows: RowReader) -> pa.Schema:
-    """Return the schema of `add_row_keys`: the columns of the rows without the last, the person's, and three more."""
-    added = [("person", pa.binary()), ("place", pa.binary()), ("trouble", pa.string())]
-    return pa.schema([*list(rows.schema)[:-1], *(pa.field(name, kind) for name, kind in added)])
+def check_rows(rows: RowReader, batches: Batches, partition: int) -> Batches:  # noqa: ARG001
+    """Read all rows of a partition, for the errors that this raises; yield nothing."""
+    for _ in rows.blocks(batches, 1):
+        pass
+    yield from ()
 
 
-def add_row_keys(rows: RowReader, batches: Batches, partition: int) -> Batches:  # noqa: ARG001
-    """Yield each row that is in a group, with the name of the person and the order key."""
-    schema = keyed_schema(rows)
-    for batch, block in rows.blocks(batches, 1):
-        keys = block_keys(block)
-        inputs = batch.filter(pa.array(block.grouped)).columns[: len(rows.schema) - 1]
-        person, order_key = (_binary(part) for part in np.hsplit(keys, [NAME_BYTES]))
-        columns = [*inputs, person, order_key, pa.nulls(len(keys), pa.string())]
-        yield pa.RecordBatch.from_arrays(columns, names=schema.names)
-
-
-def add_chunks(batches: Batches, partition: int) -> Batches:  # noqa: ARG001
-    """Add up chunks of the same node and number, which are adjacent; yield the sums as chunks of node 0."""
-    key: tuple[int, int] | None = None
-    total = np.empty(0, dtype=np.int64)
+def add_partials(specs: Sequence[StatisticSpec[Any]], batches: Batches, partition: int) -> Batches:  # noqa: ARG001
+    """Yield the sums of the statistics of several partitions, whichever of their chunks this task has."""
+    statistics = PartialStatistics(specs)
     for batch in raise_errors(batches):
-        for node, chunk, content in zip(*(batch.column(name) for name in CHUNK_SCHEMA.names[:3]), strict=True):
-            next_key, numbers = (node.as_py(), chunk.as_py()), decode_chunk(content)
-            if next_key == key:
-                total += numbers
-                continue
-            if key is not None:
-                yield encode_chunk(0, key[1], total)
-            key, total = next_key, numbers
-    if key is not None:
-        yield encode_chunk(0, key[1], total)
+        for chunk, content in zip(batch.column("chunk"), batch.column("content"), strict=True):
+            statistics.add_message(chunk.as_py(), content.as_buffer())
+    yield from statistics.messages()
 
 
 def versions() -> dict[str, str]:
@@ -135,12 +172,6 @@ def raise_errors(batches: Batches) -> Batches:
         yield batch.select(list(range(batch.num_columns - 1)))
 
 
-def _binary(rows: AnyArray) -> pa.Array:
-    """Return bytes uint8[n, k] as binary cells."""
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(rows))]
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), buffers).cast(pa.binary())
-
-
 def chunks(statistics: Iterable[Statistic]) -> Iterator[IntArray]:
     """Yield the integers of statistics in chunks that are views of them."""
     for statistic in statistics:
@@ -150,14 +181,16 @@ def chunks(statistics: Iterable[Statistic]) -> Iterator[IntArray]:
                 yield integers[start : start + CHUNK]
 
 
-def encode_chunk(node: int, chunk: int, numbers: IntArray) -> pa.RecordBatch:
-    """Return a chunk as a row with as few bytes per integer as hold the largest: counts of a partition are small."""
-    size = max(np.min_scalar_type(edge).itemsize for edge in (-1 - int(numbers.max()), min(int(numbers.min()), -1)))
-    content = bytes([size]) + numbers.astype(f"<i{size}").tobytes()
-    return pa.RecordBatch.from_pylist([{"node": node, "chunk": chunk, "content": content}], schema=CHUNK_SCHEMA)
+def _concatenate(blocks: Sequence[RecordBlock]) -> RecordBlock:
+    """Return the records of several blocks, which all have the same attributes, without their persons."""
+    if len(blocks) == 1:
+        return blocks[0]
+    points = np.concatenate([block.points for block in blocks])
+    group = None if blocks[0].group is None else np.concatenate([block.groups for block in blocks])
+    weight = None if blocks[0].weight is None else np.concatenate([block.weights for block in blocks])
+    return RecordBlock(points, group, weight)
 
 
-def decode_chunk(content: Any) -> IntArray:
-    """Return the integers of a chunk from an Arrow cell, whose first byte is the size of an integer."""
-    buffer = content.as_buffer()
-    return np.frombuffer(buffer, dtype=f"<i{buffer[0]}", offset=1).astype(np.int64)
+def _row(chunk: int, content: bytes) -> pa.RecordBatch:
+    """Return a message as a row."""
+    return pa.RecordBatch.from_pylist([{"chunk": chunk, "content": content}], schema=CHUNK_SCHEMA)

@@ -13,21 +13,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-import milepost as mp
-from bench.run import PEAK, Bounds, main, seconds
-from milepost.ingest.aggregation import read_sketch, read_sums
-from milepost.ingest.row_attributes import RowColumns
-from milepost.ingest.table import NO_ROW_COLUMNS, Table
-from milepost.pipeline.selection import read_given_queries
-from milepost.privacy.noise import gaussian, laplace
+from bench.run import PEAK, Bounds, seconds
 
 FILE_ROWS, GROUP_ROWS = 1_000_000, 1 << 18
 DIFFERENT = 64  # different columns of a million rows: 512 MB
@@ -35,12 +27,10 @@ SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 DIMENSIONS = (2, 32)
 # dimensions and sizes: a release that held its table would need 1.5 times the memory with the most rows
 CHECKED = {2: (1_000_000, 10_000_000), 16: (1_000_000, 3_000_000)}
-ROUNDS = 5
-MEMORY, LINEAR, SCAN = (
-    1.2,
-    1.3,
-    3.0,
-)  # bounds: memory of the most rows ÷ memory of 10⁶ rows, the same for time a row, and time ÷ scan
+ROUNDS, CHECKED_ROUNDS = 5, 3
+# bounds: memory of the most rows ÷ memory of 10⁶ rows, the same for time a row, rows beyond 10⁶ ÷ their scan, and the
+# whole release of 10⁸ rows ÷ its scan
+MEMORY, LINEAR, SCAN, WHOLE_SCAN = 1.2, 1.3, 3.0, 4.0
 CHILD = f"""{PEAK}
 import json, sys, time
 import pyarrow.dataset
@@ -135,83 +125,13 @@ def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bo
         per_scan = (last.seconds - million.seconds) / (last.scan - million.scan)
         scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
         print(f"  rows beyond a million ÷ their bare scan {scanned} (bound {SCAN:g})")
-
-
-def measure_constants(rows: int) -> dict[str, float]:
-    """Return nanoseconds of a row, of a row and coordinate, direction or query, and of a draw of noise."""
-    rng = np.random.default_rng(0)
-    table = pa.table(
-        {
-            "x": rng.random(rows),
-            "y": rng.random(rows),
-            "weight": rng.random(rows),
-            "person": rng.integers(0, rows // 2, rows),
-            "label": [f"city {k}" for k in rng.integers(0, 10, rows)],
-            **{f"c{i}": rng.random(rows) for i in range(32)},
-        }
-    )
-    plane, box = mp.L1({"x": (0, 1), "y": (0, 1)}), {"x": (0, 1), "y": (0, 1)}
-    wide = mp.L1({f"c{i}": (0, 1) for i in range(32)})
-    nanoseconds: dict[str, float] = {}
-
-    def sketch_time(space: Any, row_columns: RowColumns = NO_ROW_COLUMNS) -> float:
-        columns = ["x", "y"] if isinstance(space, mp.GreatCircle) else None
-        return seconds(lambda: read_sketch(table, space, columns, row_columns), 2) / rows * 1e9
-
-    two = sketch_time(plane)
-    nanoseconds["a row and column of ℓ₁"] = (sketch_time(wide) - two) / 30
-    nanoseconds["a row"] = two - 2 * nanoseconds["a row and column of ℓ₁"]
-    for name, space in (
-        ("ℓ₂", mp.L2(box, directions=64)),
-        ("great circle", mp.GreatCircle((0.5, 0.5), 60, directions=64)),
-    ):
-        nanoseconds[f"a row and direction, {name}"] = sketch_time(space) / 64
-    for name, row_columns in (
-        ("of ten groups", RowColumns("label", [f"city {k}" for k in range(10)])),
-        ("with a weight", RowColumns(row_weights="weight", max_row_weight=1.0)),
-    ):
-        nanoseconds[f"a row {name}, more"] = sketch_time(plane, row_columns) - two
-    persons = RowColumns(privacy_unit="person", contributions=2)
-
-    def select_rows() -> Any:
-        return Table(table, plane, persons.change("replace"), None, persons).bounded_rows
-
-    nanoseconds["a row of a person, more"] = seconds(select_rows, 2) / rows * 1e9
-    queries = read_given_queries(plane, rng.random((100, 2)))
-    assert queries is not None
-    nanoseconds["a row and query"] = seconds(lambda: read_sums(table, plane, queries), 2) / rows / 100 * 1e9
-    zeros = np.zeros(20_000, dtype=np.int64)
-    for name, draw in (("Gaussian", gaussian), ("Laplace", laplace)):
-        nanoseconds[f"a draw, {name}"] = seconds(partial(draw, zeros, 1e6), 2) / len(zeros) * 1e9
-    return nanoseconds
-
-
-def print_sizing(nanoseconds: dict[str, float]) -> None:
-    """Print the estimated time for 10⁹ and 10¹² rows, from the constants."""
-    print("\nsizing, from these (two processors, and as many as read the table in an hour)")
-    print(f"{'rows':>8} {'columns':>8} {'hours':>8} {'processors':>11} {'bytes read':>11}")
-    cores = os.cpu_count() or 1
-    for rows in (10**9, 10**12):
-        for columns in (2, 32):
-            hours = rows * (nanoseconds["a row"] + columns * nanoseconds["a row and column of ℓ₁"]) / 3.6e12
-            print(
-                f"{rows:>8.0e} {columns:>8} {hours:>8.2f} {max(cores, math.ceil(hours * cores)):>11,} "
-                f"{8 * rows * columns / 1e12:>8.3g} TB"
-            )
+        if last.rows == SIZES[-1]:
+            whole = bounds.at_most(f"{name}: release ÷ scan", last.seconds / last.scan, WHOLE_SCAN)
+            print(f"  release of {last.rows:,} rows ÷ a bare scan {whole} (bound {WHOLE_SCAN:g})")
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:
     """Release 10⁵ to 10⁸ rows; 10⁶ and some more with --check."""
     for dimension, sizes in (CHECKED if check else dict.fromkeys(DIMENSIONS, SIZES)).items():
-        print_growth(sizes, dimension, 1 if check and dimension > 2 else ROUNDS, bounds)
-    if check:  # the rest has no bounds
-        return
-    nanoseconds = measure_constants(FILE_ROWS)
-    print(f"\nnanoseconds on {os.cpu_count()} processors, in memory")
-    for name, value in nanoseconds.items():
-        print(f"{name:>28} {value:>10,.1f}")
-    print_sizing(nanoseconds)
-
-
-if __name__ == "__main__":
-    main(benchmark, __doc__ or "")
+        rounds = (1 if dimension > 2 else CHECKED_ROUNDS) if check else ROUNDS
+        print_growth(sizes, dimension, rounds, bounds)
