@@ -22,7 +22,7 @@ def test_the_table_shows_alpha_updates_noise_and_the_paper() -> None:
     text = str(mp.plan(mp.L1([(0, 1)]), n=100_000, epsilon=1, delta=1e-6, max_queries=10_000))
     for word in (
         "uniform",
-        "cells",
+        "draws",
         "bytes",
         "alpha",
         "updates",

@@ -88,10 +88,9 @@ class Plan:
         title = f"{self.space.kind}, diameter {self.space.diameter:g}, n = {self.n:,}{groups}, {self.guarantee}"
         title += "" if self.change.public_total else f"; protects {self.change}"
         rows: list[tuple[str, list[Value]]] = [
-            (p.mechanism, [p.error, p.rms, p.uniform, p.coordinates, p.cells, p.draws, p.size])
-            for p in self.predictions
+            (p.mechanism, [p.error, p.rms, p.uniform, p.coordinates, p.draws, p.size]) for p in self.predictions
         ]
-        result = [_table(title, ["error ±", "rms", "uniform ±", "coordinates", "cells", "draws", "bytes"], rows)]
+        result = [_table(title, ["error ±", "rms", "uniform ±", "coordinates", "draws", "bytes"], rows)]
         detailed = [p for p in self.predictions if p.details]
         if detailed:
             names = list(detailed[0].details)
