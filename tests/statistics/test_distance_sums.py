@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import milepost as mp
-from milepost._typing import IntArray
+from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.ingest.aggregation import read_sums
 from milepost.privacy import noise
 from milepost.spaces.base import Space
@@ -150,3 +150,22 @@ def test_a_distance_depends_on_its_own_record_only(space: Space, order: str) -> 
     alone = np.concatenate([space.distance(records[i : i + 1], queries) for i in range(300)])
     assert np.array_equal(space.distance(records, queries), alone)
     assert np.array_equal(space.distance(records[::-1], queries), alone[::-1])
+
+
+class Doubled(mp.L2):
+    """A space with its own distance, and the tiles of its base class."""
+
+    def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
+        return np.minimum(2 * super().distance(records, queries), self.diameter)
+
+
+@pytest.mark.parametrize("columns", [2, 9])
+def test_a_subclass_with_its_own_distance_is_measured_by_it(columns: int) -> None:
+    """By column, and by products."""
+    space = Doubled([(0, 1)] * columns)
+    rows = np.random.default_rng(0).random((50, columns))
+    queries = Queries(rows[:3], space)
+    expected = queries.quantize(space.distance(space.read(rows), queries.points)).sum(axis=0)
+    assert read_sums(rows, space, queries).values[0].tolist() == expected.tolist()
+    base = mp.L2([(0, 1)] * columns)
+    assert read_sums(rows, base, Queries(rows[:3], base)).values[0].tolist() != expected.tolist()

@@ -12,6 +12,7 @@ from queue import LifoQueue
 from threading import Lock
 from typing import Any, TypeAlias
 
+from milepost.spaces.base import Space
 from milepost.statistics.sketch import check_weight
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
@@ -24,6 +25,12 @@ Part: TypeAlias = list[Any]  # one statistic of each specification
 def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def reading_threads(space: Space, specs: Sequence[StatisticSpec[Any]]) -> int:
+    """Return how many blocks of records to work on at once."""
+    one_block = not space.thread_safe or any(spec.uses_all_processors for spec in specs)
+    return 1 if one_block else processors()
 
 
 def aggregate(specs: Sequence[StatisticSpec[Any]], tasks: Generator[Task], threads: int) -> list[Any]:

@@ -1,6 +1,5 @@
 """Sources of records: exact sums of distances to queries that become known one after another."""
 
-import os
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,7 +9,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.ingest.parallel import Task, aggregate
+from milepost.ingest.parallel import Task, aggregate, reading_threads
 from milepost.ingest.table import Table
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
@@ -81,12 +80,12 @@ class MemorySource:
         self._blocks: list[RecordBlock] = []
         while blocks:  # one after the other, so that records are not in memory twice
             block = blocks.pop()
-            self._blocks.append(replace(block, points=self.space.prepare_records(block.points)))
+            self._blocks.append(replace(block, points=self.space.tiled_distance.prepare_records(block.points)))
 
     def sums(self, queries: Queries) -> DistanceSums:
         """Return the sums, computed by several threads where there are many distances."""
-        threads = (os.cpu_count() or 1) if self.space.thread_safe else 1
         spec = DistanceSums.spec(self.space, 1, queries, prepared=True)
+        threads = reading_threads(self.space, [spec])
         (sums,) = aggregate([spec], self._tasks(max(1, BLOCK_NUMBERS // queries.count)), threads)
         return cast(DistanceSums, sums)
 

@@ -13,7 +13,7 @@ from milepost.ingest import batches as tables
 from milepost.ingest.batches import Batch, Cells, Columns
 from milepost.ingest.contribution_bounding import NAME_BYTES, ORDER_KEY_BYTES, block_keys, select_rows
 from milepost.ingest.geopandas import to_columns
-from milepost.ingest.parallel import Task, aggregate, processors
+from milepost.ingest.parallel import Task, aggregate, reading_threads
 from milepost.ingest.progress import reading
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
@@ -194,8 +194,7 @@ class Table:
 
     def _read(self, specs: Sequence[StatisticSpec[Any]]) -> list[Any]:
         """Return statistics, all from one pass."""
-        one_block = not self.space.thread_safe or any(spec.uses_all_processors for spec in specs)
-        threads = 1 if one_block else processors()
+        threads = reading_threads(self.space, specs)
         return aggregate(specs, self._tasks(max(spec.numbers for spec in specs)), threads)
 
     def _tasks(self, numbers: int) -> Generator[Task]:

@@ -19,13 +19,8 @@ from milepost.spaces.distances.integer_products import RADIUS_BITS, query_rows, 
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere, sphere_count
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
-from milepost.spaces.embeddings.quantization import (
-    MAX_STACKED_WIDTH,
-    CoordinatePositions,
-    CoordinateSpace,
-    multiply,
-    product_rows,
-)
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, product_rows
+from milepost.spaces.embeddings.stacked_products import MAX_STACKED_WIDTH, multiply_columns
 from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
@@ -199,7 +194,7 @@ class Angular(CoordinateSpace):
         integers = _integers(points)
 
         def positions(coordinates: slice, out: FloatArray) -> None:
-            multiply(self._directions[coordinates], integers.T, out)  # exact
+            multiply_columns(self._directions[coordinates], integers.T, out)  # exact
             np.multiply(out >= 0, float(QUANTA), out=out)
 
         return positions

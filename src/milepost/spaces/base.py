@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
@@ -227,8 +228,20 @@ class Space(ABC):
         A tile is the rows, the queries, and the distances float64[rows, queries], which the next tile may overwrite. A
         distance depends on its own record and query only, whatever the tile.
         """
-        for rows, some in tile_slices(len(records), len(queries)):
-            yield rows, some, self.distance(records[rows], queries[some])
+        return PlainDistance(self).distance_tiles(records, queries)
+
+    @property
+    def tiled_distance(self) -> "Space | PlainDistance":
+        """The object that prepares points and yields tiles: the space, unless a subclass has another `distance`.
+
+        A subclass that has its own `distance`, and inherits `distance_tiles`, does not mean the tiles of its base.
+        """
+        for cls in type(self).__mro__:
+            if "distance_tiles" in cls.__dict__ and cls is not Space:
+                return self
+            if "distance" in cls.__dict__:
+                break
+        return PlainDistance(self)
 
     @property
     def distance_error(self) -> float:
@@ -278,3 +291,23 @@ class Space(ABC):
     def from_options(cls, values: Mapping[str, Any]) -> Self:
         """Return the space of field values by name, as the command line gives them."""
         return cls.from_fields(values)
+
+
+@dataclass(frozen=True)
+class PlainDistance:
+    """Tiles of the `distance` of a space, of points that are not prepared."""
+
+    space: Space
+
+    def prepare_records(self, records: FloatArray) -> FloatArray:
+        """Return the records themselves."""
+        return records
+
+    def prepare_queries(self, queries: AnyArray) -> AnyArray:
+        """Return the queries themselves."""
+        return queries
+
+    def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
+        """Yield distances in tiles that fit the cache."""
+        for rows, some in tile_slices(len(records), len(queries)):
+            yield rows, some, self.space.distance(records[rows], queries[some])

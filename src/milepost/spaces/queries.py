@@ -48,7 +48,7 @@ class Queries:
     @cached_property
     def prepared(self) -> AnyArray:
         """The queries as the space's `distance_tiles` takes them."""
-        return self.space.prepare_queries(self.points)
+        return self.space.tiled_distance.prepare_queries(self.points)
 
     def quantize(self, distances: FloatArray) -> IntArray:
         """Return distances float64[n, k] in whole quanta, each within 0..2²⁴ whatever the input."""

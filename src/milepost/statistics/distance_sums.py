@@ -10,6 +10,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.spaces.distances.tiles import TileBuffer, gather
+from milepost.spaces.embeddings.quantization import CoordinateSpace
 from milepost.spaces.queries import Queries
 from milepost.statistics.accumulate import sum_rows_by_index
 from milepost.statistics.sketch import check_weight, total_weights
@@ -48,7 +49,8 @@ class DistanceSums:
         count = _summand_count(queries, transform)
         numbers = 1 if queries is None else PARTS * max(count, queries.count)
         image = partial(_image, space, queries, transform, prepared)
-        return StatisticSpec(partial(DistanceSums, count, groups), image, numbers)
+        products = isinstance(space, CoordinateSpace) and space.uses_all_processors and space.distance_error > 0
+        return StatisticSpec(partial(DistanceSums, count, groups), image, numbers, queries is not None and products)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:
@@ -117,10 +119,10 @@ def _image(
     """
     if queries is None:
         return np.empty((len(block.points), 0), dtype=np.int64), block.group, block.weight
-    records = block.points if prepared else space.prepare_records(block.points)
+    records = block.points if prepared else space.tiled_distance.prepare_records(block.points)
     if transform is None and block.group is None and block.weight is None:
         return (_sums(space, queries, records),)
-    distances = gather(space.distance_tiles(records, queries.prepared), len(records), queries.count)
+    distances = gather(space.tiled_distance.distance_tiles(records, queries.prepared), len(records), queries.count)
     return _summands(queries, transform, queries.quantize(distances)), block.group, block.weight
 
 
@@ -129,7 +131,7 @@ def _sums(space: Space, queries: Queries, records: FloatArray) -> DistanceSums:
     result = DistanceSums(queries.count)
     result.totals[0] = len(records)
     buffer = TileBuffer()
-    for _, some, distances in space.distance_tiles(records, queries.prepared):
+    for _, some, distances in space.tiled_distance.distance_tiles(records, queries.prepared):
         quanta = queries.whole_quanta(distances, out=buffer.like(distances))
         result.values[0, some] += quanta.sum(axis=0).astype(np.int64)  # below 2⁵³, so exact in floats
     return result

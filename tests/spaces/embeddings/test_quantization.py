@@ -16,7 +16,6 @@ from milepost.spaces.embeddings.quantization import (
     CoordinateSpace,
     Rounding,
     image_parts,
-    multiply,
     unpack_sums,
 )
 from milepost.statistics import sketch as sketch_module
@@ -107,17 +106,6 @@ def test_rounding_is_that_of_rint(values: list[float]) -> None:
     expected = np.clip(np.rint(values), 0, QUANTA)
     np.testing.assert_array_equal(images[0], expected)
     np.testing.assert_array_equal(packed[0] - RECORD, expected)
-
-
-@pytest.mark.parametrize(("count", "width"), [(1, 1), (5, 3), (16, 9), (64, 65), (700, 100), (9, 101), (7, 500)])
-@pytest.mark.parametrize("n", [0, 1, 63, 64, 1000])
-def test_products_are_exact_in_any_blocks(count: int, width: int, n: int) -> None:
-    generator = np.random.default_rng(n)
-    left, right = (generator.integers(-(1 << 20), 1 << 20, shape) for shape in ((count, width), (width, n)))
-    for order in ("C", "F"):
-        result = np.empty((count, n))
-        multiply(left.astype(np.float64), np.array(right, dtype=np.float64, order="F" if order == "F" else "C"), result)
-        np.testing.assert_array_equal(result, left @ right)
 
 
 @pytest.mark.parametrize("records", [0, 1, 2, 511, 512, 513, 1 << 18, MAX_PACKED])

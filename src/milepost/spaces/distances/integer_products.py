@@ -11,6 +11,7 @@ import numpy as np
 
 from milepost._typing import FloatArray
 from milepost.spaces.distances.tiles import Tile, TileBuffer, row_slices
+from milepost.spaces.embeddings.stacked_products import multiply_rows
 
 RADIUS_BITS = 25  # of the length of a point, as a whole number
 MAX_SQUARE = ((1 << RADIUS_BITS) + 128.0) ** 2  # of the length: 4 times this is below 2⁵³
@@ -43,7 +44,7 @@ def squared_distances(records: FloatArray, queries: FloatArray) -> Iterator[Tile
     product = TileBuffer()
     for block in row_slices(len(records), len(queries), BLOCK_NUMBERS):
         squares = product.array(len(records[block]), len(queries))
-        np.matmul(records[block], queries.T, out=squares)
+        multiply_rows(records[block], queries, squares)
         for rows in row_slices(*squares.shape):
             tile = squares[rows]
             first = block.start + rows.start

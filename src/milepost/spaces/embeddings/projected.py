@@ -22,7 +22,8 @@ from milepost.spaces.box import Box
 from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import MAX_STACKED_WIDTH, CoordinatePositions, multiply, product_rows
+from milepost.spaces.embeddings.quantization import CoordinatePositions, product_rows
+from milepost.spaces.embeddings.stacked_products import MAX_STACKED_WIDTH, multiply_columns
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, unit_of
@@ -348,7 +349,7 @@ class Projected(Box):
         scale = (QUANTA / (2 * self._halves))[:, None]
 
         def positions(coordinates: slice, out: FloatArray) -> None:
-            multiply(self._directions[coordinates], integers.T, out)
+            multiply_columns(self._directions[coordinates], integers.T, out)
             out *= scale[coordinates]
 
         return positions

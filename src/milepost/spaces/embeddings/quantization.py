@@ -15,8 +15,6 @@ from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
 CACHE_ROWS = 1 << 15  # records whose positions fit the cache for a few coordinates
 MIN_PRODUCT_ROWS, MAX_PRODUCT_ROWS = 1 << 10, 1 << 13  # the same for positions from matrix products
-MAX_STACKED_WIDTH = 100  # columns of records, up to which small products are as quick as large ones
-ONE_THREAD = 1 << 18  # multiplications of a product, up to which OpenBLAS does not start threads
 SUM_BITS = 43  # of a sum of images that is packed into 64 bits with their number
 # A float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
 # does. The bits of the result, as an unsigned number, are RECORD + q: the low half is q, and a sum of them modulo 2⁶⁴
@@ -58,21 +56,6 @@ def product_rows(width: int) -> int:
     Products with wide records are quick only for many directions at a time, so for few records.
     """
     return min(max(CACHE_NUMBERS // max(1, width), MIN_PRODUCT_ROWS), MAX_PRODUCT_ROWS)
-
-
-def multiply(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
-    """Write the product of left [c, width] and right [width, n], all whole numbers and exact, into out [c, n].
-
-    Several threads do this at once. Each would start more threads for a large product, and these wait for each other;
-    so that of few columns is a stack of small ones.
-    """
-    (count, width), n = left.shape, right.shape[1]
-    size = 1 << max(0, (ONE_THREAD // (count * width)).bit_length() - 1)
-    stacked = n // size * size if width <= MAX_STACKED_WIDTH else 0
-    if stacked:
-        parts = right[:, :stacked].reshape(width, -1, size).transpose(1, 0, 2)
-        np.matmul(left, parts, out=out[:, :stacked].reshape(count, -1, size).transpose(1, 0, 2))
-    np.matmul(left, right[:, stacked:], out=out[:, stacked:])
 
 
 class CoordinateSpace(Space):
