@@ -29,10 +29,10 @@ class Cost:
     seconds: float
 
 
-def processor_seconds() -> float:
-    """Return the processor time of this process and of all processes below it."""
+def processor_times() -> dict[int, float]:
+    """Return the processor seconds of this process and of each running process below it, by number."""
     parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
+    seconds: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
@@ -40,27 +40,25 @@ def processor_seconds() -> float:
             continue
         number = int(path.parent.name)
         parents[number] = int(fields[1])
-        ticks[number] = sum(map(int, fields[11:15]))  # of the process, and of its processes that have ended
+        seconds[number] = sum(map(int, fields[11:13])) / TICKS
 
     def below(number: int) -> bool:
         while number in parents and number != os.getpid():
             number = parents[number]
         return number == os.getpid()
 
-    others = sum(ticks[number] for number in parents if number != os.getpid() and below(number))
-    ended = os.times()
-    return time.process_time() + ended.children_user + ended.children_system + others / TICKS
+    return {number: seconds[number] for number in parents if below(number)} | {os.getpid(): time.process_time()}
 
 
 def costs(functions: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, Cost]:
-    """Return the least cost of each of a few functions, called in turn."""
+    """Return the least cost of each of a few functions, called in turn; processes that end meanwhile do not count."""
     best = dict.fromkeys(functions, Cost(math.inf, math.inf))
     for _ in range(repeat):
         for name, function in functions.items():
-            processor, start = processor_seconds(), time.perf_counter()
+            before, start = processor_times(), time.perf_counter()
             function()
             elapsed = time.perf_counter() - start
-            used = processor_seconds() - processor
+            used = sum(seconds - before.get(number, 0.0) for number, seconds in processor_times().items())
             best[name] = Cost(min(best[name].processor, used), min(best[name].seconds, elapsed))
     return best
 
