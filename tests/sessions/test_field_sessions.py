@@ -184,7 +184,7 @@ def test_threads_share_one_budget() -> None:
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (DISC, {"delta": 0}, "field adds Gaussian noise and needs delta > 0; use hats or tangents"),
     (SPACES["towns"], {}, "has no sessions"),
-    (DISC, {"max_queries": 16385}, "field answers up to 16,384 different queries, .* got 16,385"),
+    (DISC, {"max_queries": 8193}, "field answers up to 8,192 different queries, .* got 8,193"),
     (mp.GreatCircle((0, 0), 1e-3), {"max_queries": 8000}, "ask fewer, or take a larger space"),
     (DISC, {"max_queries": 0}, "max_queries"),
     (DISC, {"neighbors": "replace", "n": 10}, "leave it out"),
@@ -201,8 +201,8 @@ def test_what_cannot_be_is_refused_with_words(space: Any, options: dict[str, Any
 def test_auto_goes_elsewhere_beyond_the_limit() -> None:
     """A field of a few queries is the best in a disc; of more than fit, a synopsis or the game."""
     disc = mp.L2(center={"x": 0, "y": 0}, radius=10, directions=8)
-    assert open_field_session(disc, mechanism="auto", epsilon=9, max_queries=16384).mechanism == "field"
-    session = mp.interactive(PEOPLE, disc, epsilon=9, delta=1e-6, max_queries=16385)
+    assert open_field_session(disc, mechanism="auto", epsilon=9, max_queries=8192).mechanism == "field"
+    session = mp.interactive(PEOPLE, disc, epsilon=9, delta=1e-6, max_queries=8193)
     assert session.mechanism != "field"
     pure = mp.interactive(PEOPLE, disc, epsilon=9, max_queries=100)
     assert pure.mechanism != "field"
@@ -317,8 +317,8 @@ def test_a_session_says_what_plan_said() -> None:
     assert open_field_session().error == predicted.error
     assert predicted.error == pytest.approx(NormalDist().inv_cdf(0.975) * (predicted.rms or 0), rel=1e-4)
     refusals = mp.plan(DISC, n=2000, epsilon=1, delta=1e-6, max_queries=20_000).refused
-    assert "16,384" in refusals["field"]
-    assert "2.2 GB" in refusals["field"]
+    assert "8,192" in refusals["field"]
+    assert "0.6 GB" in refusals["field"]
 
 
 # Releases.

@@ -192,10 +192,10 @@ def test_distances_that_are_not_of_negative_type_are_refused() -> None:
 
 
 LIMITS: list[tuple[Callable[[Kernel], Kernel], int, str]] = [
-    (lambda kernel: kernel, 16385, r"up to 16,384 different queries, for which a session takes 2\.2 GB, got 16,385"),
+    (lambda kernel: kernel, 8193, r"up to 8,192 different queries, for which a session takes 0\.6 GB, got 8,193"),
     (
         lambda kernel: replace(kernel, between_error=1e-6 * kernel.max_variance),
-        16384,
+        8192,
         "ask fewer, or take a larger space",
     ),
     (lambda kernel: replace(kernel, between_error=1e-3 * kernel.max_variance), 1, "rounding of distances"),
@@ -209,7 +209,7 @@ def test_limits_are_said_beforehand(change: Callable[[Kernel], Kernel], max_poin
         check_points(change(noise.kernel), max_points, noise.unit)
     with pytest.raises(mp.MilepostError, match=message):
         CholeskyFactor(change(noise.kernel), max_points, noise.unit)
-    check_points(noise.kernel, 16384, noise.unit)
+    check_points(noise.kernel, 8192, noise.unit)
 
 
 @pytest.mark.parametrize("radius", [1e-3, 1e-2, 1.0])

@@ -673,7 +673,7 @@ def test_what_cannot_be_is_refused_before_spending() -> None:
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(), APPROXIMATE, n=2), "has changed"),
         (lambda: Field().predict(queries, 0, ProtectedChange("add-remove"), APPROXIMATE), "no records"),
         (lambda: run_mechanism(Field(), sums, queries, ProtectedChange(groups=3), APPROXIMATE, n=1), "group"),
-        (lambda: Field().noise(LINE, 16385, ProtectedChange(), APPROXIMATE), "16,384"),
+        (lambda: Field().noise(LINE, 8193, ProtectedChange(), APPROXIMATE), "8,192"),
         (lambda: Field().noise(LINE, 5, ProtectedChange(), mp.Guarantee(1e-12, 1e-6)), "epsilon"),
     ]
     with silent():

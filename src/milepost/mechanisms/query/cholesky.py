@@ -9,7 +9,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.kernels.kernel import Kernel
 
-MAX_POINTS = 1 << 14
+MAX_POINTS = 1 << 13
 BLOCK = 512  # rows in one product: many, as a library may divide each product among threads
 NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
 EPSILON = 2.0**-52
