@@ -59,14 +59,22 @@ def check(sketch: Sketch, expected: list[IntArray]) -> None:
 @pytest.mark.parametrize("max_row_weight", [None, 1, 1024])
 @pytest.mark.parametrize(("groups", "cells"), [(1, 1), (1, 1 << 14), (3, 2), (3, 64), (700, 1), (700, 64)])
 @pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("small", [True, False])
 def test_a_sketch_is_a_sum_of_integers(
-    few: bool, groups: int, cells: int, max_row_weight: int | None, order: str, monkeypatch: pytest.MonkeyPatch
+    small: bool,
+    few: bool,
+    groups: int,
+    cells: int,
+    max_row_weight: int | None,
+    order: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whether records are many for their cells or few, in blocks that end anywhere."""
     rows, dimension = 900, 5
     monkeypatch.setattr(module, "CROWDED", 0 if few else 1 << 20)
     monkeypatch.setattr(module, "CACHE_NUMBERS", 400)
     monkeypatch.setattr(module, "MAX_PACKED", 700)
+    monkeypatch.setattr(module, "SMALL", 1 << 20 if small else 0)
     quanta = np.array(images(rows, dimension, cells + groups), order="F" if order == "F" else "C")
     generator = np.random.default_rng(groups)
     group = generator.integers(0, groups, rows)

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from milepost.spaces.base import Space
+from milepost.spaces.embeddings.thread_blocks import share_processor
 from milepost.statistics.sketch import check_weight
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
@@ -73,7 +74,12 @@ def aggregate(specs: Sequence[StatisticSpec[Any]], tasks: Generator[Task], threa
 
 def _run(work: Callable[[Task], None], tasks: Generator[Task], threads: int) -> None:
     """Call a function with every task; a few tasks are in memory at a time, and the first error in order is raised."""
-    with closing(tasks), ThreadPoolExecutor(threads) as pool:
+    if processors() == 1:  # a thread would only read ahead, and has no memory that was used before
+        with closing(tasks):
+            for task in tasks:
+                work(task)
+        return
+    with closing(tasks), ThreadPoolExecutor(threads, initializer=share_processor if threads > 1 else None) as pool:
         running: deque[Future[None]] = deque()
         first = list(islice(tasks, 2))
         if len(first) == 1:  # which needs no thread

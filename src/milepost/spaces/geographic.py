@@ -19,7 +19,8 @@ from milepost.errors import MilepostError, warn
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, scratch_array
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
+from milepost.spaces.embeddings.thread_blocks import scratch_array
 from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle, polynomial, sine_cosine
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel

@@ -150,13 +150,13 @@ class L1(Box):
 
     def record_positions(self, points: FloatArray) -> CoordinatePositions:
         """Return a function for the positions of records, column by column."""
-        columns, low = self.embedding_columns.tolist(), self.embedding.low
+        low = self.embedding.low
+        columns = points.T if len(low) == self.width else points.T[self.embedding_columns]  # indexing copies them
         scale = self.embedding.span / (self.embedding.high - low)
 
         def positions(coordinates: slice, out: FloatArray) -> None:
-            for k, i in enumerate(range(coordinates.start, coordinates.stop)):
-                np.subtract(points[:, columns[i]], low[i], out=out[k])
-                out[k] *= scale[i]
+            np.subtract(columns[coordinates], low[coordinates, None], out=out)
+            out *= scale[coordinates, None]
 
         return positions
 

@@ -58,8 +58,10 @@ class Queries:
         """Return `quantize` of distances as float64."""
         quanta = np.multiply(distances, QUANTA / self.diameter, out=out)
         np.rint(quanta, out=quanta)
-        np.fmin(quanta, QUANTA, out=quanta)  # of NaN, too
-        return np.maximum(quanta, 0, out=quanta)
+        if not (quanta.min(initial=0) >= 0 and quanta.max(initial=0) <= QUANTA):  # rare, and true of NaN
+            np.fmin(quanta, QUANTA, out=quanta)  # of NaN, too
+            np.maximum(quanta, 0, out=quanta)
+        return quanta
 
     def find(self, points: AnyArray) -> IntArray:
         """Return the indices of points among the queries; refuse a point that is not one of them."""

@@ -21,12 +21,17 @@ def sum_by_index(indices: AnyArray, values: IntArray, size: int) -> IntArray:
     return np.asarray(matrix @ ONE)
 
 
-def sum_each_row_by_index(indices: AnyArray, values: AnyArray, size: int) -> AnyArray:
+def sum_each_row_by_index(indices: AnyArray, values: AnyArray, size: int, *, small: bool = False) -> AnyArray:
     """Return the sums of the values at each index, row by row: [rows, size], of int64 or uint64 values [rows, n].
 
-    indices: int32[rows, n] in 0..size − 1, which the caller must have checked. Both arrays are contiguous.
+    indices: int32[rows, n] in 0..size − 1, which the caller must have checked. Both arrays are contiguous. small:
+    whether to do without sparse matrices, whose import takes longer than the sums of a small table.
     """
     rows, n = indices.shape
+    if small:
+        result = np.zeros(rows * size, dtype=values.dtype)
+        np.add.at(result, (indices + np.arange(rows)[:, None] * size).reshape(-1), values.reshape(-1))
+        return result.reshape(rows, size)
     starts = np.arange(rows + 1, dtype=np.int32) * n
     matrix = scipy.sparse.csr_array((values.reshape(-1), indices.reshape(-1), starts), shape=(rows, size))
     return np.asarray(matrix.toarray())

@@ -27,6 +27,7 @@ from milepost.statistics.accumulate import sum_by_index, sum_each_row_by_index
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MAX_TOTAL = 1 << 37  # twice the total weight × 2²⁴ quanta stays below 2⁶³
+SMALL = 1 << 20  # numbers of a table that are summed in a few milliseconds in any way
 CROWDED = 4  # records a cell, from which sums over whole tables of cells are quick
 
 
@@ -136,8 +137,10 @@ class Sketch:
             self._unpack()
             self._packed = np.zeros((self.dimension, self._columns), dtype=np.uint64)
         self._packed_records += records
+        small = len(images) * self.dimension <= SMALL
         for coordinates, quanta, packed in _parts(images, rows):
-            self._packed[coordinates] += sum_each_row_by_index(self._cells_of(quanta, group), packed, self._columns)
+            index = self._cells_of(quanta, group)
+            self._packed[coordinates] += sum_each_row_by_index(index, packed, self._columns, small=small)
 
     def _add_weighted(
         self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, weight: IntArray

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray
+from milepost.spaces.embeddings.thread_blocks import block_numbers
 
 TILE_NUMBERS = 30 << 10  # distances computed at a time: with what they are computed from, they fit the cache
 TILE_ROWS = 3 << 10  # records among them: the inner loops of NumPy are short of work below 2,731
@@ -64,9 +65,9 @@ def tile_slices(records: int, queries: int) -> Iterator[tuple[slice, slice]]:
             yield part, some
 
 
-def row_slices(records: int, width: int, numbers: int = TILE_NUMBERS) -> Iterator[slice]:
-    """Yield slices of the rows of a matrix with about this many numbers each."""
-    rows = max(1, numbers // max(1, width))
+def row_slices(records: int, width: int, numbers: int | None = None) -> Iterator[slice]:
+    """Yield slices of the rows of a matrix with about this many numbers each; by default those of a tile."""
+    rows = max(1, (block_numbers(TILE_NUMBERS) if numbers is None else numbers) // max(1, width))
     return (slice(start, start + rows) for start in range(0, records, rows))
 
 

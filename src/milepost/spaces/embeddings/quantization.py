@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from threading import local
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
+from milepost.spaces.embeddings.thread_blocks import block_numbers, scratch_array
 
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
 CACHE_ROWS = 1 << 15  # records whose positions fit the cache for a few coordinates
@@ -29,25 +29,6 @@ MAX_PACKED = (1 << (SUM_BITS - QUANTUM_BITS)) - 1  # records whose images, up to
 CoordinatePositions: TypeAlias = Callable[[slice, FloatArray], None]
 # coordinates; the images of records there, int32[coordinates, n]; and RECORD + images, uint64[coordinates, n]
 ImagePart: TypeAlias = tuple[slice, ImageArray, AnyArray]
-
-
-class _ThreadArrays(local):
-    """Arrays of a thread by name; reusing them keeps them in the cache, and saves the system's work on new memory."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, AnyArray] = {}
-
-
-_ARRAYS = _ThreadArrays()
-
-
-def scratch_array(name: str, shape: tuple[int, int], dtype: Any = np.float64) -> AnyArray:
-    """Return an array with any content, which this thread may use until it asks for the same name again."""
-    size = shape[0] * shape[1]
-    array = _ARRAYS.arrays.get(name)
-    if array is None or array.size < size:
-        _ARRAYS.arrays[name] = array = np.empty(max(size, CACHE_NUMBERS), dtype)
-    return array[:size].reshape(shape)
 
 
 def product_rows(width: int) -> int:
@@ -114,7 +95,7 @@ def image_parts(space: Space, points: FloatArray) -> Iterator[ImagePart]:
 def _coordinate_parts(space: CoordinateSpace, points: FloatArray) -> Iterator[ImagePart]:
     """Yield the images of records, rounded from their positions, as many coordinates at a time as fit the cache."""
     positions, rounding = space.record_positions(points), Rounding(space.embedding)
-    count, dimension = max(1, CACHE_NUMBERS // max(1, len(points))), space.embedding.dimension
+    count, dimension = max(1, block_numbers(CACHE_NUMBERS) // max(1, len(points))), space.embedding.dimension
     for start in range(0, dimension, count):
         coordinates = slice(start, min(start + count, dimension))
         yield coordinates, *rounding.apply(positions, coordinates, len(points))

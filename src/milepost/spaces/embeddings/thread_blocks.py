@@ -1,0 +1,45 @@
+"""Arrays that a thread uses again, and the size of blocks that one or several threads work on."""
+
+from threading import local
+from typing import Any
+
+import numpy as np
+
+from milepost._typing import AnyArray
+
+# Threads hand over Python's lock between calls of NumPy, and wait for each other if calls are short. Then it takes less
+# time to leave the fastest caches than to make shorter calls.
+LARGER = 4
+
+
+class _Thread(local):
+    """What belongs to one thread."""
+
+    def __init__(self) -> None:
+        self.larger = 1
+        self.arrays: dict[str, AnyArray] = {}
+
+
+_THREAD = _Thread()
+
+
+def share_processor() -> None:
+    """Tell that other threads work on blocks while this one does."""
+    _THREAD.larger = LARGER
+
+
+def block_numbers(cached: int) -> int:
+    """Return how many numbers this thread computes at a time. cached: how many fit the cache."""
+    return cached * _THREAD.larger
+
+
+def scratch_array(name: str, shape: tuple[int, int], dtype: Any = np.float64) -> AnyArray:
+    """Return an array with any content, which this thread may use until it asks for the same name again.
+
+    Memory that is used again stays in the cache, and takes no time of the system.
+    """
+    size = shape[0] * shape[1]
+    array = _THREAD.arrays.get(name)
+    if array is None or array.size < size:
+        _THREAD.arrays[name] = array = np.empty(size, dtype)
+    return array[:size].reshape(shape)
